@@ -61,6 +61,7 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
       continue;
     ScheduleFields fields;
     fields.threadsPerRow = threads;
+    fields.lateColumns = threads > chip.waveSize;
     fields.rowGroups = 1;
     fields.vectorWidth = width;
     fields.rowsPerWorkgroup = 1;
@@ -174,6 +175,7 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
       fields.columnTile /= 2;
     }
   }
+  setCombineRadix(op, fields);
   fields.workgroupsPerComputeUnit = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // All rows of its columns are one workgroup's, whose sums are whole.

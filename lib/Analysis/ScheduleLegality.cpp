@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
@@ -339,6 +340,10 @@ void Rules::checkOrderOfColumnSums() {
   expect(!schedule.getSumBlock(),
          "order=canonical: expected {0} 0: rows are added up in leaves",
          field::sumBlock);
+  int64_t radix = ScheduleFields().combineRadix;
+  expect(schedule.getCombineRadix() == radix,
+         "order=canonical: expected {0} {1}, got {2}", field::combineRadix,
+         radix, schedule.getCombineRadix());
   int64_t expected = isTree ? 0 : getLeastLeafRows(length, groups);
   int64_t leaf = getLeafRows(length);
   // A workgroup with all chains may add up neighbouring leaves.

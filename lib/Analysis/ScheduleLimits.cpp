@@ -39,10 +39,6 @@ static constexpr int64_t fixedRegisters = 24;
 static constexpr int64_t sharedColumnUnit = 8;
 /// Bytes of a barrier in shared memory.
 static constexpr int64_t barrierBytes = 8;
-/// Groups whose column sums one of them adds up at once, as long as those that
-/// lie in workgroup memory meanwhile take no more bytes than this.
-static constexpr int64_t combineRadix = 8;
-static constexpr int64_t combineBytes = 32 * 1024;
 /// Bits of an access below which rows are aligned, and accesses of a row that
 /// are worth the partial ones at its ends.
 static constexpr int64_t leastAccessBits = 64, leastAlignedAccesses = 4;
@@ -64,10 +60,10 @@ int64_t lnbwd::chooseAccessWidth(RowwiseOp op, const ChipInfo &chip) {
   return isWorthIt && canAlignRows(op, chip) ? widest : width;
 }
 
-/// The schedule that `sum_block` was chosen for.
-static ScheduleAttr dropSumBlock(ScheduleAttr schedule) {
+/// The schedule that fields which follow from others were chosen for.
+static ScheduleAttr dropFollowing(ScheduleAttr schedule) {
   ScheduleFields fields(schedule);
-  fields.sumBlock = 0;
+  fields.sumBlock = fields.lateColumns = fields.widenColumns = 0;
   return fields.get(schedule.getContext());
 }
 
@@ -79,11 +75,11 @@ SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
   auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
   if (!list)
     return {};
-  return llvm::map_to_vector(list.getAsRange<ScheduleAttr>(), dropSumBlock);
+  return llvm::map_to_vector(list.getAsRange<ScheduleAttr>(), dropFollowing);
 }
 
 bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
-  return llvm::is_contained(getRejected(op), dropSumBlock(schedule));
+  return llvm::is_contained(getRejected(op), dropFollowing(schedule));
 }
 
 int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
@@ -305,17 +301,11 @@ int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
 }
 
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
-  int64_t groups = schedule.getRowGroups();
   // Neighbouring groups have neighbouring chains and leaves.
   if (isCanonical(op))
-    return int64_t(llvm::PowerOf2Ceil(uint64_t(std::max<int64_t>(2, groups))));
-  int64_t slotBytes =
-      floatBytes * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
-  int64_t radix = combineRadix;
-  while (radix > 2 &&
-         (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
-    radix /= 2;
-  return radix;
+    return int64_t(llvm::PowerOf2Ceil(
+        uint64_t(std::max<int64_t>(2, schedule.getRowGroups()))));
+  return schedule.getCombineRadix();
 }
 
 bool lnbwd::keepsRowSums(RowwiseOp op, ScheduleAttr schedule) {

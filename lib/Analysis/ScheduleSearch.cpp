@@ -15,6 +15,7 @@
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
@@ -123,8 +124,13 @@ static constexpr double addressesTime = 1.35;
 /// lane has 30 to 130 rows where there are many: the error of a sum of sums is
 /// least where both have as many terms.
 static constexpr int64_t sumBlockRows = 8;
+/// Bytes in workgroup memory of column sums that one step adds up, at most.
+static constexpr int64_t combineBytes = 32 * 1024;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
+/// Phases of a program none of whose row sums waits for another: the sums, and
+/// what needs them.
+static constexpr unsigned phasesOfOneSum = 2;
 /// Staged rows side by side from which on totals were measured to cost nothing,
 /// on an H200.
 static constexpr int64_t stagedTotalGroups = 4;
@@ -144,17 +150,21 @@ static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
   return fields;
 }
 
-ScheduleAttr lnbwd::prefetchRowsBeforeDependency(RowwiseOp op,
-                                                 ScheduleAttr schedule) {
-  ScheduleAttr early = addPrefetchBeforeDependency(op, ScheduleFields(schedule))
-                           .get(op.getContext());
-  return isRejected(op, early) ? schedule : early;
+void lnbwd::setCombineRadix(RowwiseOp op, ScheduleFields &fields) {
+  int64_t &radix = fields.combineRadix = ScheduleFields().combineRadix;
+  int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
+                      fields.threadsPerRow * fields.vectorWidth;
+  while (radix > 2 && !isCanonical(op) &&
+         (fields.rowGroups - llvm::divideCeil(fields.rowGroups, radix)) *
+                 slotBytes >
+             combineBytes)
+    radix /= 2;
 }
 
 /// Not where rows of 16 bits or the few rows of partial sums need no totals,
 /// where these would cost a workgroup its registers, or where they were
 /// measured to cost time: few staged rows side by side.
-int64_t lnbwd::chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
+static int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
                               const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
@@ -179,6 +189,43 @@ int64_t lnbwd::chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
   return needed <= getRegisterLimit(schedule, chip, workgroups)
              ? fields.sumBlock
              : 0;
+}
+
+/// The code generator widens columns ahead of the loop in any case, and kept
+/// what the rows after it widen for themselves in registers as well. Measured
+/// on an H200, fewer registers are of use where a sum waits for another, and
+/// columns for both; with one sum, or with column sums, kernels took up to a
+/// fourth longer so. AMD's are as they were counted and predicted.
+static bool widensColumns(RowwiseOp op, ScheduleAttr schedule,
+                          const ChipInfo &chip) {
+  return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
+         keepsRowSums(op, schedule) &&
+         RowPhases(op).getCount() > phasesOfOneSum &&
+         (schedule.getRowGroups() > 1 || needsShift(op, schedule));
+}
+
+ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
+                                 StringRef overrides, const ChipInfo &chip) {
+  auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
+  ScheduleFields fields(schedule);
+  if (isFree(field::prefetchBeforeDependency) && isFree(field::earlyTrigger)) {
+    ScheduleFields early = addPrefetchBeforeDependency(op, fields);
+    if (!isRejected(op, early.get(op.getContext())))
+      fields = early;
+  }
+  if (isFree(field::combineRadix))
+    setCombineRadix(op, fields);
+  schedule = fields.get(op.getContext());
+  if (isFree(field::sumBlock))
+    fields.sumBlock = chooseSumBlock(op, schedule, chip);
+  // Workgroups that stay load columns once for all rows, and where a wave has a
+  // row to itself, its sums are too short to hide a load.
+  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
+  if (isFree(field::lateColumns))
+    fields.lateColumns = isOneTile && fields.threadsPerRow > chip.waveSize;
+  if (isFree(field::widenColumns))
+    fields.widenColumns = !isOneTile && widensColumns(op, schedule, chip);
+  return fields.get(op.getContext());
 }
 
 /// Rows of a group, of which a workgroup has no more; no bound where the rows
@@ -598,7 +645,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
       if (isCrowded || (isLimited && double(values[size_t(Feature::accesses)]) >
                                          2 * mostAccesses))
         return;
-      fields.push_back(each);
+      setCombineRadix(op, fields.emplace_back(each));
       features.push_back(values);
     };
     forEachSchedule(op, chip, bytes, int64_t(program.rows), isAnyCount, add);
@@ -726,8 +773,9 @@ static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
 }
 
 /// `fields` as a schedule; null if it cannot run or is rejected.
-static ScheduleAttr getAllowed(RowwiseOp op, const ScheduleFields &fields,
+static ScheduleAttr getAllowed(RowwiseOp op, ScheduleFields fields,
                                const ChipInfo &chip, bool allowRejected) {
+  setCombineRadix(op, fields);
   ScheduleAttr schedule = fields.get(op.getContext());
   bool isAllowed = getObstacle(op, schedule, chip).empty() &&
                    (allowRejected || !isRejected(op, schedule));

@@ -21,6 +21,7 @@
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -235,6 +236,7 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
       std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
                  std::min(2 * mostGroups,
                           chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
+  setCombineRadix(op, fields);
   // What spills, or has no registers for so many sums, holds fewer rows at
   // once.
   auto fits = [&] {

@@ -74,20 +74,6 @@ public:
   }
 
 private:
-  /// `chosen` with the fields that follow from its others and are not set by
-  /// hand.
-  ScheduleAttr followOthers(RowwiseOp op, ScheduleAttr chosen,
-                            const ChipInfo &info) {
-    if (!findOverride(schedule, field::prefetchBeforeDependency) &&
-        !findOverride(schedule, field::earlyTrigger))
-      chosen = prefetchRowsBeforeDependency(op, chosen);
-    if (findOverride(schedule, field::sumBlock))
-      return chosen;
-    ScheduleFields fields(chosen);
-    fields.sumBlock = chooseSumBlock(op, chosen, info);
-    return fields.get(op.getContext());
-  }
-
   LogicalResult select(RowwiseOp op, const ChipInfo &info) {
     if (failed(checkNoContractions(op)))
       return failure();
@@ -96,7 +82,7 @@ private:
     for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
       op.emitRemark(
           llvm::formatv("predicted {0:f2} us: ", ranked.microseconds).str())
-          << followOthers(op, ranked.schedule, info);
+          << followOthers(op, ranked.schedule, schedule, info);
     // The other fields of a schedule with slices have little to do with those
     // of one without.
     if (int64_t slices = findOverride(schedule, field::rowSplits).value_or(0);
@@ -138,7 +124,7 @@ private:
     // The rules are for the schedule that it comes to, whoever chose which
     // field.
     if (!op.getScheduleAttr())
-      overridden = followOthers(op, *overridden, info);
+      overridden = followOthers(op, *overridden, schedule, info);
     if (failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);

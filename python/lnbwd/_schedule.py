@@ -26,5 +26,8 @@ FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = (
     ("prefetch_before_dependency", True, 0, (0, 1), "0 or 1", 0),
     ("early_trigger", True, 0, (0, 1), "0 or 1", 0),
     ("sum_block", False, 0, (), "at least 0", 0),
+    ("combine_radix", False, 2, (2, 4, 8, 16), "2, 4, 8 or 16", 8),
+    ("late_columns", True, 0, (0, 1), "0 or 1", 0),
+    ("widen_columns", True, 0, (0, 1), "0 or 1", 0),
     ("lanes_across", True, 0, (0, 1), "0 or 1", 0),
 )

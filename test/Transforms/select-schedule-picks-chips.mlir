@@ -27,11 +27,11 @@
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -48,8 +48,8 @@
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4, prefetch = 1>
@@ -63,11 +63,11 @@
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
@@ -83,7 +83,7 @@
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, combine_radix = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
@@ -166,20 +166,20 @@
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 3, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_512x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, combine_radix = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, combine_radix = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, combine_radix = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, combine_radix = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -238,7 +238,7 @@
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 0>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 0>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
 
 // PICK-LABEL: func.func @forward_bf16_1344x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 12>
@@ -252,16 +252,16 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 12>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 0, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @forward_f32_12136x2560(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -270,11 +270,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
 
 // PICK-LABEL: func.func @forward_bf16_8192x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -288,11 +288,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, late_columns = true>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_7559x33800(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, column_tile = 512, unroll = 4>

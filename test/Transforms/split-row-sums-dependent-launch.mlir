@@ -4,9 +4,9 @@
 // kernel lets the next one start.
 // CHECK-LABEL: func @two_phases(
 // CHECK:         lnbwd.rowwise @k_row_sums domain(m | n) ins(
-// CHECK-SAME:      column_tile = 1024, dependent_launch = true, prefetch_before_dependency = true>
+// CHECK-SAME:      column_tile = 1024, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 // CHECK:         lnbwd.rowwise @k_row_sums_1 domain(m | n) ins(
-// CHECK-SAME:      column_tile = 1024, dependent_launch = true>
+// CHECK-SAME:      column_tile = 1024, dependent_launch = true, late_columns = true>
 // CHECK:         lnbwd.rowwise @k domain(m | n) ins(
 // CHECK-SAME:      column_tile = 256, dependent_launch = true, early_trigger = true>
 func.func @two_phases(%x: memref<?x2048xf32>, %y: memref<?x2048xf32>, %t: memref<?xf32>) {

@@ -9,7 +9,7 @@
 // CHECK:         %[[P:.*]] = memref.alloc(%[[M]]) {lnbwd.row_scalar = 4 : i64} : memref<?x4xf32>
 // CHECK:         lnbwd.rowwise @k_row_sums domain(m | n) ins(%[[X]][m, n] : memref<?x8192xbf16>) outs(%[[P]][m, *] : memref<?x4xf32>)
 // CHECK-SAME:      operand_names = ["x", "row_sum_0"]
-// CHECK-SAME:      #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, column_tile = 2048>
+// CHECK-SAME:      #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, column_tile = 2048, late_columns = true>
 // CHECK:           %[[S:.*]] = vector.reduction <add>
 // CHECK:           lnbwd.yield %[[S]] : f32
 // CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[X]][m, n] : memref<?x8192xbf16>, %[[G]][n] : memref<8192xbf16>, %[[P]][m, *] : memref<?x4xf32>) outs(

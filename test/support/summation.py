@@ -18,10 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 F32 = np.float32
-# As in lib/Analysis/ScheduleLimits.cpp.
-BLOCK_ROWS = 8
-COMBINE_RADIX = 8
-COMBINE_BYTES = 32 * 1024
 
 
 @dataclass
@@ -30,11 +26,10 @@ class Kernel:
 
     groups: int
     workgroups: int
-    unroll: int
-    chunk_columns: int
-    # Whether lanes have totals beside their sums: not where few staged rows lie side by side. (Nor
-    # where registers are short, which no schedule of the tests makes them.)
-    in_blocks: bool
+    # Groups that one step adds up.
+    radix: int
+    # Tiles of rows whose sum is added to a total; 0: there are no totals.
+    block: int
 
 
 def kernels(opt: pathlib.Path, chip: str, n: int, rows: int, schedule: str = "") -> list[Kernel]:
@@ -56,9 +51,8 @@ def kernels(opt: pathlib.Path, chip: str, n: int, rows: int, schedule: str = "")
                   re.findall(r"(\w+) = (\d+)", kernel["schedule"])}
         result.append(Kernel(fields["row_groups"],
                              kernel["workgroups"] // fields.get("workgroups_per_row", 1),
-                             fields.get("unroll", 1),
-                             fields["threads_per_row"] * fields["vector_width"],
-                             not fields.get("stages") or fields["row_groups"] >= 4))
+                             fields.get("combine_radix", 8),
+                             fields.get("sum_block", 0) * fields.get("unroll", 1)))
     return result
 
 
@@ -85,12 +79,8 @@ def pairwise(terms: list[np.ndarray]) -> np.ndarray:
 def combine_groups(sums: np.ndarray, kernel: Kernel) -> np.ndarray:
     """The groups' sums, [groups, ..., N], added up as lane.combine_groups does."""
     groups = list(sums)
-    radix = COMBINE_RADIX
-    slot_bytes = 4 * 2 * kernel.chunk_columns
-    while radix > 2 and (len(groups) - -(-len(groups) // radix)) * slot_bytes > COMBINE_BYTES:
-        radix //= 2
     while len(groups) > 1:
-        owners = -(-len(groups) // radix)
+        owners = -(-len(groups) // kernel.radix)
         # What an owner takes after its own; 0 where the last few groups are missing.
         groups += [np.zeros_like(groups[0])] * (-len(groups) % owners)
         groups = [pairwise(groups[owner::owners]) for owner in range(owners)]
@@ -117,7 +107,7 @@ def column_sum(kernel: Kernel, finalize: Kernel, dy: np.ndarray,
         first = turn * workgroups
         count = min(workgroups, sets - first)
         sums[:count] = added(sums[:count], first * groups, count * groups)
-        if kernel.in_blocks and (turn + 1) % BLOCK_ROWS == 0:
+        if kernel.block and (turn + 1) % kernel.block == 0:
             totals += sums
             sums[:] = 0
     totals += sums

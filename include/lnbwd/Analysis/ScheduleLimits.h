@@ -77,8 +77,8 @@ ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
 int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
                          int64_t workgroups = 1);
 
-/// How many groups' column sums are added up in one step when the groups of a
-/// workgroup are combined.
+/// How many groups' column sums one step adds up: as the schedule says, but in
+/// the canonical order all of them.
 int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 
 /// Whether the bulk copies of a staged program begin before its rows do, since

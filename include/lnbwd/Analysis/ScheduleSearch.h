@@ -14,18 +14,18 @@
 #ifndef LNBWD_ANALYSIS_SCHEDULESEARCH_H
 #define LNBWD_ANALYSIS_SCHEDULESEARCH_H
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 namespace lnbwd {
 
-/// `schedule` with rows prefetched before the dependency, and the next kernel
-/// started early, where kernels of `op` gain from it.
-ScheduleAttr prefetchRowsBeforeDependency(RowwiseOp op, ScheduleAttr schedule);
+/// Gives `fields`, a schedule of `op`, its `combine_radix`.
+void setCombineRadix(RowwiseOp op, ScheduleFields &fields);
 
-/// The `sum_block` of `op` where its schedule is `schedule`, which has none.
-int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
-                       const ChipInfo &chip);
+/// `schedule` of `op` with the fields that follow from others, but for those
+/// that `overrides` names.
+ScheduleAttr followOthers(RowwiseOp op, ScheduleAttr schedule,
+                          llvm::StringRef overrides, const ChipInfo &chip);
 
 /// A schedule and the time that is predicted for it.
 struct RankedSchedule {

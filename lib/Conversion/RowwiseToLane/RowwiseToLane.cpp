@@ -41,9 +41,6 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Phases of a program none of whose row sums waits for another: the sums, and
-/// what needs them.
-static constexpr unsigned phasesOfOneSum = 2;
 /// Leaves of a tree that a lane loads at once, a power of two.
 static constexpr int64_t leavesAtOnce = 8;
 
@@ -84,18 +81,6 @@ private:
   void writeAllLeaves(MutableArrayRef<Value> sums);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
                   Value iteration);
-  /// Whether vectors are widened once, ahead of the loop, for the rows of the
-  /// loop and for those after it that do not fill a tile. The code generator
-  /// widens them ahead of the loop in any case, and kept what the rows after
-  /// it widen for themselves in registers as well. Measured on an H200, fewer
-  /// registers are of use where a sum waits for another, and vectors for both;
-  /// with one sum, or with column sums, kernels took up to a fourth longer so.
-  /// AMD's are as they were counted and predicted.
-  bool widensAhead() {
-    return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
-           phases.getCount() > phasesOfOneSum &&
-           (schedule.getRowGroups() > 1 || needsShift(op, schedule));
-  }
   /// Says of `loop` how its rows are brought.
   void setTransfers(lane::ForRowsOp loop) {
     loop.setLastRowApart(needsShift(op, schedule));
@@ -262,8 +247,7 @@ void RowDistributor::write() {
     if (size_t operand = numRows + numColumns + i; isNumber(operand))
       known[body.getArgument(operand)] =
           memref::LoadOp::create(b, kernel.buffers[operand], b.index(0));
-  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
-  if (!isOneTile && widensAhead())
+  if (schedule.getWidenColumns())
     for (Operation &bodyOp : body)
       if (isWidenedColumn(&bodyOp))
         get(bodyOp.getResult(0));
@@ -349,7 +333,6 @@ SmallVector<Value> RowDistributor::writeIteration(lane::ForRowsOp loop) {
 /// Adds the terms of the workgroup's rows to `sums`, and writes what else a row
 /// has.
 void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
-  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
   SmallVector<Value> carried;
   if (op.hasRowSums())
     carried.push_back(lane::FirstIterationOp::create(
@@ -360,11 +343,8 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
   auto loop =
       lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
                               kernel.workgroups, sums, carried);
-  loop.setOnce(isOneTile);
-  // Workgroups that stay load columns once for all rows, and where a wave has a
-  // row to itself, its sums are too short to hide a load.
-  loop.setLateColumns(isOneTile && !schedule.getWorkgroupsPerComputeUnit() &&
-                      schedule.getThreadsPerRow() > chip.waveSize);
+  loop.setOnce(schedule.takesOneTile(int64_t(op.getFixedWorkgroups())));
+  loop.setLateColumns(schedule.getLateColumns());
   setTransfers(loop);
   if (int64_t iterations = schedule.getSumBlock())
     loop.setSumBlock(uint64_t(iterations));

@@ -1,14 +1,13 @@
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --split-input-file | FileCheck %s
 
-// A grid without a bound has a workgroup for each tile of rows. Where several
-// waves share a row, its columns are loaded late.
+// A grid without a bound has a workgroup for each tile of rows.
 // CHECK-LABEL: gpu.func @once
 // CHECK:         lane.for_rows {{.*}} attributes {late_columns, once}
 // CHECK-LABEL: gpu.func @wave
 // CHECK:         lane.for_rows {{.*}} attributes {once}
 func.func @once(%x: memref<?x512xf32>) {
   lnbwd.rowwise @once domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }

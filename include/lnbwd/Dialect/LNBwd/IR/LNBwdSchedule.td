@@ -213,6 +213,28 @@ def LNBwd_SumBlock : LNBwd_ScheduleField<"sum_block", LNBwd_AtLeast<0>> {
   let defaultText = "0: one sum of all iterations";
 }
 
+def LNBwd_CombineRadix
+    : LNBwd_ScheduleField<"combine_radix",
+                          LNBwd_OneOf<"2, 4, 8 or 16", [2, 4, 8, 16]>> {
+  let unit = "row groups";
+  let defaultValue = "8";
+  let text = "row groups whose column sums one of them adds up in one step: "
+             "another order of additions, which rounds in another way; fewer "
+             "take less shared memory";
+}
+
+def LNBwd_LateColumns : LNBwd_ScheduleField<"late_columns", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "columns are loaded where a row first needs them, by each row "
+             "group for itself, and not once for all rows";
+}
+
+def LNBwd_WidenColumns : LNBwd_ScheduleField<"widen_columns", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "columns are widened once, ahead of the row loop, also for the "
+             "rows after it that do not fill a tile";
+}
+
 def LNBwd_LanesAcross : LNBwd_ScheduleField<"lanes_across", LNBwd_Flag> {
   let defaultValue = "0";
   let text = "neighbouring lanes have neighbouring rows: `row_groups` lanes side "
