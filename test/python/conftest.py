@@ -94,7 +94,7 @@ def fresh_regions(monkeypatch):
     import lnbwd.inductor
     from lnbwd.inductor import estimates
 
-    monkeypatch.setattr(estimates, "_LAUNCH", 0)
+    monkeypatch.setattr(estimates, "LAUNCH", 0)
     torch._dynamo.reset()
     lnbwd.inductor.decisions(clear=True)
     yield

@@ -43,7 +43,7 @@ _MOST_OF_LONG_ROWS = 12
 elements took 0.36 to 0.52 times as long as torch.compile's with 2 and 10 bytes an element, and 1.4
 to 3.3 times with 16 and 24."""
 
-_LAUNCH = 8 / 3 * 1024 * 1024
+LAUNCH = 8 / 3 * 1024 * 1024
 """What an H100 moves in the microsecond that a kernel more takes in a CUDA graph."""
 
 _LEAST_BESIDE_HELPER = 5
@@ -173,10 +173,10 @@ def estimate(region: Region, splits: Sequence[Split] = ()) -> Estimate:
     is_ahead, launch = theirs > 0, 0.0
     if count is not None:
         moved = theirs * count
-        is_ahead &= not has_helper or moved >= _LEAST_BESIDE_HELPER * _LAUNCH
+        is_ahead &= not has_helper or moved >= _LEAST_BESIDE_HELPER * LAUNCH
         is_ahead &= not takes_part(inside, count)
-        if moved < _LEAST_FOLLOWED * _LAUNCH and _is_followed(region):
-            launch = _LAUNCH / count
+        if moved < _LEAST_FOLLOWED * LAUNCH and _is_followed(region):
+            launch = LAUNCH / count
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
     apart = [output for output in program.outputs if output.is_strided and _is_apart(output)]

@@ -351,9 +351,7 @@ class RegionPass(_Pass):
         if not (is_measured or _is_worth(moved)):
             raise Unsupported(f"it would move {moved}")
         if is_measured and not self._measurements.may_pay(region, moved):
-            if not moved.is_far:
-                raise Unsupported(f"it is too small to be timed, and would move {moved}")
-            is_measured = False
+            raise Unsupported(f"it is too small to be timed, and would move {moved}")
         return moved, is_measured
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],

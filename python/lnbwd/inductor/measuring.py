@@ -42,7 +42,7 @@ from ..rowprogram import reached
 from ..spec import MeasurementSpec
 from .conversion import Unsupported
 from .domains import same
-from .estimates import Estimate
+from .estimates import LAUNCH, Estimate
 from .fusion import is_alias, is_in_memory, made_in_place, takes_part
 from .nodes import STORED, is_constant
 from .partial_sums import Split, merge
@@ -86,7 +86,8 @@ many nodes are compiled for measurements."""
 _LEAST_GAIN, _GAIN = 28e6, 0.1
 """In a larger graph, equal regions are only timed if they may save so many bytes, and of those that
 they move such a part: what an H100 moves in 10 microseconds, which in 100,000 steps are the second
-that it takes to compile a neighbourhood twice."""
+that it takes to compile a neighbourhood twice, or a kernel with its search. Those whose estimate is
+far from wrong may save a launch each."""
 
 _LEAST_OF_PEAK = 0.8
 """The share of its memory's rate from which on a kernel is not compared with others."""
@@ -223,11 +224,11 @@ class Measurements:
 
     @staticmethod
     def may_pay(region: Region, moved: Estimate) -> bool:
-        """Whether a region that may have times is worth measuring: in a large graph, no small one
-        and none of layers that all differ."""
-        return (torch._inductor.config.max_autotune
-                or len(region.nodes[0].graph.nodes) <= _SMALL_GRAPH
-                or region.alike * max(moved.saved, _GAIN * moved.ours * moved.count) >= _LEAST_GAIN)
+        """Whether a region that may have times is worth measuring, and a kernel: in a large graph,
+        no small one and none of layers that all differ."""
+        gain = max(moved.saved, _GAIN * moved.ours * moved.count, LAUNCH * moved.is_far)
+        return (torch._inductor.config.max_autotune or region.alike * gain >= _LEAST_GAIN
+                or len(region.nodes[0].graph.nodes) <= _SMALL_GRAPH)
 
     def consider(self, region: Region, splits: Sequence[Split], saved: float
                  ) -> MeasurementSpec | None:
