@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=8192 | FileCheck %s
 
 // Programs of kinds that no sweep has. Column sums beside rows that wait for
 // one sum after another: where waves share them, registers hold them ahead, not
