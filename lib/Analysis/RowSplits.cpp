@@ -168,6 +168,9 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
         llvm::divideCeil(uint64_t(rows), uint64_t(getLeafRows(length)))));
     fields.rowGroups =
         std::max(chains, std::min(fields.rowGroups, chains * leaves));
+    // A lane has a whole chain, unless there are fewer rows.
+    if (rows > chains * mostTileRows)
+      fields.unroll = 2 * mostTileRows;
     while (
         getResources(op, fields.get(op.getContext()), chip).sharedMemoryBytes >
         chip.sharedMemoryBytes) {
