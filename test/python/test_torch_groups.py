@@ -57,6 +57,22 @@ def test_a_number_for_each_sample(device):
     assert [i.kind for i in region.program.inputs] == ["row", "group_column", "group_scalar"]
 
 
+def test_nothing_but_numbers_for_samples(device):
+    """They tell the call how many samples there are, as in Swin."""
+    def function(x, keep):
+        y = x * keep
+        return y - y.mean(-1, keepdim=True), y.sum((0, 1))
+
+    generator = torch.Generator().manual_seed(0)
+    x, keep = (torch.randn(shape, generator=generator).to(device)
+               for shape in ((6, 4, 64), (6, 1, 1)))
+    got, code, _ = compiled_code(function, x, keep)
+    assert len(calls(code)) == 1
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(got, function(x, keep), strict=True))
+    region, = taken()
+    assert [i.kind for i in region.program.inputs] == ["row", "group_scalar"]
+
+
 def test_a_number_for_each_sample_expanded_to_columns(device):
     """As in ConvNeXt V2, whose normalisation has the mean of a sample's channels."""
     def function(x, total, shift):

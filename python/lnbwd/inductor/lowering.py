@@ -143,7 +143,7 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
         sizes.append(next(V.graph.sizevars.simplify(
             FloorDiv(sympy_product(shape), operand.row_length)) for shape, operand in zip(
                 shapes, [*program.inputs, *program.outputs], strict=True)
-            if operand.kind == "group_column"))
+            if operand.kind in ("group_column", "group_scalar")))
     dense = [ir.ExternKernel.require_contiguous(t) for t in inputs]
     places = _overwritten(program, dense)
     outputs = []
