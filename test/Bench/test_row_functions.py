@@ -83,7 +83,7 @@ def test_figures_of_what_is_quantised(build, tmp_path):
     block = dashboard.take("quantized", [file])
     shares = [round(results.share(row, "graph"), 3) for row in rows]
     assert block["rows"] == [{"name": name, "gains": [round(results.gain(row), 3) for row in rows],
-                              "shares": shares}]
+                              "shares": shares, "large": [], "by_hand": []}]
     assert f"| `{name}` | 2 | " in "\n".join(dashboard.quantized(block))
 
 
