@@ -106,8 +106,8 @@ static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, compute units of which clusters of so many
 /// workgroups leave one: of the parts of an H100 some have 16, others 18.
 static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11;
-/// In that order, how many times as long as rows sums of leaves of as
-/// many bytes take.
+/// In that order, how many times as long as rows sums of leaves of as many
+/// bytes take.
 static constexpr double leafSumCost = 2;
 /// In that order, the power of the share of compute units at work by which
 /// rows take longer: memory is as busy with a few less.

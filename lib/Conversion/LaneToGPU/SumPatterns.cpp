@@ -134,8 +134,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
 /// `sums` of leaf `leaf` with what waits at the levels of its last ones in
 /// binary: it is the neighbour of the lower sums. At the next of `levels`,
 /// whose places are `distance` apart from `place` on, they wait themselves. In
-/// the end
-/// (`isLast`), after `leaf` leaves, nothing does.
+/// the end (`isLast`), after `leaf` leaves, nothing does.
 static Values addWaiting(IndexBuilder &b, ValueRange sums, Value leaf,
                          int64_t levels, bool isLast, Value memory, Value place,
                          int64_t distance) {

@@ -140,7 +140,7 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
     if program.has_groups:
         shapes = [*(t.get_size() for t in inputs),
                   *(convert_shape_to_inductor(value.size()) for value in values)]
-        sizes.append(next(V.graph.sizevars.simplify(
+        sizes.append(program.groups or next(V.graph.sizevars.simplify(
             FloorDiv(sympy_product(shape), operand.row_length)) for shape, operand in zip(
                 shapes, [*program.inputs, *program.outputs], strict=True)
             if operand.kind in ("group_column", "group_scalar")))

@@ -16,6 +16,7 @@ computes again of the forward one belongs to the region that uses it.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -136,8 +137,9 @@ def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
                 regions.append(region)
                 taken.update(region.nodes)
     shapes = [(str(region.domain), *(node.target for node in region.nodes)) for region in regions]
+    counts = collections.Counter(shapes)
     for region, shape in zip(regions, shapes, strict=True):
-        region.alike = shapes.count(shape)
+        region.alike = counts[shape]
     return sorted(regions, key=lambda region: order[region.nodes[0]])
 
 
