@@ -116,7 +116,8 @@ std::optional<int64_t> RowwiseOp::getStaticRowCount() {
 }
 
 int64_t RowwiseOp::getRowLength() {
-  return getOwnRowLength(findRowBlock(*this));
+  SmallVector<int64_t> shape = getRowBlockShape();
+  return llvm::product_of(ArrayRef(shape).take_back(size_t(getRowRank())));
 }
 
 bool RowwiseOp::hasContractions() {

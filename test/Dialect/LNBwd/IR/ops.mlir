@@ -397,6 +397,17 @@ func.func @moved_inputs(%x: memref<2x196x8xf32>, %g: memref<8xf32>, %y: memref<2
   return
 }
 
+// The only row block lies in some of its memory's columns.
+// CHECK-LABEL: func @moved_columns(
+// CHECK:         ^bb0(%{{.*}}: vector<32xf32>)
+func.func @moved_columns(%x: memref<2x40x4x12xf32>, %s: memref<2x4x8xf32>) {
+  lnbwd.rowwise @k domain(b, t | n0, n1) ins(%x[b, t, n0, n1 + 4] : memref<2x40x4x12xf32>) outs(%s[b, n0, n1] add : memref<2x4x8xf32>) {
+  ^row(%xr: vector<32xf32>):
+    lnbwd.yield %xr : vector<32xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func @strided_inputs(
 // CHECK:         domain(m0, m1 | n0, n1) ins(%{{[^ ]+}}[m0, n0, m1, n1] : memref<2x3x5x8xf32>, %{{[^ ]+}}[n1, m1] : memref<8x5xf32, strided<[1, 9]>>)
 func.func @strided_inputs(%x: memref<2x3x5x8xf32>, %t: memref<8x5xf32, strided<[1, 9]>>, %y: memref<2x5x3x8xf32>) {
