@@ -362,6 +362,17 @@ def test_embedding(device, dtype):
     assert [i.rows for i in taken()[0].program.inputs if i.kind == "table"] == [7]
 
 
+@pytest.mark.parametrize("rows_of", [lambda t, i: F.embedding(i, t), lambda t, i: t[i]])
+def test_rows_of_a_table_that_follow_each_other(device, rows_of):
+    """Learned positions: a slice of the table, which is read where it lies."""
+    def function(x, table):
+        return norm(x + rows_of(table, torch.arange(5, device=x.device) + 2))
+
+    check_against_double(function, [normal(2, 5, 16).to(device), normal(9, 16, seed=1).to(device)])
+    [region] = taken()
+    assert [i.kind for i in region.program.inputs] == ["row", "part"] and not reasons()
+
+
 @pytest.mark.parametrize("is_expanded, n", [(False, 16), (True, 16), (False, 8)])
 def test_embedding_by_indices_that_samples_share(device, is_expanded, n):
     """There are as many rows as columns, too, or as many in each sample."""

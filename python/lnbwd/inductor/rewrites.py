@@ -52,9 +52,13 @@ def _peel_biases(graph: Graph) -> None:
 def _slice_tables(graph: Graph) -> None:
     """Has rows that follow each other in a table be a slice of it: learned positions are such."""
     for node in list(graph.nodes):
-        if node.target is not aten.embedding.default or any(node.args[3:]):
+        if node.target not in (aten.embedding.default, aten.index.Tensor) or any(node.args[3:]):
             continue
         table, index = node.args[:2]
+        if node.target is aten.index.Tensor:
+            index, *others = index
+            if others:
+                continue
         found = _first_of(index)
         shape = index.meta["val"].shape
         if found is None or any(not isinstance(n, int) for n in (*table.meta["val"].shape, *shape)):
