@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -667,8 +668,10 @@ def convert(region: Region) -> None:
     program, read = program.without_unused_inputs()
     region.inputs = [reads[places[place]] for place in read]
     tells_rows = any(i.kind == "table" for i in program.inputs) if rows is None else program.inputs
-    if not any(i.kind == "row" or i.is_strided for i in program.inputs) and not (
-            tells_rows and any(o.kind == "row" for o in program.outputs)):
+    # What is strided may be repeated, along rows and along others.
+    if not any(i.kind == "row" or (i.is_strided and (rows is None or math.prod(
+            part[1] for part in i.parts) == rows * program.length)) for i in program.inputs
+               ) and not (tells_rows and any(o.kind == "row" for o in program.outputs)):
         raise Unsupported("it reads no row block")
     arguments = len(program.inputs) + len(program.outputs)
     if arguments > _MOST_ARGUMENTS:
