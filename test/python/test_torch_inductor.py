@@ -27,6 +27,7 @@ from lnbwd import regions_op
 from lnbwd.inductor import graph_pass, lowering, regions, replacing, rewrites
 from lnbwd.inductor.estimates import estimate
 from lnbwd.inductor.graph_pass import RecomputePass
+from lnbwd.inductor.surroundings import surroundings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -120,7 +121,7 @@ def test_every_norm_is_worth_it(device, name, precision):
         for region in regions.find_regions(graph):
             regions.convert(region)
             if region.row_sums and region.domain.length == config.width:
-                found.append((bool(region.column_sums), estimate(region)))
+                found.append((bool(region.column_sums), estimate(surroundings(region))))
 
     captured = Captured(True, look)
     with torch.autocast(device.type, BF16, enabled=precision == "autocast"):
@@ -575,7 +576,7 @@ def two_norms(x, w, gamma):
     return torch.nn.functional.layer_norm(y, (96,), gamma), y
 
 
-@pytest.mark.parametrize("name", ["leads_back", "convert", "estimate", "new_node"])
+@pytest.mark.parametrize("name", ["leads_back", "convert", "surroundings", "new_node"])
 def test_an_error_of_one_region_is_none_of_the_others(device, monkeypatch, name):
     """It is left, with the reason, and the graph has nothing of it."""
     module = replacing if name == "new_node" else graph_pass

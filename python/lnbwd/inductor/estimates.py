@@ -14,7 +14,7 @@ for one, need not be in memory for torch.compile. Only times can tell what such 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -26,9 +26,9 @@ from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, hint, product, repeated_dims, same
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, takes_part
 from .nodes import is_reduction, sources
-from .partial_sums import ACROSS, Split
+from .partial_sums import ACROSS
 from .regions import Region
-from .surroundings import MOST_OF_SMALL, surroundings
+from .surroundings import MOST_OF_SMALL, Surroundings
 
 _SECTOR = 9
 """What it costs to load an element by itself, from a cache of a GPU, as bytes of memory: on an H100
@@ -109,8 +109,9 @@ class Estimate:
         return (self.theirs - self.ours - self.launch) * self.count
 
 
-def estimate(region: Region, splits: Sequence[Split] = ()) -> Estimate:
-    """What a region, with its program, moves, in a graph with some split reductions."""
+def estimate(around: Surroundings) -> Estimate:
+    """What a region, with its program, moves."""
+    region = around.region
     program = region.program
     assert program is not None
     inside = set(region.nodes)
@@ -186,7 +187,7 @@ def estimate(region: Region, splits: Sequence[Split] = ()) -> Estimate:
         ours += _SECTOR * (not all(_lies_across(output, program) for output in apart))
     if not goes_across and _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
-    is_part = not surroundings(region, splits).is_empty
+    is_part = not around.is_empty
     is_strided = any(i.is_strided for i in program.inputs) or any(
         o.is_strided for o in program.outputs)
     is_clear = program.has_row_sums and not (is_part or is_strided) and count is not None and (

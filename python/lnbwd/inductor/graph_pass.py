@@ -46,6 +46,7 @@ from .powers import mark_powers
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
 from .replacing import replace, sort
 from .rewrites import simplify
+from .surroundings import Surroundings, surroundings
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -315,9 +316,8 @@ class RegionPass(_Pass):
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
-                moved, is_measured = self._look_at(region, splits)
-                spec = (self._measurements.consider(region, splits, moved.saved)
-                        if is_measured else None)
+                around, moved, is_measured = self._look_at(region, splits)
+                spec = self._measurements.consider(around, moved.saved) if is_measured else None
                 found.append((region, spec, spec is None or moved.is_far))
                 replace(copy, region)
         chosen = self._measurements.choose(len(copy.nodes))
@@ -333,8 +333,10 @@ class RegionPass(_Pass):
         self._measurements.start_rest()
         return ahead
 
-    def _look_at(self, region: Region, splits: Sequence[Split]) -> tuple[Estimate, bool]:
-        """Makes a region's program; gives what it moves, and whether it is timed.
+    def _look_at(self, region: Region, splits: Sequence[Split]
+                 ) -> tuple[Surroundings, Estimate, bool]:
+        """Makes a region's program; gives what is around it, what it moves, and whether it is
+        timed.
 
         Raises:
             Unsupported: it is left; says why.
@@ -346,13 +348,14 @@ class RegionPass(_Pass):
         convert(region)
         if reason := _can_run_on(region.inputs[0].meta["val"].device):
             raise Unsupported(reason)
-        moved = estimate(region, splits)
+        around = surroundings(region, splits)
+        moved = estimate(around)
         is_measured = not moved.is_sure and self._measurements.may_find(region)
         if not (is_measured or _is_worth(moved)):
             raise Unsupported(f"it would move {moved}")
         if is_measured and not self._measurements.may_pay(region, moved):
             raise Unsupported(f"it is too small to be timed, and would move {moved}")
-        return moved, is_measured
+        return around, moved, is_measured
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],
                 ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
@@ -381,12 +384,12 @@ class RegionPass(_Pass):
         Raises:
             Unsupported: it is left; says why.
         """
-        moved, is_measured = self._look_at(region, splits)
+        around, moved, is_measured = self._look_at(region, splits)
         assert region.program is not None
         device, text = region.inputs[0].meta["val"].device, region.program.text()
         if text in ahead:
             ahead[text].result()
-        times = self._measurements.find(region, splits, moved) if is_measured else None
+        times = self._measurements.find(around, moved) if is_measured else None
         regions_op.load_kernel(register(text), device)
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)

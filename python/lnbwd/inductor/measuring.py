@@ -49,7 +49,7 @@ from .partial_sums import Split, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
-from .surroundings import is_made, surroundings
+from .surroundings import Surroundings, is_made
 
 _REGION = torch.ops.lnbwd._region.default
 
@@ -230,12 +230,11 @@ class Measurements:
         return (torch._inductor.config.max_autotune or region.alike * gain >= _LEAST_GAIN
                 or len(region.nodes[0].graph.nodes) <= _SMALL_GRAPH)
 
-    def consider(self, region: Region, splits: Sequence[Split], saved: float
-                 ) -> MeasurementSpec | None:
+    def consider(self, around: Surroundings, saved: float) -> MeasurementSpec | None:
         """Notes a region that may be timed, and the bytes that it is expected to save; gives what
         names its times, None if they are known, or cannot be."""
         try:
-            both, spec = _described(region, splits)
+            both, spec = _described(around)
         except Exception:  # It fails again when somebody asks for the times.
             return None
         if spec in self._known or self._load(spec) is not None:
@@ -289,18 +288,17 @@ class Measurements:
         self._noted.clear()
         self._started.clear()
 
-    def find(self, region: Region, splits: Sequence[Split], moved: Estimate) -> Times | None:
-        """The times of a region of a graph with some split reductions; None if the estimate decides
-        where others are timed first, or, with a line in the log, if the measurement fails.
+    def find(self, around: Surroundings, moved: Estimate) -> Times | None:
+        """The times of a region; None if the estimate decides where others are timed first, or,
+        with a line in the log, if the measurement fails.
 
         Raises:
             Unsupported: others are timed first, and the estimate is not sure enough.
         """
-        assert region.program is not None
         spec = times = None
         is_late = False
         try:
-            both, spec = _described(region, splits)
+            both, spec = _described(around)
             if spec in self._known:
                 return self._known[spec]
             times = self._load(spec)
@@ -310,7 +308,8 @@ class Measurements:
                 if times is not None:
                     self._keep(spec, times)
         except Exception as error:  # Inductor's, too: then the estimate decides.
-            log.info("not measured: %s: %s: %s", region.program.name(), type(error).__name__, error)
+            log.info("not measured: %s: %s: %s", around.region.describe(), type(error).__name__,
+                     error)
         if is_late and not moved.is_far:
             raise Unsupported(f"others are timed first, and it would move {moved}")
         if spec is not None and not is_late:
@@ -335,10 +334,11 @@ class Measurements:
             return None
 
 
-def _described(region: Region, splits: Sequence[Split]) -> tuple[Neighbourhood, MeasurementSpec]:
+def _described(around: Surroundings) -> tuple[Neighbourhood, MeasurementSpec]:
     """A region's neighbourhood, and what names its times."""
+    region = around.region
     assert region.program is not None and region.program.rows is not None
-    both = neighbourhood(region, splits)
+    both = neighbourhood(around)
     target = launching.open_device(region.inputs[0].meta["val"].device)
     return both, MeasurementSpec("times", both.text, target.chip, target.info.name,
                                  region.program.rows, torch.__version__)
@@ -349,14 +349,13 @@ def _described(region: Region, splits: Sequence[Split]) -> tuple[Neighbourhood, 
 # --------------------------------------------------------------------------------------------------
 
 
-def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
+def neighbourhood(around: Surroundings) -> Neighbourhood:
     """Copies a region's neighbourhood out of its graph.
 
     Raises:
         LnbwdError: it cannot be timed by itself; says why.
     """
-    around = surroundings(region, splits)
-    inside, before, barred = around.inside, around.before, around.barred
+    region, inside, before, barred = around.region, around.inside, around.before, around.barred
     count = region.domain.rows * region.domain.length
     # Kernels for what reads the same rows may be one with the region's.
     read = {node for one in inside | before for node in one.all_input_nodes if isinstance(

@@ -58,6 +58,7 @@ class Surroundings:
     """What there is around a region.
 
     Attributes:
+        region: the region, with its program.
         splits: the split reductions in it.
         inside: its nodes, with those that it shares.
         before, behind: what torch.compile may compute in its kernels in front of it, and behind it,
@@ -68,6 +69,7 @@ class Surroundings:
         following: what may be computed in the kernels that compute a node, or read it.
     """
 
+    region: Region
     splits: list[Split]
     inside: set[Node]
     before: set[Node]
@@ -111,7 +113,8 @@ def surroundings(region: Region, splits: Sequence[Split] = ()) -> Surroundings:
     around = _leading(before.intersection(region.inputs), before) | _leading(kept, behind)
     around -= inside
     is_empty = not computed(around, max(map(size_of, inside | around)))
-    return Surroundings(split, inside, before, behind, is_empty, barred, outputs, following)
+    return Surroundings(
+        region, split, inside, before, behind, is_empty, barred, outputs, following)
 
 
 def _leading(nodes: set[Node], among: set[Node]) -> set[Node]:
