@@ -46,6 +46,10 @@ _REDUCTIONS = {*ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
                aten.prod.dim_int, aten.argmax.default, aten.argmin.default}
 """All that reduce a tensor along dimensions, row programs or not."""
 
+INDEXED = {aten.embedding.default, aten.gather.default, aten.index.Tensor,
+           aten._unsafe_index.Tensor}
+"""What takes elements of its first operand by indices."""
+
 CONVOLUTIONS = {aten.convolution.default, aten.convolution_backward.default}
 
 SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}

@@ -16,12 +16,9 @@ from torch.fx import Graph, Node
 from ..rowprogram import reached
 from .domains import INTEGERS
 from .fusion import base_of, is_alias, is_scatter
-from .nodes import is_view
+from .nodes import INDEXED, is_view
 
 aten = torch.ops.aten
-
-_INDEXED = {aten.embedding.default, aten.gather.default, aten.index.Tensor,
-            aten._unsafe_index.Tensor}
 
 _MEAN, _SHARE_OF_TRUE = 0.5, 0.7
 
@@ -80,7 +77,7 @@ def _is_integer(node: Node) -> bool:
 
 
 def _has_index(node: Node) -> bool:
-    return node.target in _INDEXED or is_scatter(node)
+    return node.target in INDEXED or is_scatter(node)
 
 
 def _origin(node: Node) -> Node:

@@ -24,7 +24,7 @@ from .fusion import (
     made_in_place,
     separated,
 )
-from .nodes import CONVOLUTIONS, is_constant, is_reduction, is_seed, sources
+from .nodes import CONVOLUTIONS, INDEXED, is_constant, is_reduction, is_seed, sources
 from .partial_sums import Split
 from .regions import Region
 
@@ -38,8 +38,9 @@ MOST_OF_SMALL = 16
 
 def size_of(node: Node) -> int:
     """The elements of the largest tensor that a node reads or makes; of symbols, what they were
-    when the graph was made."""
-    values = [one.meta.get("val") for one in (node, *node.all_input_nodes)]
+    when the graph was made. Of a table or the like as many are read as are made."""
+    skipped = node.args[:1] if node.target in INDEXED or is_alias(node) else ()
+    values = [one.meta.get("val") for one in (node, *node.all_input_nodes) if one not in skipped]
     return max((hint(v.numel()) or 0 for v in values if isinstance(v, torch.Tensor)), default=0)
 
 
