@@ -97,17 +97,19 @@ def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, t
     assert bool(taken()) == is_worth
 
 
-def test_what_the_estimate_is_sure_of_is_not_measured(device, tmp_path, monkeypatch):
+@pytest.mark.parametrize("function,n,is_sure", [
+    (centre, 128, True), (centre, 64, False), (centre, 130, False),
+    (with_two_conditions, 128, False)])
+def test_what_the_estimate_is_sure_of_is_not_measured(
+        device, tmp_path, monkeypatch, function, n, is_sure):
+    """It is not of short rows, nor of rows that begin between vectors."""
     monkeypatch.undo()
     timer = Timer(1.0, 2.0)
     with mock.patch.object(Estimate, "is_sure", IS_SURE):
-        run(centre, *operands(device, "r", leading=MANY), timer=timer, folder=tmp_path)
-        assert not timer.asked
-        run(with_two_conditions, *operands(device, "r", leading=MANY), timer=timer,
-            folder=tmp_path)
-    assert len(timer.asked) == 1
-    reasons = [decision.reason for decision in lnbwd.inductor.decisions(clear=True)]
-    assert "8 bytes an element" in reasons[0] and "1.0 us" in reasons[1]
+        run(function, *operands(device, "r", leading=MANY, n=n), timer=timer, folder=tmp_path)
+    assert bool(timer.asked) != is_sure
+    [decision] = lnbwd.inductor.decisions(clear=True)
+    assert ("8 bytes an element" if is_sure else "1.0 us") in decision.reason
 
 
 @pytest.mark.parametrize("is_part,most", [(False, 101.0), (True, 84.0)])
