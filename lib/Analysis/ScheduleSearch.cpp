@@ -168,8 +168,8 @@ static int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
                               const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials ||
-      isCanonical(op) ||
+  if (op.getAllSums().empty() || op.takesMaxima() ||
+      op.getRowElementBits() < 32 || sumsPartials || isCanonical(op) ||
       schedule.takesOneTile(int64_t(op.getFixedWorkgroups())))
     return 0;
   // Where few staged rows lie side by side, an iteration is short and the

@@ -209,6 +209,8 @@ void Recorder::add(Operation &op) {
   for (unsigned i = 0; i < program.getNumDpsInits(); ++i) {
     json::Object output = describeOperand(program, numInputs + i);
     output["value"] = numbers.lookup(program.getYielded(i));
+    if (program.getReduction(numInputs + i) == Reduction::Maximum)
+      output["maximum"] = true;
     outputs.push_back(std::move(output));
   }
   json::Object result{{"name", program.getEntry()},

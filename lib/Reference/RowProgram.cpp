@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -252,6 +253,13 @@ struct Sum {
     total.error += term.error;
     squares += total.value * total.value;
   }
+  /// Takes the larger, and NaN if one is, instead of the sum.
+  void takeLarger(const Bounded &term) {
+    bool isNaN = std::isnan(total.value) || std::isnan(term.value);
+    total.value =
+        isNaN ? total.value + term.value : std::max(total.value, term.value);
+    total.error = std::max(total.error, term.error);
+  }
   /// Adds what comes behind it.
   void append(const Sum &next) {
     largest = std::max(largest, std::abs(total.value) + next.largest);
@@ -284,14 +292,10 @@ struct Sum {
 /// The largest element from `first` to `end`; NaN if one is.
 static Bounded takeLargest(const Bounded *first, size_t count,
                            size_t stride = 1) {
-  Bounded result = *first;
-  for (size_t i = 0; i < count; ++i, first += stride) {
-    bool isNaN = std::isnan(result.value) || std::isnan(first->value);
-    result.value = isNaN ? result.value + first->value
-                         : std::max(result.value, first->value);
-    result.error = std::max(result.error, first->error);
-  }
-  return result;
+  Sum result{*first};
+  for (size_t i = 0; i < count; ++i, first += stride)
+    result.takeLarger(*first);
+  return result.total;
 }
 
 static Bounded reduce(const Values &row, const std::string &kind) {
@@ -368,6 +372,12 @@ static void compute(const RowOperation &operation,
 //===----------------------------------------------------------------------===//
 // A program
 //===----------------------------------------------------------------------===//
+
+/// What no rows combine to.
+static Sum getNeutral(const ProgramOperand &output) {
+  double lowest = -std::numeric_limits<double>::infinity();
+  return output.isMaximum ? Sum{{lowest, 0}} : Sum();
+}
 
 namespace {
 
@@ -593,7 +603,8 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
     int64_t count =
         isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
     if (output.lacksRows())
-      partials[o].sums.resize(static_cast<size_t>(count * output.type.size()));
+      partials[o].sums.resize(static_cast<size_t>(count * output.type.size()),
+                              getNeutral(output));
   }
   for (int64_t row = begin; row < end; ++row) {
     computeValues(row, row == begin, values);
@@ -607,7 +618,9 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
         Sum *sum =
             partials[o].sums.data() + static_cast<size_t>(group) * value.size();
         for (const Bounded &term : value)
-          output.isMatrix() ? (sum++)->addInOrder(term) : (sum++)->add(term);
+          output.isMaximum    ? (sum++)->takeLarger(term)
+          : output.isMatrix() ? (sum++)->addInOrder(term)
+                              : (sum++)->add(term);
         continue;
       }
       int64_t first = output.row.empty() ? row * output.rowLength()
@@ -634,8 +647,9 @@ void Interpreter::finishSum(const ProgramOperand &output,
   for (size_t j = 0; j < sums.size(); ++j) {
     // An outer sum is put together of two such chains.
     Bounded &sum = sumOut[j];
-    sum = output.isMatrix() ? sums[j].inOrder(/*chains=*/2)
-                            : sums[j].inTree(static_cast<size_t>(rows));
+    sum = output.isMaximum    ? sums[j].total
+          : output.isMatrix() ? sums[j].inOrder(/*chains=*/2)
+                              : sums[j].inTree(static_cast<size_t>(rows));
     if (program.accumulate && before.data) {
       const Bounded terms[] = {sum, {before[j], 0}};
       sum = findElementwise("arith.addf")->compute(terms, {});
@@ -685,11 +699,14 @@ void Interpreter::run() {
     if (output.lacksRows()) {
       int64_t number = output.kindInfo().hasGroups ? groups : 1;
       auto length = static_cast<size_t>(output.type.size());
-      std::vector<Sum> sums(static_cast<size_t>(number) * length);
+      std::vector<Sum> sums(static_cast<size_t>(number) * length,
+                            getNeutral(output));
       for (const std::vector<PartialSums> &partial : partials) {
         auto first = static_cast<size_t>(partial[o].firstGroup) * length;
         for (size_t j = 0; j < partial[o].sums.size(); ++j)
-          sums[first + j].append(partial[o].sums[j]);
+          output.isMaximum
+              ? sums[first + j].takeLarger(partial[o].sums[j].total)
+              : sums[first + j].append(partial[o].sums[j]);
       }
       finishSum(output, sums, out[o]);
     }

@@ -125,7 +125,7 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
 template <typename Op>
 static RowwiseOp addSum(OpBuilder &builder, Op op, StringRef suffix,
                         ValueRange partials, unsigned numRows, ValueRange sums,
-                        unsigned first) {
+                        unsigned first, Reduction reduction = Reduction::Add) {
   Location loc = op.getLoc();
   auto rank = unsigned(cast<MemRefType>(partials.front().getType()).getRank());
   auto all = AffineMap::getMultiDimIdentityMap(rank, builder.getContext());
@@ -135,7 +135,7 @@ static RowwiseOp addSum(OpBuilder &builder, Op op, StringRef suffix,
   for (auto [i, partial, sum] : llvm::enumerate(partials, sums)) {
     std::string name = op.getOperandName(first + unsigned(i));
     inputs.push_back(operands.addInput(partial, all, name + "_partials"));
-    outputs.push_back(operands.addOutput(sum, summed, name, Reduction::Add));
+    outputs.push_back(operands.addOutput(sum, summed, name, reduction));
   }
   RowwiseOp finalize =
       operands.create(builder, loc, (op.getEntry() + suffix).str());
@@ -154,7 +154,8 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
   bool isOfGroups = sums == op.getGroupSums();
   RowwiseOp finalize =
       addSum(builder, op, isOfGroups ? "_finalize_groups" : "_finalize",
-             partials, isOfGroups ? 2 : 1, sums, sums.getBeginOperandIndex());
+             partials, isOfGroups ? 2 : 1, sums, sums.getBeginOperandIndex(),
+             op.getReduction(sums.getBeginOperandIndex()));
   finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
     setOwnRows(finalize);

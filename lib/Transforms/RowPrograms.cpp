@@ -192,10 +192,9 @@ RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
                       rowMap});
   auto numInputs = unsigned(op.getNumDpsInputs());
   for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
-    outputs.push_back(
-        {op.getYielded(i - numInputs), op.getOperand(i), op.getOperandName(i),
-         /*hasRows=*/true, op.getMap(i),
-         cast<ReductionAttr>(op.getReductions()[i - numInputs]).getValue()});
+    outputs.push_back({op.getYielded(i - numInputs), op.getOperand(i),
+                       op.getOperandName(i),
+                       /*hasRows=*/true, op.getMap(i), op.getReduction(i)});
   RowSumPrograms programs;
   programs.sums = writeProgram(rewriter, op, op.getEntry() + suffix,
                                /*given=*/{}, ofSums, op.getRowLength());

@@ -152,3 +152,15 @@ func.func @strided(%x: memref<2x3x5x8xf32>, %t: memref<5x8xf32, strided<[100, 3]
   }
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @maxima(
+// CHECK-SAME:    "outputs":[{"argument":1,"kind":"column","maximum":true,"type":"8xf32","value":0}]}]"
+func.func @maxima(%x: memref<?x8xf32>, %m: memref<8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%m[n] max : memref<8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}

@@ -465,6 +465,7 @@ static RowProgram readProgram(const json &value, const Problem &problem) {
   for (const json &output : getArray(value, "outputs")) {
     program.outputs.push_back(readOperand(output, problem, program));
     program.outputs.back().value = getIndex(get(output, "value"));
+    program.outputs.back().isMaximum = output.contains("maximum");
     size_t buffer = program.outputs.back().buffer;
     require(buffer >= problem.arguments.size() ||
                 problem.arguments[buffer].isOutput(),

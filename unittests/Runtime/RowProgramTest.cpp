@@ -278,6 +278,25 @@ TEST(RowProgramTest, GroupsShareTheirColumns) {
     EXPECT_EQ(run.outputs[3][i].value, sums[i]);
 }
 
+TEST(RowProgramTest, TakesTheLargestOfRows) {
+  Builder b;
+  size_t x = b.input(OperandKind::RowBlock, "2xf32", 0);
+  for (OperandKind kind : {OperandKind::Column, OperandKind::GroupColumn}) {
+    b.output(kind, "2xf32", b.program.outputs.size() + 1, x);
+    b.program.outputs.back().isMaximum = true;
+  }
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  Interpreted run({b.program}, 4, 2, {{-1, 5, -3, none, -2, 6, -4, 7}, {}, {}},
+                  3);
+  EXPECT_EQ(run.outputs[1][0].value, -1);
+  EXPECT_EQ(run.outputs[1][0].error, 0);
+  EXPECT_TRUE(std::isnan(run.outputs[1][1].value));
+  EXPECT_EQ(run.outputs[2][0].value, -1);
+  EXPECT_TRUE(std::isnan(run.outputs[2][1].value));
+  EXPECT_EQ(run.outputs[2][2].value, -2);
+  EXPECT_EQ(run.outputs[2][3].value, 7);
+}
+
 TEST(RowProgramTest, MultipliesByMatrices) {
   Builder b;
   size_t x = b.input(OperandKind::RowBlock, "2xf32", 0);

@@ -46,6 +46,8 @@ struct ProgramOperand {
   size_t buffer = 0;
   /// Of an output: the value.
   size_t value = 0;
+  /// Of one that lacks rows: it is the largest of them, and no sum.
+  bool isMaximum = false;
   /// Where a row of the program begins in it, which is then one row of all its
   /// elements, and the column that a column has, as sums; the same number where
   /// there are no terms.

@@ -545,13 +545,14 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
 static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
                                const LaneLayout &) {
   // Elsewhere it is left to the code generator.
-  auto product = isCanonical(op) ? op.getTerm().getDefiningOp<arith::MulFOp>()
-                                 : arith::MulFOp();
+  auto product = isCanonical(op) && !op.getMaximum()
+                     ? op.getTerm().getDefiningOp<arith::MulFOp>()
+                     : arith::MulFOp();
   Value added = product ? math::FmaOp::create(b, product.getLhs(),
                                               product.getRhs(), op.getSum())
                               .getResult()
-                        : arith::AddFOp::create(b, op.getSum(), op.getTerm(),
-                                                arith::FastMathFlags::contract);
+                        : lane::combinePartials(b, op.getMaximum(), op.getSum(),
+                                                op.getTerm());
   if (op.getInBounds())
     added = b.select(op.getInBounds(), added, op.getSum());
   return Values{added};

@@ -27,9 +27,9 @@ static Value add(IndexBuilder &b, Value lhs, Value rhs) {
 /// One level of a tree over workgroup memory that adds up an access of all
 /// column sums: of `count` groups, whose sums are `sums`, the first `owners`
 /// take the sums of the others. Levels are few, since each costs barriers.
-static void combine(IndexBuilder &b, const LaneLayout &layout, Value memory,
-                    Value column, MutableArrayRef<Value> sums, int64_t count,
-                    int64_t owners) {
+static void combine(IndexBuilder &b, const LaneLayout &layout, bool isMaximum,
+                    Value memory, Value column, MutableArrayRef<Value> sums,
+                    int64_t count, int64_t owners) {
   VectorType type = layout.type.getAccessType(b.getF32Type());
   // Where a group that gives its sums away puts sum `s`.
   auto getSlot = [&](Value number, size_t s) {
@@ -51,7 +51,7 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, Value memory,
     if (!inBounds)
       return term;
     return b.select(inBounds, term,
-                    arith::ConstantOp::create(b, b.getZeroAttr(type)));
+                    lane::makeNeutralPartial(b, isMaximum, type));
   };
 
   Value behind = b.subtract(layout.group, b.index(owners));
@@ -72,7 +72,7 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, Value memory,
     SmallVector<Value> terms{sum};
     for (int64_t first = owners; first < count; first += owners)
       terms.push_back(takeTerm(s, first));
-    added.push_back(lane::combineByPairs(b, /*isMaximum=*/false, terms));
+    added.push_back(lane::combineByPairs(b, isMaximum, terms));
   }
   scf::YieldOp::create(b, added);
   b.setInsertionPointToStart(step.elseBlock());
@@ -122,7 +122,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
         lane::BarrierOp::create(b);
       isWritten = true;
       int64_t owners = llvm::divideCeil(count, radix);
-      combine(b, layout, memory, column, sums, count, owners);
+      combine(b, layout, op.getMaximum(), memory, column, sums, count, owners);
       count = owners;
     }
     for (int64_t s = 0; s < numSums; ++s)
@@ -131,13 +131,16 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   return totals;
 }
 
-/// `sums` of leaf `leaf` with what waits at the levels of its last ones in
-/// binary: it is the neighbour of the lower sums. At the next of `levels`,
-/// whose places are `distance` apart from `place` on, they wait themselves. In
-/// the end (`isLast`), after `leaf` leaves, nothing does.
-static Values addWaiting(IndexBuilder &b, ValueRange sums, Value leaf,
-                         int64_t levels, bool isLast, Value memory, Value place,
-                         int64_t distance) {
+/// The sums of a leaf with what waits at the levels of its last ones in binary:
+/// it is the neighbour of the lower sums. At the next level, whose places are
+/// `distance` apart from `place` on, they wait themselves. In the end, after
+/// all leaves, nothing does.
+static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
+                         Value place, int64_t distance) {
+  ValueRange sums = op.getSums();
+  Value leaf = op.getLeaf();
+  auto levels = int64_t(op.getLevels());
+  bool isLast = op.getLast();
   auto getSlot = [&](Value first, size_t sum) {
     return b.add(first, int64_t(sum) * distance / int64_t(sums.size()));
   };
@@ -160,14 +163,17 @@ static Values addWaiting(IndexBuilder &b, ValueRange sums, Value leaf,
         auto branch = scf::IfOp::create(
             b, isOne(state[0]),
             [&](OpBuilder &, Location) {
-              Values added;
-              for (auto [i, sum] : llvm::enumerate(before))
-                added.push_back(arith::AddFOp::create(
-                    b,
-                    emitLoad(b, cast<VectorType>(sum.getType()), memory,
-                             getSlot(state[1], i)),
-                    sum));
-              scf::YieldOp::create(b, added);
+              Values all;
+              for (auto [i, sum] : llvm::enumerate(before)) {
+                Value waits = emitLoad(b, cast<VectorType>(sum.getType()),
+                                       memory, getSlot(state[1], i));
+                Value added =
+                    op.getMaximum()
+                        ? arith::MaximumFOp::create(b, waits, sum).getResult()
+                        : arith::AddFOp::create(b, waits, sum).getResult();
+                all.push_back(added);
+              }
+              scf::YieldOp::create(b, all);
             },
             [&](OpBuilder &, Location) { scf::YieldOp::create(b, before); });
         llvm::append_range(next, branch.getResults());
@@ -209,10 +215,7 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
   int64_t columns = layout.type.getAccessColumns();
   Value memory = getWaitingMemory(b, op, layout, levels * count * columns);
   Value column = b.multiply(layout.lane, layout.type.getWidth());
-  auto add = [&] {
-    return addWaiting(b, op.getSums(), op.getLeaf(), levels, op.getLast(),
-                      memory, column, count * columns);
-  };
+  auto add = [&] { return addWaiting(b, op, memory, column, count * columns); };
   Value isFirstGroup = emitIsFirstGroup(b, layout);
   if (!isFirstGroup)
     return add();

@@ -67,7 +67,7 @@ private:
   void writeLeaves(Value workgroup);
   SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
   void storeLeaf(Value leaf, Value part, ValueRange sums);
-  SmallVector<Value> makeZeros();
+  SmallVector<Value> makeNeutral();
   void allowNext();
   SmallVector<Value> combineGroups(ValueRange sums);
   void storeSums(ArrayRef<Value> sums, Value row);
@@ -172,6 +172,8 @@ private:
   /// the row at work.
   TypedValue<lane::LayoutType> acrossLayout;
   Value acrossRow;
+  /// Whether the sums are the largest instead.
+  bool isMaximum = op.takesMaxima();
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   IntegerAttr slices;
   /// The row at work; null ahead of the loop.
@@ -251,7 +253,7 @@ void RowDistributor::write() {
     for (Operation &bodyOp : body)
       if (isWidenedColumn(&bodyOp))
         get(bodyOp.getResult(0));
-  SmallVector<Value> sums = makeZeros();
+  SmallVector<Value> sums = makeNeutral();
   bool isTree = op->hasAttr(leavesAttr), isOrdered = slices && !sums.empty();
   bool hasAllLeaves = isOrdered && !schedule.getRowsPerWorkgroup();
   bool hasLeaves = isOrdered && !hasAllLeaves;
@@ -277,12 +279,13 @@ void RowDistributor::write() {
   gpu::ReturnOp::create(b);
 }
 
-SmallVector<Value> RowDistributor::makeZeros() {
-  Type type = layout.getType().getFragmentType(b.getF32Type());
-  SmallVector<Value> zeros;
+/// What the sums of no rows are.
+SmallVector<Value> RowDistributor::makeNeutral() {
+  VectorType type = layout.getType().getFragmentType(b.getF32Type());
+  SmallVector<Value> sums;
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
-    zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  return zeros;
+    sums.push_back(lane::makeNeutralPartial(b, isMaximum, type));
+  return sums;
 }
 
 /// Lets the kernel after this one start, where the schedule has not before.
@@ -296,8 +299,9 @@ void RowDistributor::allowNext() {
 SmallVector<Value> RowDistributor::combineGroups(ValueRange sums) {
   if (sums.empty() || schedule.getRowGroups() == 1)
     return SmallVector<Value>(sums);
-  auto combined = lane::CombineGroupsOp::create(
-      b, sums.getTypes(), sums, layout, getCombineRadix(op, schedule));
+  auto combined =
+      lane::CombineGroupsOp::create(b, sums.getTypes(), sums, layout,
+                                    getCombineRadix(op, schedule), isMaximum);
   return SmallVector<Value>(combined.getTotals());
 }
 
@@ -308,7 +312,7 @@ void RowDistributor::storeSums(ArrayRef<Value> sums, Value row) {
     Value sum = value, memory = getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     // Rows that do not exist are 0, and so a sum of -0 may be 0.
-    if (slices)
+    if (slices && !isMaximum)
       sum = arith::AddFOp::create(
           b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
     lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
@@ -392,7 +396,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
       b.both(b.below(begin, end),
              b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
   Value number = b.select(hasLast, zero, one);
-  SmallVector<Value> state = makeZeros();
+  SmallVector<Value> state = makeNeutral();
   size_t count = state.size();
   if (op.hasRowSums())
     state.push_back(lane::FirstIterationOp::create(
@@ -423,7 +427,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
     Value all = b.select(b.below(first, behind), roundUp(behind), behind);
     auto rest = scf::ForOp::create(b, behind, all, one);
     b.setInsertionPointToStart(rest.getBody());
-    storeLeaf(rest.getInductionVar(), part, makeZeros());
+    storeLeaf(rest.getInductionVar(), part, makeNeutral());
     b.setInsertionPointAfter(rest);
   }
   if (parts == 1)
@@ -433,7 +437,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
   Value next = b.add(workgroup, kernel.workgroups);
   auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
   b.setInsertionPointToStart(others.getBody());
-  storeSums(makeZeros(), others.getInductionVar());
+  storeSums(makeNeutral(), others.getInductionVar());
 }
 
 /// Adds `sums` of part `part` of leaf `leaf` to those of the leaves before it
@@ -451,7 +455,7 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
     auto added =
         lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
                                   llvm::Log2_64(uint64_t(together)),
-                                  /*last=*/false);
+                                  /*last=*/false, isMaximum);
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                          b.remainder(leaf, together),
                                          b.index(together - 1));
@@ -481,8 +485,8 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   storeLeaf(b.divide(tile, leafRows), part, sums);
-  // Zeros that come of the branch: constants would be selected in every
-  // iteration. There are never so many workgroups.
+  // Neutral numbers that come of the branch: constants would be selected in
+  // every iteration. There are never so many workgroups.
   Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
   Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
   SmallVector<Value> zeros;
@@ -491,6 +495,13 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
     Value mask = vector::BroadcastOp::create(b, type, bits);
     Value word =
         arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
+    if (isMaximum)
+      word = arith::OrIOp::create(
+          b, word,
+          arith::BitcastOp::create(
+              b, type,
+              lane::makeNeutralPartial(b, isMaximum,
+                                       cast<VectorType>(sum.getType()))));
     zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
   }
   scf::YieldOp::create(b, zeros);
@@ -519,13 +530,13 @@ void RowDistributor::addAllLeaves(
     Value number = loop.getInductionVar();
     SmallVector<Value> totals = combineGroups(write(number));
     lane::AddLeavesOp::create(b, types, totals, number, layout, levels,
-                              /*last=*/false);
+                              /*last=*/false, isMaximum);
     // What groups have exchanged is overwritten by the next leaves' sums.
     if (schedule.getRowGroups() > 1)
       lane::BarrierOp::create(b);
   }
   auto all = lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
-                                       /*last=*/true);
+                                       /*last=*/true, isMaximum);
   llvm::copy(all.getTotals(), sums.begin());
 }
 
@@ -554,7 +565,7 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
         leaf.push_back(b.select(isRow, value, zero));
     }
     return llvm::map_to_vector(leaves, [&](const SmallVector<Value> &leaf) {
-      return lane::combineByPairs(b, /*isMaximum=*/false, leaf);
+      return lane::combineByPairs(b, isMaximum, leaf);
     });
   });
 }
@@ -756,7 +767,8 @@ void RowDistributor::writePhase(unsigned phase, Value row,
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value term = op.getYielded(numRowOuts + numScalarOuts + i);
     if (phases.getPhase(term) == phase)
-      sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value());
+      sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value(),
+                                       isMaximum);
   }
   storeRows(phase);
   if (!rowSums.empty()) {

@@ -321,3 +321,23 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// What other groups do not have is -inf.
+// CHECK-LABEL: gpu.func @maxima(
+// CHECK:         %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<4xf32>
+// CHECK:         arith.maximumf
+// CHECK:         %[[THERE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[LOWEST]] : vector<4xf32>
+// CHECK-NEXT:    arith.maximumf %{{.*}}, %[[THERE]] : vector<4xf32>
+gpu.module @m {
+  gpu.func @maxima(%s: vector<4xf32>, %x: vector<4xf32>, %o: memref<256xf32>) {
+    %layout = lane.layout : !lane.layout<row_length = 256, lanes = 64, groups = 3, width = 4>
+    %larger = lane.accumulate maximum %s, %x : vector<4xf32>
+    %total = lane.combine_groups maximum %larger at %layout radix 2
+        : !lane.layout<row_length = 256, lanes = 64, groups = 3, width = 4>, vector<4xf32> -> vector<4xf32>
+    lane.store_sum %total, %o at %layout access 0
+        : !lane.layout<row_length = 256, lanes = 64, groups = 3, width = 4>, vector<4xf32>, memref<256xf32>
+    gpu.return
+  }
+}

@@ -220,3 +220,20 @@ func.func @indices_of_groups(%g: memref<?x512xf32>, %y: memref<?x?x512xf32>, %s:
   }
   return
 }
+
+// -----
+
+// Of no rows, the largest is -inf.
+// CHECK-LABEL: gpu.module @maxima_kernels
+// CHECK:         %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<2x4xf32>
+// CHECK:         %[[LARGEST:.*]] = lane.for_rows {{.*}} sums(%[[BEFORE:.*]] = %[[LOWEST]])
+// CHECK:           lane.accumulate maximum %[[BEFORE]], %{{.*}} : vector<2x4xf32>
+// CHECK:         lane.combine_groups maximum %[[LARGEST]] at
+func.func @maxima(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%p[*, n] max : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}

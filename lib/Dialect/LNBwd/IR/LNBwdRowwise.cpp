@@ -129,8 +129,9 @@ Type RowwiseOp::getRegionType(unsigned index) {
   Access access = getAccess(index);
   if (access == Access::Scalar)
     return type.getElementType();
-  Type element = isAdded(*this, index) ? Type(Float32Type::get(getContext()))
-                                       : type.getElementType();
+  bool isReduced = getReduction(index) != Reduction::None;
+  Type element =
+      isReduced ? Type(Float32Type::get(getContext())) : type.getElementType();
   if (access == Access::Matrix)
     return VectorType::get(type.getShape(), element);
   if (access == Access::Table)
@@ -176,6 +177,11 @@ OperandRange RowwiseOp::getAllColumns() {
 OperandRange RowwiseOp::getAllSums() {
   return getOutputs().slice(getRowOuts().size() + getScalarOuts().size(),
                             getColumnSums().size() + getGroupSums().size());
+}
+
+bool RowwiseOp::takesMaxima() {
+  return llvm::is_contained(
+      getReductions(), ReductionAttr::get(getContext(), Reduction::Maximum));
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
@@ -268,7 +274,8 @@ static constexpr StringRef sumNames[] = {"", "a column sum", "a group sum",
 /// What operand `index` is, in the words of a diagnostic.
 static StringRef getAccessName(RowwiseOp op, unsigned index) {
   auto access = size_t(op.getAccess(index));
-  return isAdded(op, index) ? sumNames[access] : accessNames[access];
+  return op.getReduction(index) != Reduction::None ? sumNames[access]
+                                                   : accessNames[access];
 }
 
 /// Each map has the dimensions of its operand, all of the domain, each once.
@@ -440,7 +447,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     AffineMap map = op.getMap(index);
     Access access = op.getAccess(index);
     bool isOutput = index >= op.getInputs().size();
-    bool added = isAdded(op, index);
+    Reduction reduction = op.getReduction(index);
+    bool added = reduction != Reduction::None;
     StringRef name = getAccessName(op, index);
     auto emitError = [&]() {
       return op.emitOpError("operand ") << index << ": expected ";
@@ -448,10 +456,11 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     int64_t rows = countRowDims(op, map);
     int64_t columns = countDims(map, numRows, numDims);
     if (isOutput && numRows > 0 && added == (rows == numRows))
-      return emitError() << (added ? "no 'add', since it has all row "
-                                     "dimensions and nothing is added up"
-                                   : "'add', which says how rows are combined "
-                                     "that its map does not tell apart");
+      return emitError() << (added ? "no 'add' or 'max', since it has all "
+                                     "row dimensions and combines nothing"
+                                   : "'add' or 'max', which says how rows are "
+                                     "combined that its map does not tell "
+                                     "apart");
     if (access == Access::Scalar && rows != numRows && isOutput)
       return emitError() << "a row scalar that is written to have all row "
                             "dimensions, got "
@@ -562,6 +571,14 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                             "partial or none");
     if (isSum)
       isPartialSum = op.isPartial(index);
+    bool isMaximum = reduction == Reduction::Maximum;
+    if (isMaximum && (!isSum || hasContractions || op.getAccumulate()))
+      return emitError() << "'max' of a column or a group column, in a program "
+                            "without matrices that does not accumulate, got "
+                         << type << " with " << AffineMapAttr::get(map);
+    if (isSum && isMaximum != op.takesMaxima())
+      return emitError() << "all outputs that combine rows to have 'add', or "
+                            "all 'max', got both; write two programs";
     if (added && op.getAccumulate() && !type.getElementType().isF32())
       return emitError() << "sums that accumulate to be f32, got " << type;
     // Integers are read and not written.

@@ -56,11 +56,12 @@ unsigned lnbwd::detail::countRowDims(RowwiseOp op, AffineMap map) {
   return countDims(map, 0, int64_t(op.getNumRowDims()));
 }
 
-bool lnbwd::detail::isAdded(RowwiseOp op, unsigned index) {
-  auto numInputs = unsigned(op.getInputs().size());
-  return index >= numInputs &&
-         cast<ReductionAttr>(op.getReductions()[index - numInputs])
-                 .getValue() == Reduction::Add;
+Reduction RowwiseOp::getReduction(unsigned index) {
+  auto numInputs = unsigned(getInputs().size());
+  return index < numInputs
+             ? Reduction::None
+             : cast<ReductionAttr>(getReductions()[index - numInputs])
+                   .getValue();
 }
 
 /// Whether a row block has all dimensions that `map`, of columns, has.
@@ -150,15 +151,15 @@ int64_t RowwiseOp::getNumGroupDims() {
   return 0;
 }
 
-Access lnbwd::detail::getAccess(unsigned index, bool isAdded,
+Access lnbwd::detail::getAccess(unsigned index, bool isReduced,
                                 int64_t numRowDims, ArrayRef<Attribute> maps,
                                 TypeRange types) {
   AffineMap map = cast<AffineMapAttr>(maps[index]).getValue();
   unsigned numRows = countDims(map, 0, numRowDims);
   unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
-  if (numColumns == 0 && !isAdded)
+  if (numColumns == 0 && !isReduced)
     return Access::Scalar;
-  if (map.getNumSymbols() > 0 && numRows == 0 && !isAdded)
+  if (map.getNumSymbols() > 0 && numRows == 0 && !isReduced)
     return Access::Table;
   if (numRows > 0)
     return numRows < numRowDims &&
@@ -168,7 +169,7 @@ Access lnbwd::detail::getAccess(unsigned index, bool isAdded,
                ? Access::GroupColumn
                : Access::Row;
   // Of a domain of one row, columns are rows.
-  if (numRowDims == 0 && !isAdded)
+  if (numRowDims == 0 && !isReduced)
     return Access::Row;
   return numColumns < 2 || isOfRows(map, numRowDims, maps) ? Access::Column
                                                            : Access::Matrix;
@@ -176,7 +177,7 @@ Access lnbwd::detail::getAccess(unsigned index, bool isAdded,
 
 Access RowwiseOp::getAccess(unsigned index) {
   return detail::getAccess(
-      index, isAdded(*this, index), int64_t(getNumRowDims()),
+      index, getReduction(index) != Reduction::None, int64_t(getNumRowDims()),
       getIndexingMaps().getValue(), getOperation()->getOperandTypes());
 }
 
@@ -459,11 +460,15 @@ ParseResult lnbwd::detail::parseRowwiseOperands(
             OpAsmParser::Delimiter::Paren, [&]() -> ParseResult {
               if (parser.parseOperand(operands.emplace_back()) || parseMap())
                 return failure();
+              auto has = [&](Reduction reduction) {
+                return succeeded(
+                    parser.parseOptionalKeyword(stringifyReduction(reduction)));
+              };
               if (isOutput)
                 combined.push_back(ReductionAttr::get(
-                    context, succeeded(parser.parseOptionalKeyword("add"))
-                                 ? Reduction::Add
-                                 : Reduction::None));
+                    context, has(Reduction::Add)       ? Reduction::Add
+                             : has(Reduction::Maximum) ? Reduction::Maximum
+                                                       : Reduction::None));
               return parser.parseColonType(types.emplace_back());
             });
       };
@@ -516,9 +521,11 @@ void lnbwd::detail::printRowwiseOperands(OpAsmPrinter &printer, RowwiseOp op,
                   printer << " + " << mapped->by;
               });
           printer << ']';
-          if (isOutput &&
-              cast<ReductionAttr>(reductions[i]).getValue() == Reduction::Add)
-            printer << " add";
+          Reduction reduction =
+              isOutput ? cast<ReductionAttr>(reductions[i]).getValue()
+                       : Reduction::None;
+          if (reduction != Reduction::None)
+            printer << ' ' << stringifyReduction(reduction);
           printer << " : " << value.getType();
         });
     printer << ')';

@@ -78,11 +78,9 @@ std::optional<MappedDim> getMappedDim(mlir::AffineExpr result);
 unsigned countDims(mlir::AffineMap map, int64_t begin, int64_t end);
 /// How many row dimensions it has.
 unsigned countRowDims(RowwiseOp op, mlir::AffineMap map);
-/// Whether operand `index` is an output that rows are added up in.
-bool isAdded(RowwiseOp op, unsigned index);
 /// What operand `index` is, and whether it is strided, among operands with
 /// `maps` and `types`.
-RowwiseOp::Access getAccess(unsigned index, bool isAdded, int64_t numRowDims,
+RowwiseOp::Access getAccess(unsigned index, bool isReduced, int64_t numRowDims,
                             llvm::ArrayRef<mlir::Attribute> maps,
                             mlir::TypeRange types);
 bool isStrided(unsigned index, int64_t numRowDims,

@@ -30,10 +30,11 @@ P::Place P::addOutput(Value buffer, AffineMap map, StringRef name,
 }
 
 P::Place P::add(bool isOutput, Type type, AffineMap map, StringRef name) {
-  bool isAdded = isOutput && detail::countDims(map, 0, numRowDims) < numRowDims;
+  bool isReduced =
+      isOutput && detail::countDims(map, 0, numRowDims) < numRowDims;
   auto &operands = isOutput ? outputs : inputs;
   operands.push_back({Value(), type, map, name.str(),
-                      isAdded ? Reduction::Add : Reduction::None});
+                      isReduced ? Reduction::Add : Reduction::None});
   return {isOutput, unsigned(operands.size()) - 1};
 }
 
@@ -120,7 +121,7 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
       auto place = [&](unsigned i) {
         return detail::getAccessOrder(
             detail::getAccess(i + (isOutput ? unsigned(inputs.size()) : 0),
-                              operands[i].reduction == Reduction::Add,
+                              operands[i].reduction != Reduction::None,
                               numRowDims, maps, types),
             isOutput);
       };

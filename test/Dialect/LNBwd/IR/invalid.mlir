@@ -1308,7 +1308,7 @@ func.func @f(%x: memref<?xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>) {
-  // expected-error@+1 {{operand 1: expected 'add', which says how rows are combined that its map does not tell apart}}
+  // expected-error@+1 {{operand 1: expected 'add' or 'max', which says how rows are combined that its map does not tell apart}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%c[n] : memref<8xf32>) {
   ^row(%r: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>
@@ -1319,10 +1319,44 @@ func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{operand 1: expected no 'add', since it has all row dimensions and nothing is added up}}
+  // expected-error@+1 {{operand 1: expected no 'add' or 'max', since it has all row dimensions and combines nothing}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] add : memref<?x8xf32>) {
   ^row(%r: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>, %d: memref<8xf32>) {
+  // expected-error@+1 {{operand 1: expected all outputs that combine rows to have 'add', or all 'max', got both; write two programs}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%c[n] add : memref<8xf32>, %d[n] max : memref<8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r, %r : vector<8xf32>, vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>) {
+  // expected-error@+1 {{operand 1: expected 'max' of a column or a group column, in a program without matrices that does not accumulate, got 'memref<8xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%c[n] max : memref<8xf32>) attributes {accumulate} {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %w: memref<8x4xf32>, %z: memref<?x4xf32>) {
+  // expected-error@+1 {{operand 2: expected 'max' of a column or a group column, in a program without matrices}}
+  lnbwd.rowwise @k domain(m | n, k) ins(%x[m, n] : memref<?x8xf32>, %z[m, k] : memref<?x4xf32>) outs(%w[n, k] max : memref<8x4xf32>) {
+  ^row(%r: vector<8xf32>, %s: vector<4xf32>):
+    %o = vector.outerproduct %r, %s : vector<8xf32>, vector<4xf32>
+    lnbwd.yield %o : vector<8x4xf32>
   }
   return
 }

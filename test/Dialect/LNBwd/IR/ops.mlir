@@ -548,3 +548,15 @@ func.func @transposed_blocks(%x: memref<4x2x32x8xf32>, %s: memref<8x4x2xf8E8M0FN
   }
   return
 }
+
+// The largest of all rows, and of those of each group.
+// CHECK-LABEL: func @maxima(
+// CHECK:         outs(%{{[^ ]+}}[n] max : memref<8xf32>, %{{[^ ]+}}[m0, n] max : memref<?x8xbf16>)
+func.func @maxima(%x: memref<?x?x8xf32>, %m: memref<8xf32>, %g: memref<?x8xbf16>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>)
+      outs(%m[n] max : memref<8xf32>, %g[b, n] max : memref<?x8xbf16>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r, %r : vector<8xf32>, vector<8xf32>
+  }
+  return
+}

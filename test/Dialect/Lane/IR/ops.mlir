@@ -63,6 +63,9 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
 // CHECK:         lane.reduce [#vector.kind<add>] %{{.*}} at %{{.*}} iteration %{{.*}} phase 0 : !layout, f32 -> f32
 // CHECK:         lane.reduce [#vector.kind<add>] %{{.*}} at %{{.*}} iteration %{{.*}} phase 1 own_columns : !layout, f32 -> f32
 // CHECK:         lane.store_scalar %{{.*}}, %{{.*}}[%{{.*}}] at %{{.*}} if %{{.*}} own_columns : !layout, memref<?xf32>
+// CHECK:         lane.accumulate maximum %{{.*}}, %{{.*}} if %{{.*}} : vector<8xf32>
+// CHECK:         lane.combine_groups maximum %{{.*}}, %{{.*}} at %{{.*}} radix 2 :
+// CHECK:         lane.add_leaves maximum %{{.*}}, %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 :
 // CHECK:         lane.combine_groups %{{.*}}, %{{.*}} at %{{.*}} radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
 // CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} access 0 accumulate : !layout, vector<8xf32>, memref<1000xf32>
 !layout = !lane.layout<row_length = 1000, lanes = 64, groups = 8, width = 8>
@@ -79,6 +82,9 @@ func.func @split(%row: index, %in_bounds: i1, %g: memref<1000xbf16>, %h: memref<
   %r = lane.reduce [#vector.kind<add>] %n at %layout iteration %iteration phase 0 : !layout, f32 -> f32
   %own = lane.reduce [#vector.kind<add>] %n at %layout iteration %iteration phase 1 own_columns : !layout, f32 -> f32
   lane.store_scalar %own, %s[%row] at %layout if %in_bounds own_columns : !layout, memref<?xf32>
+  %larger = lane.accumulate maximum %x, %x if %in_bounds : vector<8xf32>
+  %largest:2 = lane.combine_groups maximum %larger, %x at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
+  %of_leaves:2 = lane.add_leaves maximum %x, %x leaf %row at %layout levels 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
   %total:2 = lane.combine_groups %sum, %sum at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
   lane.store_sum %total#0, %h at %layout access 0 accumulate : !layout, vector<8xf32>, memref<1000xf32>
   return

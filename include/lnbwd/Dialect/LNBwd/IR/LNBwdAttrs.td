@@ -67,7 +67,9 @@ def LNBwd_Reduction : I32EnumAttr<"Reduction",
     // There are none: it has all row dimensions.
     I32EnumAttrCase<"None", 0, "none">,
     // Added up in float32, in a fixed order.
-    I32EnumAttrCase<"Add", 1, "add">]> {
+    I32EnumAttrCase<"Add", 1, "add">,
+    // The largest in float32; NaN if one is. All such outputs of a program are.
+    I32EnumAttrCase<"Maximum", 2, "max">]> {
   let cppNamespace = "::lnbwd";
   let genSpecializedAttr = 0;
 }

@@ -41,7 +41,9 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     Each operand has a map, the dimensions of the domain that its own are:
     `%gamma[n]`. An input, a row block and a row scalar may have them in any
     order, and with any static strides, if its sizes are static. What a map
-    lacks, an input repeats and an output adds up, which `add` says. `*` is a
+    lacks, an input repeats and an output adds up, which `add` says, or takes
+    the largest of, which `max` says: column maxima are column sums of another
+    addition, and a program has but one of both. `*` is a
     dimension that is not part of the domain: of an output and of row scalars
     that of partial sums, whose sum is meant; of an input `[*, n]` the rows of a
     table, of which `lnbwd.gather` takes one. An input `[m, n + 64]` has at n
@@ -153,6 +155,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     enum class Access { Row, Column, GroupColumn, Scalar, Matrix, Table };
     Access getAccess(unsigned index);
     ::mlir::AffineMap getMap(unsigned index);
+    /// How operand `index` combines rows; an input does not.
+    Reduction getReduction(unsigned index);
     /// Whether operand `index` has partial sums.
     bool isPartial(unsigned index) {
       return getMap(index).getNumSymbols() != 0 &&
@@ -213,6 +217,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Column sums and group sums: what adds up the rows of a workgroup, in
     /// vectors of N elements. Outer sums are not among them.
     ::mlir::OperandRange getAllSums();
+    /// Whether these take the largest, and add up nothing.
+    bool takesMaxima();
     /// The leading row dimensions that make up the groups: operands have all
     /// row dimensions, none, those, or the others. 0: all rows are one group.
     int64_t getNumGroupDims();

@@ -647,7 +647,8 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
   let summary = "Add a row's term to a column sum";
   let description = [{
     `sum + term`, or `sum` where `in_bounds` is false. The addition may be fused
-    with the multiplication that `term` comes from.
+    with the multiplication that `term` comes from. With `maximum`, the larger
+    of both instead.
 
     Example:
 
@@ -656,10 +657,11 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
     ```
   }];
   let arguments = (ins VectorOfAnyRankOf<[F32]>:$sum,
-                       VectorOfAnyRankOf<[F32]>:$term, Optional<I1>:$in_bounds);
+                       VectorOfAnyRankOf<[F32]>:$term, Optional<I1>:$in_bounds,
+                       UnitAttr:$maximum);
   let results = (outs VectorOfAnyRankOf<[F32]>:$result);
   let assemblyFormat = [{
-    $sum `,` $term (`if` $in_bounds^)? attr-dict `:` type($result)
+    (`maximum` $maximum^)? $sum `,` $term (`if` $in_bounds^)? attr-dict `:` type($result)
   }];
   let hasFolder = 1;
 }

@@ -156,7 +156,7 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
     The totals, in the lanes of the first group; the other groups' results are
     undefined. Each step adds the sums of `radix` groups, a power of two: the
     order is fixed. Split, all accesses of the first sum come first, then those
-    of the second, and so on.
+    of the second, and so on. With `maximum` the largest instead.
 
     Example:
 
@@ -168,10 +168,11 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
   }];
   let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
                        Lane_Layout:$layout,
-                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix);
+                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix,
+                       UnitAttr:$maximum);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
+    (`maximum` $maximum^)? $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
     `->` type($totals)
   }];
   let hasVerifier = 1;
@@ -186,8 +187,8 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
     is the last of 2^`levels`, the result is their sum by pairs of neighbours, in
     the lanes of the first group; all other results are undefined. With `last`
     all leaves have been added, `leaf` is how many they are, and the result is
-    the sum of what waits and of `sums`, which are 0. Split, as those of
-    lane.combine_groups.
+    the sum of what waits and of `sums`, which are 0. `maximum` and split ones
+    are as those of lane.combine_groups.
 
     Example:
 
@@ -200,10 +201,10 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
   let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums, Index:$leaf,
                        Lane_Layout:$layout,
                        ConfinedAttr<I64Attr, [IntPositive]>:$levels,
-                       UnitAttr:$last);
+                       UnitAttr:$last, UnitAttr:$maximum);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)?
+    (`maximum` $maximum^)? $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)?
     attr-dict `:`
     type($layout) `,` type($sums) `->` type($totals)
   }];

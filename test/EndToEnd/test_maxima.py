@@ -1,0 +1,69 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Largest elements over all rows, and over those of each group, bit for bit as NumPy has them."""
+
+import numpy as np
+import pytest
+
+import chips
+import compiling
+import device as devices
+
+
+def source(n: int, groups: int) -> str:
+    """y = 2 x; the largest 2 x of all rows, or of each group, and the largest magnitude."""
+    wide, rows = f"vector<{n}xf32>", f"memref<{'?x' * (2 if groups else 1)}{n}xf32>"
+    columns, row = (f"memref<?x{n}x", "b, t") if groups else (f"memref<{n}x", "m")
+    place = "b, n" if groups else "n"
+    return f"""func.func @f(%x: {rows}, %y: {rows}, %m: {columns}f32>, %a: {columns}bf16>) {{
+  lnbwd.rowwise @f domain({row} | n) ins(%x[{row}, n] : {rows})
+      outs(%y[{row}, n] : {rows}, %m[{place}] max : {columns}f32>, %a[{place}] max : {columns}bf16>)
+      attributes {{operand_names = ["x", "y", "largest", "amax"]}} {{
+  ^row(%xr: {wide}):
+    %twice = arith.addf %xr, %xr : {wide}
+    %size = math.absf %twice : {wide}
+    lnbwd.yield %twice, %twice, %size : {wide}, {wide}, {wide}
+  }}
+  return
+}}
+"""
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx1100", "gfx1201"), n=(37, 1000, 4096),
+                    groups=(0, 3), options=("", "order=canonical", "schedule=rows_per_workgroup=0"))
+def test_maxima(build, runtime, tmp_path, chip, n, groups, options):
+    file = tmp_path / "f.hsaco"
+    compiling.compile_to(file, build, source(n, groups), chip, options)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    for rows in (1, 23, 600):
+        all_rows = rows * max(groups, 1)
+        # Multiples of 1/8, which bf16 has; all below 0 in column 0, one of its rows at the end.
+        x = np.random.default_rng(rows + n).integers(-64, 0, (all_rows, n)) / np.float32(8)
+        x[:, 1:] += 4
+        x[-1, 0] = x[-1, 2] = np.inf
+        x[:, 3] = -np.inf
+        x[rows // 2, 4] = np.nan
+        x[rows // 3, 5], x[rows // 2, 5] = np.nan, np.inf
+        outputs = kernel.launch(all_rows, {"x": devices.encode(x.ravel(), "f32")},
+                                groups=max(groups, 1))
+        twice = 2 * x
+        by_group = twice.reshape(max(groups, 1), rows, n)
+        for name, dtype, expected in (("largest", "f32", by_group.max(1)),
+                                      ("amax", "bf16", np.abs(by_group).max(1))):
+            np.testing.assert_array_equal(
+                devices.decode(outputs[name], dtype).reshape(expected.shape), expected, name)
+        np.testing.assert_array_equal(devices.decode(outputs["y"], "f32").reshape(x.shape), twice)
+
+
+@pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"))
+def test_ptx(build, tmp_path, chip, n, order):
+    """It compiles, and a NaN wins."""
+    file = tmp_path / "f.ptx"
+    compiling.compile_to(file, build, source(n, 0), chip, order)
+    assert "max.NaN.f32" in file.read_text()
