@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .operations import ELEMENTS
-from .rowprogram import RANDOM_STEP, SUMS, RowProgram, count_groups
+from .rowprogram import RANDOM_STEP, SUM_KINDS, SUMS, RowProgram, count_groups
 
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
@@ -112,11 +112,10 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             for distance, size, stride in output.parts:
                 element = element + index // stride % size * distance
             value = value[element // (rows * program.length // count)]
-        elif output.kind == "column_sum":
-            value = value.expand(rows, program.length).sum(0)
-        elif output.kind == "group_sum":
-            value = value.expand(rows, program.length).reshape(
-                groups, rows // max(groups, 1), program.length).sum(1)
+        elif output.kind in SUM_KINDS:
+            combine = torch.sum if SUM_KINDS[output.kind] == "add" else torch.amax
+            shape = (groups, rows // max(groups, 1)) if output.dims.has_groups else (rows,)
+            value = combine(value.expand(rows, program.length).reshape(*shape, program.length), -2)
         elif output.kind == "row":
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
         else:

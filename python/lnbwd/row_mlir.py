@@ -369,7 +369,7 @@ class _Writer:
                  order: Sequence[str]) -> str:
         return ", ".join(
             f"{name}[{', '.join(index for index, _, _ in self.dims_of(v))}]"
-            f"{' add' if wanted in SUM_KINDS else ''} : {type_}"
+            f"{f' {SUM_KINDS[wanted]}' if wanted in SUM_KINDS else ''} : {type_}"
             for wanted in order for name, type_, v in values if self.kind(v) == wanted)
 
     def write(self) -> str:

@@ -352,6 +352,24 @@ def test_a_lone_bias_gradient_is_taken(device, rows):
     assert [d.column_sums for d in taken()] == [1]
 
 
+@pytest.mark.parametrize("dims,kind", [(0, "column_max"), ((0, 1), "column_max"),
+                                       (1, "group_max")])
+def test_the_largest_of_rows_is_taken(device, dims, kind):
+    x = torch.randn(3, 70, 40, generator=torch.Generator().manual_seed(1)).to(device)
+    x[1, 2, 3], x[1, 2, 4] = torch.nan, torch.inf
+    # A program with a sum takes no largest elements.
+    for function, has_sum in ((lambda x: ((x * 2).amax(dims),), False),
+                              (lambda x: ((x * 2).amax(dims), (x + 1).sum(dims)), True)):
+        lnbwd.inductor.decisions(clear=True)
+        got = torch.compile(function, backend="lnbwd", fullgraph=True)(x)
+        torch.testing.assert_close(got[0], function(x)[0], rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(got, function(x), equal_nan=True)
+        program, = (d.program for d in lnbwd.inductor.decisions() if d.program)
+        assert [o.kind for o in program.outputs] == [
+            kind.replace("max", "sum") if has_sum else kind]
+        assert bool(taken()) != has_sum
+
+
 @pytest.mark.parametrize("shape", [(4, 64), (4, 2, 32)])
 def test_what_is_returned_twice_has_memory_of_its_own(device, shape):
     def twice(x):

@@ -208,16 +208,19 @@ def is_block_max(node: Node, domain: Domain) -> bool:
 
 
 def is_column_sum(node: Node) -> Domain | None:
-    """The domain of a sum, or a mean, over the first dimensions."""
-    return column_domain(node) if _adds(node) else None
+    """The domain of a sum, a mean or a largest element over the first dimensions."""
+    return column_domain(node) if _combines(node) else None
 
 
-def _adds(node: Node) -> bool:
-    """Whether a node is a sum, or a mean of a known number of elements."""
-    if node.op != "call_function" or node.target not in (aten.sum.dim_IntList, aten.mean.dim):
+def _combines(node: Node) -> bool:
+    """Whether a node is a sum, a mean of a known number of elements, or the largest float."""
+    if node.op != "call_function" or node.target not in (
+            aten.sum.dim_IntList, aten.mean.dim, aten.amax.default):
         return False
-    return node.target is aten.sum.dim_IntList or isinstance(
-        node.args[0].meta["val"].numel(), int)  # type: ignore[union-attr]
+    value = node.args[0].meta["val"]  # type: ignore[union-attr]
+    if node.target is aten.amax.default:
+        return value.is_floating_point() and value.element_size() in (2, 4)
+    return node.target is aten.sum.dim_IntList or isinstance(value.numel(), int)
 
 
 def column_domain(node: Node) -> Domain | None:
@@ -230,9 +233,9 @@ def column_domain(node: Node) -> Domain | None:
 
 
 def is_group_sum(node: Node) -> Domain | None:
-    """The domain, which has groups, of a sum, or a mean, over dimensions between others: those in
+    """The domain, which has groups, of such an operation over dimensions between others: those in
     front of them are the groups, those behind them a row."""
-    found = summed_dims(node) if _adds(node) else None
+    found = summed_dims(node) if _combines(node) else None
     if found is None or not found[0]:
         return None
     summed, rank = found
@@ -245,13 +248,15 @@ def is_group_sum(node: Node) -> Domain | None:
 
 
 def sum_kind(node: Node, domain: Domain) -> str | None:
-    """What a sum over rows of the domain is: "column_sum", "group_sum", or None: it is none."""
+    """What combines rows of the domain: "column_sum", "column_max", "group_sum", "group_max", or
+    None: it is none."""
+    suffix = "max" if node.target is aten.amax.default else "sum"
     if is_column_sum(node) == domain:
-        return "column_sum"
+        return "column_" + suffix
     found = is_group_sum(node)
     if found == domain and domain.groups is not None and found is not None and (
             found.groups is not None and same(found.groups, domain.groups)):
-        return "group_sum"
+        return "group_" + suffix
     return None
 
 
