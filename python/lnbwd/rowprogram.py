@@ -224,8 +224,7 @@ class RowProgram:
     @property
     def has_groups(self) -> bool:
         """Whether the rows are groups."""
-        return (any(i.dims.tells_groups for i in self.inputs)
-                or any(o.dims.tells_groups for o in self.outputs))
+        return any(one.dims.tells_groups for one in (*self.inputs, *self.outputs))
 
     @property
     def draws(self) -> bool:
@@ -239,8 +238,7 @@ class RowProgram:
 
     def _parts(self) -> list[tuple[int, ...]]:
         """What has to be dimensions of row blocks."""
-        return [*(part for i in self.inputs for part in i.parts),
-                *(part for o in self.outputs for part in o.parts),
+        return [*(part for one in (*self.inputs, *self.outputs) for part in one.parts),
                 *(node[1:] for node in self.nodes if node[0] == "place")]
 
     def group_size(self) -> int | None:

@@ -192,13 +192,11 @@ def estimate(around: Surroundings) -> Estimate:
         ours += _SECTOR * (not all(_lies_across(output, program) for output in apart))
     if not goes_across and _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
-    is_part = not around.is_empty
-    is_clear = _is_plain(program) and not is_part and count is not None and (
-        theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch)
-    ) and is_ahead
+    is_clear = _is_plain(program) and is_ahead and count is not None and (
+        theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch))
     # Rounded, for the order in which sets give their elements differs.
-    return Estimate(round(ours, 6), round(theirs + apart_in_rows, 6), is_ahead, is_part, launch,
-                    is_clear, count or 0)
+    return Estimate(round(ours, 6), round(theirs + apart_in_rows, 6), is_ahead,
+                    not around.is_empty, launch, is_clear, count or 0)
 
 
 _LONGEST_APART, _MOST_APART = 1024, 384

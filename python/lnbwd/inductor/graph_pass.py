@@ -442,15 +442,9 @@ def _can_run_on_any(graph: Graph) -> bool:
     return any(not _can_run_on(device) for device in devices)
 
 
-def pass_(then: Any = None) -> RegionPass:
-    """The pass, for those who put options of Inductor together themselves::
-
-        torch.compile(model, options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})
-
-    Args:
-        then: a pass that runs after it.
-    """
-    return RegionPass(then)
+pass_ = RegionPass
+"""For those who put options of Inductor together themselves: ``torch.compile(model,
+options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})``."""
 
 
 def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,

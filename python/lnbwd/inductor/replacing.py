@@ -15,6 +15,7 @@ from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
 from .nodes import STORED, is_seed, memory_of
 from .partial_sums import REPLACED, erase_unused, new_node
+from .random_inputs import elements
 from .regions import Region
 
 
@@ -52,9 +53,7 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
     if memory_order(value) is not None:
         flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
     else:
-        last = sum((size - 1) * stride
-                   for size, stride in zip(value.shape, value.stride(), strict=True))
-        flat = new_node(graph, torch.ops.aten.as_strided.default, (base, [last + 1], [1]))
+        flat = new_node(graph, torch.ops.aten.as_strided.default, (base, [elements(value)], [1]))
     if count == flat.meta["val"].numel():
         return flat
     return new_node(graph, torch.ops.aten.slice.Tensor, (flat, 0, offset, offset + count))
