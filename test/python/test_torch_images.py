@@ -10,7 +10,7 @@ from captured import Captured, check_against_double, reasons, run_captured, take
 from cases import diagonal
 from torch import nn
 
-from lnbwd.inductor import partial_sums
+from lnbwd.inductor import estimates, partial_sums
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 PIXELS = (0, 2, 3)
@@ -199,6 +199,20 @@ def test_the_bias_of_a_convolution(device):
     assert (region.program.rows, region.program.length, region.row_sums) == (75, 16, 1)
     targets = [n.target for n in captured.graphs[0].nodes]
     assert not {torch.ops.aten.add.Tensor, torch.ops.aten.cat.default}.intersection(targets)
+
+
+def test_the_bias_of_a_convolution_that_no_region_adds(device, monkeypatch):
+    """It is the convolution's: Inductor keeps the layout of the last one, not of what is behind."""
+    monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: False))
+    x, = images(device, 1, (3, 4, 8, 12))
+    weight, = images(device, 1, (16, 4, 2, 2), seed=1)
+    captured = check_against_double(
+        lambda x, weight, bias: torch.conv2d(x, weight, bias, 2).mean((2, 3)),
+        (x, weight, torch.rand(16, device=device)))
+    assert not taken() and len(reasons()) == 1
+    [convolution] = captured.graphs[0].find_nodes(
+        op="call_function", target=torch.ops.aten.convolution.default)
+    assert convolution.args[2].op == "placeholder"
 
 
 def norm_gradient(dy, x, mean, rstd):

@@ -45,7 +45,7 @@ from .partial_sums import Split, merge, new_node, split
 from .powers import mark_powers
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
 from .replacing import replace, sort
-from .rewrites import simplify
+from .rewrites import restore_biases, simplify
 from .surroundings import Surroundings, surroundings
 
 log = logging.getLogger("lnbwd.regions")
@@ -293,6 +293,7 @@ class RegionPass(_Pass):
         finally:
             self._measurements.stop()
             merge(graph, splits)
+            restore_biases(graph)
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None)
                                for node, reason in alone)]
         _record(made)

@@ -49,6 +49,7 @@ from .partial_sums import Split, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
+from .rewrites import restore_biases
 from .surroundings import Surroundings, is_made
 
 _REGION = torch.ops.lnbwd._region.default
@@ -179,6 +180,7 @@ class Neighbourhood:
         if is_ours:
             replace(graph, region)
         merge(graph, splits)
+        restore_biases(graph)
         sort(graph)
         graph.eliminate_dead_code()
         return GraphModule(torch.nn.Module(), graph)

@@ -20,6 +20,10 @@ from .partial_sums import erase_unused, new_node
 aten, prims = torch.ops.aten, torch.ops.prims
 
 
+_BIAS = "lnbwd_bias"
+"""Under this name a node says that it adds the bias of a convolution."""
+
+
 def simplify(graph: Graph) -> None:
     """All rewrites, in place."""
     _peel_biases(graph)
@@ -45,8 +49,21 @@ def _peel_biases(graph: Graph) -> None:
             whole = new_node(graph, node.target, (*node.args[:2], None, *node.args[3:]))
             row = new_node(graph, aten.reshape.default, (bias, [-1] + [1] * (value.dim() - 2)))
             new = new_node(graph, aten.add.Tensor, (whole, row))
+        new.meta[_BIAS] = True
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
+
+
+def restore_biases(graph: Graph) -> None:
+    """Has the biases that no region adds be their convolutions' again: Inductor's choice of layouts
+    ends at the last convolution, and not at what is behind it."""
+    for node in [node for node in graph.nodes if _BIAS in node.meta]:
+        whole: Any
+        whole, row = node.args
+        if len(whole.users) == 1:
+            whole.update_arg(2, row.args[0])
+            node.replace_all_uses_with(whole)
+            erase_unused(graph, [row, node])
 
 
 def _slice_tables(graph: Graph) -> None:
