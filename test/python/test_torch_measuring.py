@@ -152,6 +152,15 @@ def test_a_region_alone(device, tmp_path):
     assert inputs[0].isfinite().all() and inputs[0].unique().numel() > x.numel() / 2
 
 
+def test_a_region_alone_that_reads_some_rows_of_a_table(device, tmp_path):
+    timer, asked = check(device)
+    x, table = operands(device, "r", leading=(6, 5))[0], torch.rand(40, 64)
+    run(lambda x, table: centre(x + table[torch.arange(5) + 2]), x, table, timer=timer,
+        folder=tmp_path)
+    both, _ = only(asked)
+    assert both.is_alone and both.least_bytes == (2 * x.numel() + 5 * 64) * 4
+
+
 def test_a_region_alone_that_uses_some_rows_of_an_input(device, tmp_path, monkeypatch):
     """torch.compile reads no others: a region that reads them all is not as fast as memory."""
     def function(x, y):

@@ -43,7 +43,7 @@ from ..spec import MeasurementSpec
 from .conversion import Unsupported
 from .domains import same
 from .estimates import LAUNCH, Estimate
-from .fusion import is_alias, is_in_memory, made_in_place, takes_part
+from .fusion import base_of, is_alias, is_in_memory, made_in_place, takes_part
 from .nodes import STORED, is_constant
 from .partial_sums import Split, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
@@ -60,7 +60,7 @@ _MOST_NODES = 512
 """Of a neighbourhood that is timed."""
 
 _ROTATED_BYTES, _MOST_SETS = 100e6, 16
-"""Calls rotate among sets of inputs of so many bytes, more than a cache has."""
+"""Calls rotate among sets of inputs of so many bytes, more than a cache has, two at least."""
 
 _MOST_OF_MEMORY = 1 / 4
 """Of the device's free memory, which the inputs of both take at most."""
@@ -151,9 +151,12 @@ class Neighbourhood:
         count = self.region.domain.rows * self.region.domain.length
         if takes_part({*self.graph.nodes}, count):
             return None
-        results = [node.meta["val"] for node in self.graph.output_node().all_input_nodes]
-        return sum(min(elements(value), value.numel(), count) * value.element_size()
-                   for value in (*self.inputs, *results)) if self.is_alone else None
+        moved: dict[Node, int] = {}  # Of a tensor that is read in parts, the largest one's bytes.
+        for node in (*self.region.inputs, *self.graph.output_node().all_input_nodes):
+            value, base = node.meta["val"], base_of(node)
+            moved[base] = max(moved.get(base, 0), value.element_size() * min(
+                elements(value), value.numel(), count))
+        return sum(moved.values()) if self.is_alone else None
 
     @property
     def text(self) -> str:
@@ -451,7 +454,7 @@ def measure(both: Neighbourhood, is_compared: bool = True) -> Times | None:
     if has_index_of_numbers(both.theirs.graph):
         raise LnbwdError("it computes an index of numbers that are no integers")
     sizes = [elements(value) * value.element_size() for value in both.inputs]
-    count = int(min(_MOST_SETS, _ROTATED_BYTES // max(1, sum(sizes)) + 1))
+    count = int(min(_MOST_SETS, _ROTATED_BYTES // max(1, sum(sizes)) + 2))
     with unset_fake_temporarily(), torch.no_grad(), torch.cuda.device(device):
         free, _ = torch.cuda.mem_get_info(device)
         if sum(sizes) * count > _MOST_OF_MEMORY * free:
