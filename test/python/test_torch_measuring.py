@@ -161,6 +161,23 @@ def test_a_region_alone_that_reads_some_rows_of_a_table(device, tmp_path):
     assert both.is_alone and both.least_bytes == (2 * x.numel() + 5 * 64) * 4
 
 
+def test_results_that_a_user_sees_are_seen_in_both(device, tmp_path):
+    """Inductor gives them no gaps, and keeps their order."""
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    region_pass = RegionPass(measurements=Measurements(timer, KernelCache(tmp_path)))
+
+    def run_pass(graph):
+        graph.output_node().meta["user_visible_output_idxs"] = [0]
+        region_pass(graph)
+
+    run_captured(lambda x, w: (centre(x), centre(x) @ w), x, torch.rand(64, 5),
+                 region_pass=run_pass)
+    both, _ = only(asked)
+    assert [module.graph.output_node().meta["user_visible_output_idxs"]
+            for module in (both.ours, both.theirs)] == [[0], [0]]
+
+
 def test_a_region_alone_that_uses_some_rows_of_an_input(device, tmp_path, monkeypatch):
     """torch.compile reads no others: a region that reads them all is not as fast as memory."""
     def function(x, y):

@@ -56,6 +56,10 @@ _REGION = torch.ops.lnbwd._region.default
 
 log = logging.getLogger("lnbwd.regions")
 
+_SEEN = "user_visible_output_idxs"
+"""Under this name Inductor keeps which results a user sees: those have the order that they have
+without it, and no gaps."""
+
 _MOST_NODES = 512
 """Of a neighbourhood that is timed."""
 
@@ -164,7 +168,7 @@ class Neighbourhood:
         assert self.region.program is not None
         return "\n".join([
             *(f"{value.dtype} {tuple(value.shape)} {value.stride()}" for value in self.inputs),
-            str(self.graph), self.region.program.text(),
+            str(self.graph), self.region.program.text(), str(self.graph.output_node().meta),
             *map(str, (self.region.inputs, self.region.outputs)),
             *(f"{one.target}{one.args}{one.kwargs}" for one in self.splits)])
 
@@ -406,7 +410,11 @@ def _extracted(region: Region, splits: Sequence[Split], whole: set[Node],
             (node.args, node.kwargs), copies.__getitem__)
     for node, copy in copies.items():
         copy.meta = dict(node.meta)
-    graph.output(tuple(copies[node] for node in results))
+    end = graph.output(tuple(copies[node] for node in results))
+    before: Any = region.nodes[0].graph.output_node()
+    seen = {before.args[0][place] for place in before.meta.get(_SEEN, ())}
+    end.meta[_SEEN] = [place for place, node in enumerate(results)
+                       if node in seen and STORED not in node.meta]
     sort(graph)
     [moved], moved_splits = _moved([region], splits, copies)
     return graph, moved, moved_splits
@@ -416,7 +424,7 @@ def copied(graph: Graph, regions: Iterable[Region], splits: Iterable[Split]
            ) -> tuple[Graph, list[Region], list[Split]]:
     """A copy of a graph, and some regions and splits in it."""
     copy, copies = Graph(), dict[Node, Node]()
-    copy.output(copy.graph_copy(graph, copies))
+    copy.output(copy.graph_copy(graph, copies)).meta = graph.output_node().meta
     return copy, *_moved(regions, splits, copies)
 
 
