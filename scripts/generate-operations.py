@@ -37,7 +37,7 @@ class Declaration:
 
     def __init__(self, records: Record) -> None:
         self._records = records
-        self.kinds = self._all("LNBwd_OperandKind")
+        self.kinds = self._all("LNBwd_Dims")
         self.elements = self._all("LNBwd_Element")
         self.roles = self._all("LNBwd_Role")
         self.operations = self._all("LNBwd_NormOp")
@@ -87,8 +87,7 @@ def cpp(tables: dict[str, Any]) -> str:
         return "true" if value else "false"
 
     lines = ["// Made by scripts/generate-operations.py.", "", "#ifdef LNBWD_OPERATION_ENUMS"]
-    for name, values in (("OperandKind", [kind[0] for kind in tables["_KINDS"]]),
-                         ("ElementUse", dict.fromkeys(e[2] for e in tables["_ELEMENTS"])),
+    for name, values in (("ElementUse", dict.fromkeys(e[2] for e in tables["_ELEMENTS"])),
                          ("Role", [role[0] for role in roles]),
                          ("NamedOperation", [operation[0] for operation in operations])):
         lines += [f"enum class {name} {{ {', '.join(map(camel, values))} }};",
@@ -98,15 +97,16 @@ def cpp(tables: dict[str, Any]) -> str:
               "/// Those in memory, which come first.",
               f"inline constexpr size_t kElementCount = {sum(e[1] > 0 for e in elements)};",
               "#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
-    kinds = (f'    {{"{name}", {", ".join(map(flag, has))}}},' for name, *has in tables["_KINDS"])
-    lines += ["inline constexpr KindInfo kKinds[] = {", *kinds, "};"]
+    kinds = {name: f'{{{", ".join(map(flag, has))}}}' for name, *has in tables["_KINDS"]}
+    lines += ["inline constexpr KindInfo kKinds[] = {",
+              *(f'    {{"{name}", {dims}}},' for name, dims in kinds.items()), "};"]
     lines += ["inline constexpr ElementInfo kElements[] = {"]
     lines += [f'    {{"{name}", {size}, ElementUse::{camel(use)}, '
               f"{fraction}, {bias}, 0x{largest:x}}},"
               for name, size, use, _, _, fraction, bias, largest in elements]
     lines += ["};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
-    lines += [f'    {{"{name}", OperandKind::{camel(kind)}, {flag(own)}}},'
+    lines += [f'    {{"{name}", {kinds[kind]}, {flag(own)}}},'
               for name, kind, own in roles]
     lines += ["};"]
     rows = []

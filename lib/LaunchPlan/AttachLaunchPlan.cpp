@@ -85,12 +85,12 @@ private:
 
 /// What a buffer is to the launcher follows from its shape: the row length is
 /// static and the number of rows is not.
-static OperandKind getKind(MemRefType type) {
+static Dims getDims(MemRefType type) {
   if (type.getRank() == 1 && !type.isDynamicDim(0))
-    return OperandKind::Column;
+    return kColumn;
   if (type.getRank() >= 1 && !type.isDynamicDim(type.getRank() - 1))
-    return OperandKind::RowBlock;
-  return OperandKind::RowScalar;
+    return kRowBlock;
+  return kRowScalar;
 }
 
 LogicalResult PlanBuilder::addArgument(unsigned number) {
@@ -111,23 +111,22 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   // The kernels know what the buffer is to them; the shape alone cannot tell a
   // row scalar [M] with static M from a column.
   auto noted = function.getArgAttrOfType<StringAttr>(number, argumentKindAttr);
-  OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
+  Dims dims = noted ? *findDims(noted.getValue()) : getDims(type);
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  const KindInfo &info = getInfo(kind);
-  int64_t rank = !info.hasColumns ? 0 : rowRank ? rowRank.getInt() : 1;
+  int64_t rank = !dims.hasColumns ? 0 : rowRank ? rowRank.getInt() : 1;
   RowLayout rows = getRowLayout(type, rank);
   // A matrix is a column of all its elements: its size is no launch's choice.
-  if (kind == OperandKind::Column)
+  if (dims == kColumn)
     rows.length = getExtent(type).value_or(rows.length);
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
-      {"kind", getName(kind)},
+      {"kind", getName(dims)},
       {"element", getName(*element)},
       {"row_length", rows.length},
   };
-  if (info.hasRows && !type.getLayout().isIdentity() && rows.stride)
+  if (dims.hasRows && !type.getLayout().isIdentity() && rows.stride)
     argument["row_stride"] = *rows.stride;
   arguments.push_back(std::move(argument));
   return success();
@@ -341,7 +340,7 @@ void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
       continue;
     unsigned number = argument.getArgNumber();
     const json::Object &described = *arguments[number].getAsObject();
-    if (described.getString("kind") != getName(OperandKind::RowBlock))
+    if (described.getString("kind") != getName(kRowBlock))
       continue;
     if (described.getString("access") != "write" &&
         llvm::any_of(rowsWritten,

@@ -22,21 +22,20 @@
 using namespace mlir;
 using namespace lnbwd;
 
-OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
+Dims lnbwd::getDims(RowwiseOp op, unsigned index) {
   using Access = RowwiseOp::Access;
   // Partial sums are rows of a row block. To a launcher, matrices and tables
   // are buffers whose size no launch chooses.
   bool hasColumns = op.getAccess(index) != Access::Scalar;
   if (op.isPartial(index))
-    return findKind(true, true, hasColumns);
+    return {true, true, hasColumns};
   using RowDims = RowwiseOp::RowDims;
   RowDims rows = op.getRowDims(index);
   // Of static size, whatever the number of rows.
   if (rows == RowDims::Some)
-    return OperandKind::Column;
-  return findKind(rows == RowDims::All || rows == RowDims::OfGroup,
-                  rows == RowDims::All || rows == RowDims::WithinGroup,
-                  hasColumns);
+    return kColumn;
+  return {rows == RowDims::All || rows == RowDims::OfGroup,
+          rows == RowDims::All || rows == RowDims::WithinGroup, hasColumns};
 }
 
 /// An argument that several operands share, such as a dx over dy, has one name;
@@ -60,7 +59,7 @@ static void noteAlias(FunctionOpInterface function, unsigned number,
 /// Notes on an argument what operand `index` of `op`, named `name`, has it for.
 /// `rowRank` 0: it has no rows. Values that are no arguments have no role.
 static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
-                                OperandKind kind, int64_t rowRank) {
+                                const Dims &dims, int64_t rowRank) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   auto argument = dyn_cast<BlockArgument>(op->getOperand(index));
   if (!function || !argument || argument.getOwner()->getParentOp() != function)
@@ -82,7 +81,7 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
     function.setArgAttr(number, argumentNameAttr,
                         StringAttr::get(context, name));
   noteAlias(function, number, name);
-  if (failed(note(argumentKindAttr, StringAttr::get(context, getName(kind)))))
+  if (failed(note(argumentKindAttr, StringAttr::get(context, getName(dims)))))
     return failure();
   // Where there is none, the last dimension is the row.
   auto rank = IntegerAttr::get(IntegerType::get(context, 64), rowRank);
@@ -95,10 +94,9 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
 
 LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    OperandKind kind =
-        hasOwnRows(op) ? OperandKind::Column : getOperandKind(op, i);
-    bool hasRows = kind != OperandKind::RowScalar && !hasOwnRows(op);
-    if (failed(recordRole(op, i, op.getOperandName(i), kind,
+    Dims dims = hasOwnRows(op) ? kColumn : getDims(op, i);
+    bool hasRows = dims != kRowScalar && !hasOwnRows(op);
+    if (failed(recordRole(op, i, op.getOperandName(i), dims,
                           hasRows ? op.countColumnDims(i) : 0)))
       return failure();
   }
@@ -108,13 +106,12 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
 LogicalResult lnbwd::recordArgumentRoles(ProductOp op) {
   bool sumsRows = op.getLhsTransposed();
   // The result of a sum over the rows has none of them.
-  constexpr auto rowBlock = OperandKind::RowBlock, column = OperandKind::Column;
-  OperandKind kinds[] = {rowBlock, sumsRows ? rowBlock : column,
-                         sumsRows ? column : rowBlock};
-  for (auto [index, kind] : llvm::enumerate(kinds))
+  Dims all[] = {kRowBlock, sumsRows ? kRowBlock : kColumn,
+                sumsRows ? kColumn : kRowBlock};
+  for (auto [index, dims] : llvm::enumerate(all))
     if (failed(recordRole(op, unsigned(index),
-                          op.getOperandName(unsigned(index)), kind,
-                          kind == OperandKind::RowBlock)))
+                          op.getOperandName(unsigned(index)), dims,
+                          dims == kRowBlock)))
       return failure();
   return success();
 }

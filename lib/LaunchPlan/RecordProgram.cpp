@@ -129,8 +129,8 @@ private:
 
 json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   Value value = op->getOperand(index);
-  OperandKind kind = getOperandKind(op, index);
-  json::Object result{{"kind", getName(kind)},
+  Dims dims = getDims(op, index);
+  json::Object result{{"kind", getName(dims)},
                       {"type", describeType(op.getRegionType(index))}};
   RowwiseOp::Place place = op.getPlace(index);
   auto describePlace = [&](StringRef key,
@@ -146,7 +146,7 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   describePlace("row", place.row);
   describePlace("column", place.column);
   if (!place.isPlain())
-    result["row_length"] = kind == OperandKind::Column
+    result["row_length"] = dims == kColumn
                                ? *getExtent(cast<ShapedType>(value.getType()))
                                : op.getOwnRowLength(index);
   if (auto argument = dyn_cast<BlockArgument>(value))

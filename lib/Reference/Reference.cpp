@@ -35,7 +35,7 @@ public:
         continue;
       std::vector<double> &values = in.values[operand.role];
       values.resize(inputs.rowLength(operand.role));
-      if (getInfo(operand.role).kind == OperandKind::Column)
+      if (getInfo(operand.role).dims == kColumn)
         for (size_t j = 0; j < values.size(); ++j)
           values[j] = inputs.arrays[operand.role][j];
     }
@@ -53,9 +53,9 @@ public:
       if (operand.isOutput || !array.data)
         continue;
       std::vector<double> &values = in.values[operand.role];
-      if (getInfo(operand.role).kind == OperandKind::RowScalar)
+      if (getInfo(operand.role).dims == kRowScalar)
         values[0] = array[row];
-      if (getInfo(operand.role).kind == OperandKind::RowBlock)
+      if (getInfo(operand.role).dims == kRowBlock)
         for (int64_t j = 0; j < n; ++j)
           values[j] = array.at(row, j, n);
     }
@@ -95,7 +95,7 @@ Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
   std::vector<Role> columns, others;
   for (const OperandInfo &operand : getInfo(inputs.operation))
     if (operand.isOutput)
-      (getInfo(operand.role).kind == OperandKind::Column ? columns : others)
+      (getInfo(operand.role).dims == kColumn ? columns : others)
           .push_back(operand.role);
 
   std::vector<PartialSums> partials(pieceCount(inputs.rows));

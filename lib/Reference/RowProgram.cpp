@@ -194,14 +194,14 @@ static std::vector<bool> findTables(const RowProgram &program) {
   return isTable;
 }
 
-/// Whether the value of an operand has as many dimensions as its kind says.
+/// Whether the value of an operand has as many dimensions as its map says.
 static bool hasRightRank(const ProgramOperand &operand) {
   size_t rank = operand.type.shape.size();
   // Some rows of one buffer may be of one number each.
   if (!operand.row.empty())
     return rank <= 1;
-  return rank == size_t(operand.kindInfo().hasColumns) ||
-         (operand.isMatrix() && operand.kind == OperandKind::Column);
+  return rank == size_t(operand.dims.hasColumns) ||
+         (operand.isMatrix() && operand.dims == kColumn);
 }
 
 void checkRowProgram(const RowProgram &program, size_t buffers) {
@@ -221,9 +221,9 @@ void checkRowProgram(const RowProgram &program, size_t buffers) {
     types.push_back(&program.operations[i].type);
   }
   for (const ProgramOperand &output : program.outputs) {
-    const KindInfo &kind = output.kindInfo();
+    const Dims &dims = output.dims;
     bool canBeWritten = !output.row.empty() ||
-                        (kind.hasRows ? kind.hasGroups : kind.hasColumns);
+                        (dims.hasRows ? dims.hasGroups : dims.hasColumns);
     checkOperand(output, canBeWritten && output.value < types.size() &&
                              *types[output.value] == output.type);
   }
@@ -446,7 +446,7 @@ private:
 
 void Interpreter::findVarying() {
   for (const ProgramOperand &input : program.inputs)
-    varies.push_back(input.kindInfo().hasGroups || !input.lacksRows());
+    varies.push_back(input.dims.hasGroups || !input.lacksRows());
   for (const RowOperation &operation : program.operations) {
     bool doesVary = operation.name == "lnbwd.index" &&
                     operation.attributes.choice != "column";
@@ -473,13 +473,12 @@ int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number) {
 
 /// Which row of its own an input has for a row of the program.
 int64_t Interpreter::placeOf(const ProgramOperand &input, int64_t row) const {
-  const KindInfo &kind = input.kindInfo();
   // What is strided is one row, whose elements are found one by one.
   if (!input.row.empty())
     return 0;
-  if (kind.hasRows)
-    return kind.hasGroups ? row : row % (rows / groups);
-  return kind.hasGroups ? groupOf(row) : 0;
+  if (input.dims.hasRows)
+    return input.dims.hasGroups ? row : row % (rows / groups);
+  return input.dims.hasGroups ? groupOf(row) : 0;
 }
 
 /// Loads row `place` of those of `length` elements that an input has, from its
@@ -598,7 +597,7 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
   for (size_t o = 0; o < program.outputs.size(); ++o) {
     const ProgramOperand &output = program.outputs[o];
     columns.push_back(findColumns(output));
-    bool isOfGroups = output.kindInfo().hasGroups;
+    bool isOfGroups = output.dims.hasGroups;
     partials[o].firstGroup = isOfGroups ? groupOf(begin) : 0;
     int64_t count =
         isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
@@ -612,9 +611,8 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
       const ProgramOperand &output = program.outputs[o];
       const Values &value = values[output.value];
       if (output.lacksRows()) {
-        int64_t group = output.kindInfo().hasGroups
-                            ? groupOf(row) - partials[o].firstGroup
-                            : 0;
+        int64_t group =
+            output.dims.hasGroups ? groupOf(row) - partials[o].firstGroup : 0;
         Sum *sum =
             partials[o].sums.data() + static_cast<size_t>(group) * value.size();
         for (const Bounded &term : value)
@@ -663,7 +661,7 @@ void Interpreter::checkGroups() const {
   bool hasGroups = false;
   for (const auto *operands : {&program.inputs, &program.outputs})
     for (const ProgramOperand &operand : *operands)
-      hasGroups = hasGroups || operand.kindInfo().tellsGroups();
+      hasGroups = hasGroups || operand.dims.tellsGroups();
   if (hasGroups && (groups < 1 ? rows != 0 : rows % groups != 0))
     throw std::invalid_argument(
         "'" + program.name + "': expected a multiple of the " +
@@ -697,7 +695,7 @@ void Interpreter::run() {
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
     if (output.lacksRows()) {
-      int64_t number = output.kindInfo().hasGroups ? groups : 1;
+      int64_t number = output.dims.hasGroups ? groups : 1;
       auto length = static_cast<size_t>(output.type.size());
       std::vector<Sum> sums(static_cast<size_t>(number) * length,
                             getNeutral(output));

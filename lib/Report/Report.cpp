@@ -42,7 +42,7 @@ public:
       workgroupCounts.push_back(
           plan.workgroupCount(i, size, chip.computeUnits));
     for (const runtime::PlanArgument &argument : plan.arguments)
-      if (argument.kindInfo().hasRows)
+      if (argument.dims().hasRows)
         rowLength = std::max(rowLength, argument.rowLength);
   }
 
@@ -65,7 +65,7 @@ public:
       return 0;
     const runtime::PlanArgument &argument = plan.arguments[index];
     double ofRow = getRowBytes(argument);
-    if (argument.kindInfo().hasRows)
+    if (argument.dims().hasRows)
       return ofRow * double(kernelRows);
     if (argument.access != LNBWD_ACCESS_READ || workgroups == 1)
       return ofRow;
@@ -229,7 +229,7 @@ static FailureOr<Report> makeReport(ModuleOp lowered, gpu::GPUModuleOp module,
   PlanNumbers numbers(plan, rows, chip);
   for (const runtime::PlanArgument &argument : plan.arguments)
     report.minimalBytes += PlanNumbers::getRowBytes(argument) *
-                           double(argument.kindInfo().hasRows ? rows : 1);
+                           double(argument.dims().hasRows ? rows : 1);
   report.rowLength = numbers.getRowLength();
 
   for (const runtime::PlanKernel &entry : plan.kernels) {

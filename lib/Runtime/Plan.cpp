@@ -280,12 +280,12 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
                                                   reader.at("kind"), kKinds);
   argument.element = readElement(reader);
   argument.rowLength = reader.integer("row_length", 1);
-  const KindInfo &kind = argument.kindInfo();
-  if (!kind.hasColumns && argument.rowLength != 1)
-    fail(reader.at("row_length"), std::string("expected 1 for a ") + kind.name +
-                                      ", got " +
+  const Dims &dims = argument.dims();
+  if (!dims.hasColumns && argument.rowLength != 1)
+    fail(reader.at("row_length"), std::string("expected 1 for a ") +
+                                      getName(dims) + ", got " +
                                       std::to_string(argument.rowLength));
-  if (reader.has("row_stride") && (!kind.hasRows || !kind.hasColumns))
+  if (reader.has("row_stride") && (!dims.hasRows || !dims.hasColumns))
     fail(reader.at("row_stride"), "expected a row_block to have it");
   argument.rowStride =
       reader.integerOr("row_stride", argument.rowLength, argument.rowLength);
@@ -377,7 +377,7 @@ int64_t elementSize(lnbwd_element element) {
 
 const PlanArgument *Plan::groupArgument() const {
   for (const PlanArgument &argument : arguments)
-    if (argument.kindInfo().tellsGroups())
+    if (argument.dims().tellsGroups())
       return &argument;
   return nullptr;
 }
@@ -434,7 +434,7 @@ int64_t Plan::workgroupCount(size_t index, LaunchSize size,
 int64_t Plan::argumentBytes(size_t index, LaunchSize size) const {
   const PlanArgument &argument = arguments[index];
   int64_t elements =
-      checkedMultiply(argument.kindInfo().countRows(size.rows, size.groups),
+      checkedMultiply(argument.dims().countRows(size.rows, size.groups),
                       argument.rowStride, argument.name.c_str());
   return checkedMultiply(elements, elementSize(argument.element),
                          argument.name.c_str());

@@ -40,15 +40,10 @@ struct Operand {
   int32_t element;
   int64_t rowLength;
 
-  const KindInfo &kindInfo() const {
-    return getInfo(static_cast<OperandKind>(kind));
-  }
-  bool isNumber() const {
-    const KindInfo &info = kindInfo();
-    return !info.hasGroups && !info.hasRows && !info.hasColumns;
-  }
+  const Dims &dims() const { return kKinds[kind].dims; }
+  bool isNumber() const { return kind == LNBWD_ARGUMENT_NUMBER; }
   int64_t elementCount(int64_t rows, int64_t groups = 1) const {
-    return rowLength * kindInfo().countRows(rows, groups);
+    return rowLength * dims().countRows(rows, groups);
   }
 };
 
@@ -66,7 +61,7 @@ struct RowProgram {
   bool hasGroups() const {
     for (const auto *operands : {&inputs, &outputs})
       for (const Operand &operand : *operands)
-        if (operand.kindInfo().tellsGroups())
+        if (operand.dims().tellsGroups())
           return true;
     return false;
   }

@@ -25,13 +25,13 @@ std::vector<NewTensor> makeOutputs(const RowProgram &program,
                                    const std::vector<int64_t> &rest) {
   std::vector<NewTensor> outputs;
   for (const Operand &operand : program.outputs) {
-    const KindInfo &kind = operand.kindInfo();
+    const Dims &dims = operand.dims();
     std::vector<int64_t> sizes;
-    if (kind.hasRows)
+    if (dims.hasRows)
       sizes = rows;
-    if (kind.hasColumns && columns.empty())
+    if (dims.hasColumns && columns.empty())
       sizes.push_back(operand.rowLength);
-    const std::vector<int64_t> &others = kind.hasColumns ? columns : rest;
+    const std::vector<int64_t> &others = dims.hasColumns ? columns : rest;
     sizes.insert(sizes.end(), others.begin(), others.end());
     outputs.push_back(allocate(sizes, dtypeOf(operand.element), device));
   }

@@ -110,9 +110,9 @@ std::string kernelMlir(const Options &options) {
   const std::string n = std::to_string(options.columns);
   auto typeOf = [&](const OperandInfo &operand) -> std::string {
     const RoleInfo &role = getInfo(operand.role);
-    if (role.kind == OperandKind::RowScalar)
+    if (role.dims == kRowScalar)
       return "memref<?xf32>";
-    const bool isRowBlock = role.kind == OperandKind::RowBlock;
+    const bool isRowBlock = role.dims == kRowBlock;
     Element element = isRowBlock ? options.format : options.parameterFormat;
     if (role.hasOwnElement)
       element = *options.residualFormat;

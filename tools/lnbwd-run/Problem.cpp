@@ -95,14 +95,13 @@ static double getNumber(const json &value) {
 }
 
 int64_t Argument::countRows(const Problem &problem) const {
-  return getInfo(kind).countRows(problem.rows, problem.groups);
+  return dims.countRows(problem.rows, problem.groups);
 }
 
 bool Problem::hasGroups() const {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const Argument &argument) {
-                       return getInfo(argument.kind).tellsGroups();
-                     });
+  return std::any_of(
+      arguments.begin(), arguments.end(),
+      [](const Argument &argument) { return argument.dims.tellsGroups(); });
 }
 
 const Argument *Problem::find(Role role) const {
@@ -130,7 +129,7 @@ Element Problem::format() const {
     if (const Argument *argument = find(role))
       return argument->format;
   for (const Argument &argument : arguments)
-    if (argument.kind == OperandKind::RowBlock)
+    if (argument.dims == kRowBlock)
       return argument.format;
   return Element::F32;
 }
@@ -164,7 +163,7 @@ static void describeOperand(const std::string &name, size_t place,
   Argument &argument = problem.arguments[place];
   const std::string who = "argument '" + argument.name + "', the operand '" +
                           name + "' of " + operation.name + ",";
-  if (argument.kind != getInfo(role).kind)
+  if (argument.dims != getInfo(role).dims)
     unexpected(who + " has another shape than that operand");
   bool isOutput = operation.hasOutput(role);
   if (isOutput ? !argument.isOutput() : !argument.isInput())
@@ -172,8 +171,7 @@ static void describeOperand(const std::string &name, size_t place,
   if (isOutput && argument.output)
     unexpected(who + " is the output '" + getInfo(*argument.output).name +
                "' too");
-  if (argument.kind == OperandKind::RowScalar &&
-      argument.format != Element::F32)
+  if (argument.dims == kRowScalar && argument.format != Element::F32)
     unexpected(who + " is " + getName(argument.format) + ", expected f32");
   if (isOutput)
     argument.output = role;
@@ -247,7 +245,7 @@ static void checkOperands(const Problem &problem) {
 /// lengths: N is that of the first ones then.
 static void describeSizes(Problem &problem) {
   for (const Argument &argument : problem.arguments)
-    if (problem.columns == 0 && getInfo(argument.kind).hasColumns)
+    if (problem.columns == 0 && argument.dims.hasColumns)
       problem.columns = argument.rowLength;
   if (!problem.operation.isKnown())
     return;
@@ -276,7 +274,7 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
     Argument argument;
     argument.name = info.name;
     // The runtime's numbers are the tables'.
-    argument.kind = static_cast<OperandKind>(info.kind);
+    argument.dims = kKinds[info.kind].dims;
     argument.format = static_cast<Element>(info.element);
     argument.access = info.access;
     argument.rowLength = info.row_length;
@@ -342,24 +340,24 @@ static std::vector<PlaceTerm> readPlace(const json &value, const char *key) {
 static bool fits(const ProgramOperand &operand, const Argument &argument,
                  std::optional<int64_t> ownRows) {
   int64_t length = operand.rowLength();
-  OperandKind kind = operand.kind;
+  Dims dims = operand.dims;
   // To a launch, what has its own rows is a matrix.
-  if (ownRows && operand.kindInfo().hasRows) {
+  if (ownRows && operand.dims.hasRows) {
     if (*ownRows < 0 || *ownRows > INT64_MAX / length)
       return false;
-    kind = OperandKind::Column;
+    dims = kColumn;
     length *= *ownRows;
   }
-  return argument.kind == kind && argument.rowLength == length;
+  return argument.dims == dims && argument.rowLength == length;
 }
 
 static ProgramOperand readOperand(const json &value, const Problem &problem,
                                   const RowProgram &program) {
   ProgramOperand operand;
   std::string kind = getText(get(value, "kind"));
-  std::optional<OperandKind> known = findKind(kind);
+  std::optional<Dims> known = findDims(kind);
   require(known.has_value(), "there is no operand of the kind '" + kind + "'");
-  operand.kind = *known;
+  operand.dims = *known;
   operand.type = getType(get(value, "type"));
   operand.row = readPlace(value, "row");
   operand.column = readPlace(value, "column");

@@ -42,7 +42,7 @@ struct Operation {
 struct Argument {
   std::string name;
   Element format;
-  OperandKind kind;
+  Dims dims;
   lnbwd_access access;
   int64_t rowLength = 0;
   /// From row to row; more than `rowLength` where the rows lie apart.

@@ -116,8 +116,7 @@ private:
 
 /// Whether an output is a sum over rows.
 static bool isSum(const Argument &argument) {
-  const KindInfo &kind = getInfo(argument.kind);
-  return kind.hasColumns && !kind.hasRows;
+  return argument.dims.hasColumns && !argument.dims.hasRows;
 }
 
 /// What float32 arithmetic cannot avoid where the result is a small difference
@@ -253,7 +252,7 @@ compareWithReference(const Problem &problem,
   std::vector<Role> rows, sums;
   for (const OperandInfo &operand : *problem.operation.info)
     if (operand.isOutput)
-      (getInfo(operand.role).kind == OperandKind::Column ? sums : rows)
+      (getInfo(operand.role).dims == kColumn ? sums : rows)
           .push_back(operand.role);
   expected = evaluate(
       describeReference(problem),

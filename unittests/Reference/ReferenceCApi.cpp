@@ -49,7 +49,7 @@ lnbwd_reference(const char *operation, int64_t rows, int64_t columns,
   std::vector<Role> columnSums, others;
   for (const OperandInfo &operand : getInfo(*known))
     if (operand.isOutput)
-      (getInfo(operand.role).kind == OperandKind::Column ? columnSums : others)
+      (getInfo(operand.role).dims == kColumn ? columnSums : others)
           .push_back(operand.role);
   Result result =
       evaluate(problem, [&](unsigned, int64_t row, const RowOutputs &values) {

@@ -41,8 +41,8 @@ public:
 
   Builder() { program.name = "p"; }
 
-  size_t input(OperandKind kind, const std::string &type, size_t buffer) {
-    program.inputs.push_back({kind, typeOf(type), buffer, 0});
+  size_t input(const Dims &dims, const std::string &type, size_t buffer) {
+    program.inputs.push_back({dims, typeOf(type), buffer, 0});
     return program.inputs.size() - 1;
   }
   size_t add(const std::string &name, const std::string &type,
@@ -66,9 +66,9 @@ public:
   size_t sum(size_t row) {
     return choose("vector.reduction", "f32", {row}, "add");
   }
-  void output(OperandKind kind, const std::string &type, size_t buffer,
+  void output(const Dims &dims, const std::string &type, size_t buffer,
               size_t value) {
-    program.outputs.push_back({kind, typeOf(type), buffer, value});
+    program.outputs.push_back({dims, typeOf(type), buffer, value});
   }
 };
 
@@ -145,18 +145,18 @@ TEST(RowProgramTest, ReadsTypes) {
 TEST(RowProgramTest, ComputesRowsScalarsAndSums) {
   constexpr int64_t kRows = 70, kColumns = 33;
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "33xf32", 0);
-  size_t gamma = b.input(OperandKind::Column, "33xf32", 1);
-  size_t shift = b.input(OperandKind::RowScalar, "f32", 2);
+  size_t x = b.input(kRowBlock, "33xf32", 0);
+  size_t gamma = b.input(kColumn, "33xf32", 1);
+  size_t shift = b.input(kRowScalar, "f32", 2);
   size_t mean = b.add("arith.divf", "f32", {b.sum(x), b.constant("f32", 33)});
   size_t moved = b.add("arith.subf", "f32", {mean, shift});
   size_t centred = b.add("arith.subf", "33xf32",
                          {x, b.add("vector.broadcast", "33xf32", {moved})});
   size_t scaled = b.add("arith.mulf", "33xf32", {centred, gamma});
   size_t squares = b.sum(b.add("arith.mulf", "33xf32", {centred, centred}));
-  b.output(OperandKind::RowBlock, "33xf32", 3, scaled);
-  b.output(OperandKind::RowScalar, "f32", 4, squares);
-  b.output(OperandKind::Column, "33xf32", 5, scaled);
+  b.output(kRowBlock, "33xf32", 3, scaled);
+  b.output(kRowScalar, "f32", 4, squares);
+  b.output(kColumn, "33xf32", 5, scaled);
   b.program.accumulate = true;
 
   std::vector<std::vector<float>> arrays = {randomArray(kRows * kColumns, 1),
@@ -193,7 +193,7 @@ TEST(RowProgramTest, ComputesRowsScalarsAndSums) {
 // less than 0 and 1 with and without a sign.
 TEST(RowProgramTest, ComputesIndicesAndIntegers) {
   Builder b;
-  (void)b.input(OperandKind::RowBlock, "2xf32", 0);
+  (void)b.input(kRowBlock, "2xf32", 0);
   OperationAttributes index;
   index.choice = "row";
   index.modulus = 3;
@@ -206,12 +206,10 @@ TEST(RowProgramTest, ComputesIndicesAndIntegers) {
   size_t sum = b.add("arith.addi", "2xi32", {spread, s});
   size_t less = b.add("arith.addi", "2xi32", {sum, b.constant("2xi32", -9)});
   size_t one = b.constant("2xi32", 1), half = b.constant("2xf32", 0.5);
-  b.output(OperandKind::RowBlock, "2xf32", 1,
-           b.add("arith.sitofp", "2xf32", {less}));
-  b.output(OperandKind::RowBlock, "2xf32", 2,
-           b.add("arith.uitofp", "2xf32", {less}));
+  b.output(kRowBlock, "2xf32", 1, b.add("arith.sitofp", "2xf32", {less}));
+  b.output(kRowBlock, "2xf32", 2, b.add("arith.uitofp", "2xf32", {less}));
   for (const char *choice : {"slt", "ult"})
-    b.output(OperandKind::RowBlock, "2xf32", choice[0] == 's' ? 3 : 4,
+    b.output(kRowBlock, "2xf32", choice[0] == 's' ? 3 : 4,
              b.add("arith.select", "2xf32",
                    {b.choose("arith.cmpi", "2xi1", {less, one}, choice), half,
                     b.constant("2xf32", 2)}));
@@ -230,14 +228,14 @@ TEST(RowProgramTest, ComputesIndicesAndIntegers) {
 // Rows 0 to 3 take row m - 1 of a table of two rows: beyond it is the last row.
 TEST(RowProgramTest, TakesRowsOfTables) {
   Builder b;
-  (void)b.input(OperandKind::RowBlock, "3xf32", 0);
-  size_t table = b.input(OperandKind::Column, "2x3xf32", 1);
+  (void)b.input(kRowBlock, "3xf32", 0);
+  size_t table = b.input(kColumn, "2x3xf32", 1);
   OperationAttributes row;
   row.choice = "row";
   size_t index = b.add("lnbwd.index", "i32", {}, row);
   size_t less = b.add("arith.addi", "i32", {index, b.constant("i32", -1)});
   size_t taken = b.add("lnbwd.gather", "3xf32", {table, less});
-  b.output(OperandKind::RowBlock, "3xf32", 2, taken);
+  b.output(kRowBlock, "3xf32", 2, taken);
   Interpreted run(b.program, 4,
                   {std::vector<float>(12), {1, 2, 3, 4, 5, 6}, {}});
   const double rows[] = {1, 0, 1, 1};
@@ -261,11 +259,11 @@ TEST(RowProgramTest, TakesRowsOfTables) {
 
 TEST(RowProgramTest, GroupsShareTheirColumns) {
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "2xf32", 0);
-  size_t scale = b.input(OperandKind::GroupColumn, "2xf32", 1);
+  size_t x = b.input(kRowBlock, "2xf32", 0);
+  size_t scale = b.input(Dims{true, false, true}, "2xf32", 1);
   size_t y = b.add("arith.mulf", "2xf32", {x, scale});
-  b.output(OperandKind::RowBlock, "2xf32", 2, y);
-  b.output(OperandKind::GroupColumn, "2xf32", 3, x);
+  b.output(kRowBlock, "2xf32", 2, y);
+  b.output(Dims{true, false, true}, "2xf32", 3, x);
   Interpreted run(
       {b.program}, 6, 3,
       {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {1, 10, 2, 20, 3, 30}, {}, {}},
@@ -280,9 +278,9 @@ TEST(RowProgramTest, GroupsShareTheirColumns) {
 
 TEST(RowProgramTest, TakesTheLargestOfRows) {
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "2xf32", 0);
-  for (OperandKind kind : {OperandKind::Column, OperandKind::GroupColumn}) {
-    b.output(kind, "2xf32", b.program.outputs.size() + 1, x);
+  size_t x = b.input(kRowBlock, "2xf32", 0);
+  for (const Dims &dims : {kColumn, Dims{true, false, true}}) {
+    b.output(dims, "2xf32", b.program.outputs.size() + 1, x);
     b.program.outputs.back().isMaximum = true;
   }
   const float none = std::numeric_limits<float>::quiet_NaN();
@@ -299,16 +297,16 @@ TEST(RowProgramTest, TakesTheLargestOfRows) {
 
 TEST(RowProgramTest, MultipliesByMatrices) {
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "2xf32", 0);
-  size_t w = b.input(OperandKind::Column, "3x2xf32", 1);
+  size_t x = b.input(kRowBlock, "2xf32", 0);
+  size_t w = b.input(kColumn, "3x2xf32", 1);
   size_t y = b.add("lnbwd.linear", "3xf32", {x, w});
   OperationAttributes transposed;
   transposed.transposed = true;
   size_t back = b.add("lnbwd.linear", "2xf32", {y, w}, transposed);
   size_t outer = b.add("vector.outerproduct", "3x2xf32", {y, x});
-  b.output(OperandKind::RowBlock, "3xf32", 2, y);
-  b.output(OperandKind::RowBlock, "2xf32", 3, back);
-  b.output(OperandKind::Column, "3x2xf32", 4, outer);
+  b.output(kRowBlock, "3xf32", 2, y);
+  b.output(kRowBlock, "2xf32", 3, back);
+  b.output(kColumn, "3x2xf32", 4, outer);
   Interpreted run(b.program, 2, {{1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}, {}, {}, {}});
   const double y0[] = {5, 11, 17, 11, 25, 39};
   for (size_t i = 0; i < 6; ++i)
@@ -326,12 +324,12 @@ TEST(RowProgramTest, MultipliesByMatrices) {
 // the second has it.
 TEST(RowProgramTest, ProgramsReadWhatOthersWrote) {
   Builder first, second;
-  size_t x = first.input(OperandKind::RowBlock, "2xf32", 0);
+  size_t x = first.input(kRowBlock, "2xf32", 0);
   size_t twice = first.add("arith.addf", "2xf32", {x, x});
-  first.output(OperandKind::RowBlock, "2xf32", 2, twice);
-  first.output(OperandKind::RowBlock, "2xf32", 1, x);
-  size_t y = second.input(OperandKind::RowBlock, "2xf32", 2);
-  second.output(OperandKind::RowBlock, "2xf32", 1,
+  first.output(kRowBlock, "2xf32", 2, twice);
+  first.output(kRowBlock, "2xf32", 1, x);
+  size_t y = second.input(kRowBlock, "2xf32", 2);
+  second.output(kRowBlock, "2xf32", 1,
                 second.add("arith.mulf", "2xf32", {y, y}));
   Interpreted run({first.program, second.program}, 2, 1, {{1, 2, 3, 4}, {}, {}},
                   2);
@@ -343,8 +341,8 @@ TEST(RowProgramTest, ProgramsReadWhatOthersWrote) {
 
 TEST(RowProgramTest, ProgramsMayHaveRowsOfTheirOwn) {
   Builder b;
-  size_t w = b.input(OperandKind::RowBlock, "2xf32", 0);
-  b.output(OperandKind::RowScalar, "f32", 1, b.sum(w));
+  size_t w = b.input(kRowBlock, "2xf32", 0);
+  b.output(kRowScalar, "f32", 1, b.sum(w));
   b.program.ownRows = 3;
   Interpreted run(b.program, 100, {{1, 2, 3, 4, 5, 6}, {}});
   ASSERT_EQ(run.outputs[1].size(), 3U);
@@ -353,8 +351,8 @@ TEST(RowProgramTest, ProgramsMayHaveRowsOfTheirOwn) {
 
 TEST(RowProgramTest, NoRowsSumToNothing) {
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "2xf32", 0);
-  b.output(OperandKind::Column, "2xf32", 1, x);
+  size_t x = b.input(kRowBlock, "2xf32", 0);
+  b.output(kColumn, "2xf32", 1, x);
   Interpreted run(b.program, 0, {{0}, {}});
   ASSERT_EQ(run.outputs[1].size(), 2U);
   EXPECT_EQ(run.outputs[1][1].value, 0);
@@ -372,10 +370,10 @@ struct Applied {
     std::vector<size_t> operands;
     std::vector<std::vector<float>> arrays;
     for (size_t i = 0; i < numbers.size(); ++i) {
-      operands.push_back(b.input(OperandKind::RowScalar, "f32", i));
+      operands.push_back(b.input(kRowScalar, "f32", i));
       arrays.push_back({numbers[i]});
     }
-    b.input(OperandKind::RowBlock, "1xf32", numbers.size());
+    b.input(kRowBlock, "1xf32", numbers.size());
     arrays.push_back({0});
     if (isRounded) {
       size_t one = b.constant("f32", 1);
@@ -383,7 +381,7 @@ struct Applied {
         operand = b.add("arith.mulf", "f32", {operand, one});
     }
     size_t value = b.add(name, "f32", operands, std::move(attributes));
-    b.output(OperandKind::RowScalar, "f32", arrays.size(), value);
+    b.output(kRowScalar, "f32", arrays.size(), value);
     arrays.push_back({});
     result = Interpreted(b.program, 1, arrays).outputs.back().front();
   }
@@ -458,8 +456,8 @@ TEST(RowProgramTest, BeyondFloat32ThereIsNoBound) {
 TEST(RowProgramTest, Float32LiesWithinTheBound) {
   constexpr size_t kCount = 20000;
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "20000xf32", 0);
-  size_t y = b.input(OperandKind::RowBlock, "20000xf32", 1);
+  size_t x = b.input(kRowBlock, "20000xf32", 0);
+  size_t y = b.input(kRowBlock, "20000xf32", 1);
   const char *type = "20000xf32";
   size_t product = b.add("arith.mulf", type, {x, y});
   size_t shifted = b.add("arith.addf", type, {product, x});
@@ -467,7 +465,7 @@ TEST(RowProgramTest, Float32LiesWithinTheBound) {
       b.add("vector.fma", type, {shifted, shifted, b.constant(type, 0.5)});
   size_t root = b.add("math.sqrt", type, {positive});
   size_t result = b.add("arith.subf", type, {root, y});
-  b.output(OperandKind::RowBlock, type, 2, result);
+  b.output(kRowBlock, type, 2, result);
   std::vector<float> xs = randomArray(kCount, 5), ys = randomArray(kCount, 6);
   Interpreted run(b.program, 1, {xs, ys, {}});
   double worst = 0;
@@ -489,8 +487,8 @@ TEST(RowProgramTest, Float32LiesWithinTheBound) {
 // bound.
 TEST(RowProgramTest, SumsLieWithinTheBound) {
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "4096xf32", 0);
-  b.output(OperandKind::RowScalar, "f32", 1, b.sum(x));
+  size_t x = b.input(kRowBlock, "4096xf32", 0);
+  b.output(kRowScalar, "f32", 1, b.sum(x));
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::vector<float> values = randomArray(4096, seed);
     Bounded expected =
@@ -511,13 +509,12 @@ TEST(RowProgramTest, SumsLieWithinTheBound) {
 TEST(RowProgramTest, RoundsWhereTheProgramDoes) {
   auto round = [](float number, bool isRounded) {
     Builder b;
-    size_t x = b.input(OperandKind::RowBlock, "1xf32", 0);
+    size_t x = b.input(kRowBlock, "1xf32", 0);
     size_t value = x;
     if (isRounded)
       value = b.add("arith.mulf", "1xf32", {x, b.constant("1xf32", 1)});
     size_t narrow = b.add("arith.truncf", "1xbf16", {value});
-    b.output(OperandKind::RowBlock, "1xf32", 1,
-             b.add("arith.extf", "1xf32", {narrow}));
+    b.output(kRowBlock, "1xf32", 1, b.add("arith.extf", "1xf32", {narrow}));
     return Interpreted(b.program, 1, {{number}, {}}).outputs[1].front();
   };
   EXPECT_EQ(round(1.001F, true).value, 1);
@@ -531,12 +528,10 @@ TEST(RowProgramTest, RoundsWhereTheProgramDoes) {
 // program reads of it is rounded.
 TEST(RowProgramTest, OutputsAreHandedOverBeforeTheirRounding) {
   Builder b, next;
-  size_t x = b.input(OperandKind::RowBlock, "1xf32", 0);
-  b.output(OperandKind::RowBlock, "1xbf16", 1,
-           b.add("arith.truncf", "1xbf16", {x}));
-  size_t y = next.input(OperandKind::RowBlock, "1xbf16", 1);
-  next.output(OperandKind::RowBlock, "1xf32", 2,
-              next.add("arith.extf", "1xf32", {y}));
+  size_t x = b.input(kRowBlock, "1xf32", 0);
+  b.output(kRowBlock, "1xbf16", 1, b.add("arith.truncf", "1xbf16", {x}));
+  size_t y = next.input(kRowBlock, "1xbf16", 1);
+  next.output(kRowBlock, "1xf32", 2, next.add("arith.extf", "1xf32", {y}));
   Interpreted run({b.program, next.program}, 1, 1, {{1.001F}, {}, {}}, 3);
   EXPECT_EQ(run.outputs[1].front().value, 1.001F);
   EXPECT_EQ(run.outputs[2].front().value, 1);
@@ -546,18 +541,17 @@ TEST(RowProgramTest, OutputsAreHandedOverBeforeTheirRounding) {
 TEST(RowProgramTest, ConditionsMayBeOpen) {
   auto choose = [](float number, bool isRounded) {
     Builder b;
-    size_t x = b.input(OperandKind::RowBlock, "1xf32", 0);
+    size_t x = b.input(kRowBlock, "1xf32", 0);
     size_t value = x;
     if (isRounded)
       value = b.add("arith.mulf", "1xf32", {x, b.constant("1xf32", 1)});
     size_t condition =
         b.choose("arith.cmpf", "1xi1", {value, b.constant("1xf32", 2)}, "ogt");
     b.output(
-        OperandKind::RowBlock, "1xf32", 1,
+        kRowBlock, "1xf32", 1,
         b.add("arith.select", "1xf32",
               {condition, b.constant("1xf32", 5), b.constant("1xf32", -5)}));
-    b.output(OperandKind::RowBlock, "1xi8", 2,
-             b.add("arith.extui", "1xi8", {condition}));
+    b.output(kRowBlock, "1xi8", 2, b.add("arith.extui", "1xi8", {condition}));
     return Interpreted(b.program, 1, {{number}, {}, {}});
   };
   EXPECT_EQ(choose(3, true).outputs[1].front().value, 5);
@@ -571,18 +565,18 @@ TEST(RowProgramTest, ConditionsMayBeOpen) {
 
 TEST(RowProgramTest, BuffersHoldWhatWasWritten) {
   Builder writer, reader;
-  size_t x = writer.input(OperandKind::RowBlock, "4xf32", 0);
-  writer.output(OperandKind::RowScalar, "f32", 2, writer.sum(x));
-  size_t y = reader.input(OperandKind::RowBlock, "4xf32", 2);
-  reader.output(OperandKind::RowBlock, "4xf32", 1, y);
+  size_t x = writer.input(kRowBlock, "4xf32", 0);
+  writer.output(kRowScalar, "f32", 2, writer.sum(x));
+  size_t y = reader.input(kRowBlock, "4xf32", 2);
+  reader.output(kRowBlock, "4xf32", 1, y);
   std::vector<std::vector<float>> arrays = {{1, 2, 3, 4}, {}, {}};
   EXPECT_THROW(Interpreted({writer.program, reader.program}, 1, 1, arrays, 2),
                std::invalid_argument);
   EXPECT_THROW(Interpreted({reader.program}, 1, 1, arrays, 2),
                std::invalid_argument);
   Builder grouped;
-  size_t z = grouped.input(OperandKind::RowBlock, "1xf32", 0);
-  grouped.output(OperandKind::GroupColumn, "1xf32", 1, z);
+  size_t z = grouped.input(kRowBlock, "1xf32", 0);
+  grouped.output(Dims{true, false, true}, "1xf32", 1, z);
   EXPECT_THROW(Interpreted({grouped.program}, 4, 3, arrays, 2),
                std::invalid_argument);
   EXPECT_THROW(Interpreted({grouped.program}, 4, 0, arrays, 2),
@@ -591,9 +585,9 @@ TEST(RowProgramTest, BuffersHoldWhatWasWritten) {
 
 TEST(RowProgramTest, NamesWhatItDoesNotKnow) {
   Builder b;
-  size_t x = b.input(OperandKind::RowBlock, "4xf32", 0);
-  size_t mask = b.input(OperandKind::RowBlock, "4xi8", 1);
-  size_t w = b.input(OperandKind::Column, "4x2xf32", 2);
+  size_t x = b.input(kRowBlock, "4xf32", 0);
+  size_t mask = b.input(kRowBlock, "4xi8", 1);
+  size_t w = b.input(kColumn, "4x2xf32", 2);
   auto with = [&](const std::string &name, const std::string &type,
                   std::vector<size_t> operands, const char *choice = "") {
     Builder copy = b;
@@ -635,12 +629,12 @@ TEST(RowProgramTest, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(refusal(b.program), "");
   for (auto damage :
        {+[](Builder &d) { d.program.inputs[0].buffer = 8; },
-        +[](Builder &d) { d.program.inputs[0].kind = OperandKind::RowScalar; },
-        +[](Builder &d) { d.program.inputs[2].kind = OperandKind::RowBlock; },
-        +[](Builder &d) { d.output(OperandKind::RowBlock, "4xf32", 3, 9); },
-        +[](Builder &d) { d.output(OperandKind::RowBlock, "5xf32", 3, 0); },
+        +[](Builder &d) { d.program.inputs[0].dims = kRowScalar; },
+        +[](Builder &d) { d.program.inputs[2].dims = kRowBlock; },
+        +[](Builder &d) { d.output(kRowBlock, "4xf32", 3, 9); },
+        +[](Builder &d) { d.output(kRowBlock, "5xf32", 3, 0); },
         +[](Builder &d) {
-          d.output(OperandKind::RepeatedRowBlock, "4xf32", 3, 0);
+          d.output(Dims{false, true, true}, "4xf32", 3, 0);
         }}) {
     Builder copy = b;
     damage(copy);

@@ -28,20 +28,20 @@ using namespace lnbwd::run;
 using namespace lnbwd::reference;
 
 static double tolerance(Role role, Element format) {
-  return tolerance(getInfo(role).kind == OperandKind::Column, format);
+  return tolerance(getInfo(role).dims == kColumn, format);
 }
 
 /// Adds the argument that is an operand of the operation.
-static void add(Problem &problem, Role role, Element format, OperandKind kind,
+static void add(Problem &problem, Role role, Element format, const Dims &dims,
                 bool isOutput = false, int64_t stride = 0) {
   Argument argument;
   argument.name = getInfo(role).name;
   argument.format = format;
-  argument.kind = kind;
+  argument.dims = dims;
   argument.access = isOutput ? LNBWD_ACCESS_WRITE : LNBWD_ACCESS_READ;
-  argument.rowLength = kind == OperandKind::RowScalar ? 1 : problem.columns;
+  argument.rowLength = dims == kRowScalar ? 1 : problem.columns;
   argument.rowStride = stride ? stride : argument.rowLength;
-  bool isColumn = kind == OperandKind::Column;
+  bool isColumn = dims == kColumn;
   argument.elements = argument.rowLength * (isColumn ? 1 : problem.rows);
   argument.bytes = argument.rowStride * (isColumn ? 1 : problem.rows) *
                    getInfo(format).bytes;
@@ -64,14 +64,14 @@ struct Solved {
     problem.rows = rows;
     problem.columns = columns;
     problem.operation.info = &getInfo(NamedOperation::LayerNormBwd);
-    add(problem, Role::Dy, format, OperandKind::RowBlock);
-    add(problem, Role::X, format, OperandKind::RowBlock);
-    add(problem, Role::Gamma, columnFormat, OperandKind::Column);
-    add(problem, Role::Mean, Element::F32, OperandKind::RowScalar);
-    add(problem, Role::Rstd, Element::F32, OperandKind::RowScalar);
-    add(problem, Role::Dx, format, OperandKind::RowBlock, true);
-    add(problem, Role::Dgamma, columnFormat, OperandKind::Column, true);
-    add(problem, Role::Dbeta, columnFormat, OperandKind::Column, true);
+    add(problem, Role::Dy, format, kRowBlock);
+    add(problem, Role::X, format, kRowBlock);
+    add(problem, Role::Gamma, columnFormat, kColumn);
+    add(problem, Role::Mean, Element::F32, kRowScalar);
+    add(problem, Role::Rstd, Element::F32, kRowScalar);
+    add(problem, Role::Dx, format, kRowBlock, true);
+    add(problem, Role::Dgamma, columnFormat, kColumn, true);
+    add(problem, Role::Dbeta, columnFormat, kColumn, true);
     Options options;
     options.init = init;
     fillProblem(problem, options);
@@ -241,12 +241,12 @@ TEST(VerificationTest, ComparesAForwardPassWithWhatItNormalised) {
   problem.rows = 3;
   problem.columns = 40;
   problem.operation = {&getInfo(NamedOperation::LayerNorm), false, 1e-3};
-  add(problem, Role::X, Element::F32, OperandKind::RowBlock, false, 48);
-  add(problem, Role::Residual, Element::F32, OperandKind::RowBlock);
-  add(problem, Role::Y, Element::F32, OperandKind::RowBlock, true);
-  add(problem, Role::Sum, Element::F32, OperandKind::RowBlock, true);
-  add(problem, Role::Mean, Element::F32, OperandKind::RowScalar, true);
-  add(problem, Role::Rstd, Element::F32, OperandKind::RowScalar, true);
+  add(problem, Role::X, Element::F32, kRowBlock, false, 48);
+  add(problem, Role::Residual, Element::F32, kRowBlock);
+  add(problem, Role::Y, Element::F32, kRowBlock, true);
+  add(problem, Role::Sum, Element::F32, kRowBlock, true);
+  add(problem, Role::Mean, Element::F32, kRowScalar, true);
+  add(problem, Role::Rstd, Element::F32, kRowScalar, true);
   fillProblem(problem, Options());
   // In float32, from the same numbers.
   ConstArray x = problem.input(Role::X);
@@ -295,7 +295,7 @@ TEST(ProblemTest, GapsOfInputsAreNaNs) {
   Problem problem;
   problem.rows = 2;
   problem.columns = 3;
-  add(problem, Role::X, Element::BF16, OperandKind::RowBlock, false, 5);
+  add(problem, Role::X, Element::BF16, kRowBlock, false, 5);
   fillProblem(problem, Options());
   for (size_t i = 0; i < 10; ++i)
     EXPECT_EQ(

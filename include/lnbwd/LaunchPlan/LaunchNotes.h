@@ -20,8 +20,8 @@
 
 namespace lnbwd {
 
-/// What operand `index` of a row program is to the kernel.
-OperandKind getOperandKind(RowwiseOp op, unsigned index);
+/// The dimensions that operand `index` of a row program has to the kernel.
+Dims getDims(RowwiseOp op, unsigned index);
 
 /// Notes name and kind on those arguments of the enclosing function that are
 /// operands of `op`. A name that is noted already stays; a kind or row rank

@@ -28,15 +28,21 @@ namespace lnbwd {
 #include "lnbwd/Operations/Operations.h.inc"
 #undef LNBWD_OPERATION_ENUMS
 
-/// What an operand is to a kernel of B groups of rows, M in all: the dimensions
-/// that it has.
-struct KindInfo {
-  const char *name;
+/// The dimensions that an operand has, of a kernel of B groups of rows, M in
+/// all: what it is to the kernel, its launches and the reference.
+struct Dims {
   bool hasGroups;
   /// The rows of a group.
   bool hasRows;
   bool hasColumns;
 
+  constexpr bool operator==(const Dims &other) const {
+    return hasGroups == other.hasGroups && hasRows == other.hasRows &&
+           hasColumns == other.hasColumns;
+  }
+  constexpr bool operator!=(const Dims &other) const {
+    return !(*this == other);
+  }
   /// Whether there are groups where such an operand is.
   constexpr bool tellsGroups() const { return hasGroups != hasRows; }
   /// The number of its rows, for M `rows` in B `groups`.
@@ -45,6 +51,17 @@ struct KindInfo {
       return hasGroups || groups <= 0 ? rows : rows / groups;
     return hasGroups ? groups : 1;
   }
+};
+
+/// Those of operands without groups.
+inline constexpr Dims kRowBlock{true, true, true};
+inline constexpr Dims kColumn{false, false, true};
+inline constexpr Dims kRowScalar{true, true, false};
+
+/// What a launch plan calls dimensions.
+struct KindInfo {
+  const char *name;
+  Dims dims;
 };
 
 /// A type of elements.
@@ -68,16 +85,16 @@ struct ElementInfo {
   constexpr bool isExponent() const { return saturates() && fraction == 0; }
   /// Whether -0 is 0, and its bits are the one NaN.
   constexpr bool hasOneZero() const { return saturates() && largest == 0x7f; }
-  /// Whether operands of that kind may have such elements.
-  constexpr bool isOf(const KindInfo &kind) const {
+  /// Whether operands of those dimensions may have such elements.
+  constexpr bool isOf(const Dims &dims) const {
     switch (use) {
     case ElementUse::Float:
       return true;
     case ElementUse::Float8:
     case ElementUse::Mask:
-      return kind.hasRows && kind.hasColumns;
+      return dims.hasRows && dims.hasColumns;
     case ElementUse::Integer:
-      return !kind.hasColumns;
+      return !dims.hasColumns;
     default:
       return false;
     }
@@ -87,7 +104,7 @@ struct ElementInfo {
 /// What an operand is, in every operation that has it.
 struct RoleInfo {
   const char *name;
-  OperandKind kind;
+  Dims dims;
   /// Of a row block: it need not have the element of x.
   bool hasOwnElement;
 };
@@ -154,19 +171,21 @@ constexpr const NamedOperationInfo &getInfo(NamedOperation operation) {
 constexpr const char *getName(NamedOperation operation) {
   return getInfo(operation).name;
 }
-constexpr const KindInfo &getInfo(OperandKind kind) {
-  return kKinds[static_cast<size_t>(kind)];
-}
 /// "row_block".
-constexpr const char *getName(OperandKind kind) { return getInfo(kind).name; }
+constexpr const char *getName(const Dims &dims) {
+  const KindInfo *kind = kKinds;
+  while (kind->dims != dims)
+    ++kind;
+  return kind->name;
+}
 constexpr const ElementInfo &getInfo(Element element) {
   return kElements[static_cast<size_t>(element)];
 }
 /// "bf16".
 constexpr const char *getName(Element element) { return getInfo(element).name; }
 
-/// The role, operation, kind or element type of that name; none if there is no
-/// such.
+/// The role, operation, dimensions or element type of that name; none if there
+/// is no such.
 constexpr std::optional<Role> findRole(std::string_view name) {
   for (size_t i = 0; i < kRoleCount; ++i)
     if (name == kRoles[i].name)
@@ -179,10 +198,10 @@ constexpr std::optional<NamedOperation> findOperation(std::string_view name) {
       return info.operation;
   return std::nullopt;
 }
-constexpr std::optional<OperandKind> findKind(std::string_view name) {
-  for (size_t i = 0; i < kOperandKindCount; ++i)
-    if (name == kKinds[i].name)
-      return static_cast<OperandKind>(i);
+constexpr std::optional<Dims> findDims(std::string_view name) {
+  for (const KindInfo &kind : kKinds)
+    if (name == kind.name)
+      return kind.dims;
   return std::nullopt;
 }
 constexpr std::optional<Element> findElement(std::string_view name) {
@@ -190,14 +209,6 @@ constexpr std::optional<Element> findElement(std::string_view name) {
     if (name == kElements[i].name)
       return static_cast<Element>(i);
   return std::nullopt;
-}
-/// The kind that has those dimensions.
-constexpr OperandKind findKind(bool hasGroups, bool hasRows, bool hasColumns) {
-  size_t i = 0;
-  while (kKinds[i].hasGroups != hasGroups || kKinds[i].hasRows != hasRows ||
-         kKinds[i].hasColumns != hasColumns)
-    ++i;
-  return static_cast<OperandKind>(i);
 }
 
 } // namespace lnbwd

@@ -74,7 +74,7 @@ struct Inputs {
 
   /// The elements of a row of an operand.
   int64_t rowLength(Role role) const {
-    return getInfo(role).kind == OperandKind::RowScalar ? 1 : columns;
+    return getInfo(role).dims == kRowScalar ? 1 : columns;
   }
 };
 

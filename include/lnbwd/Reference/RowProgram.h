@@ -39,7 +39,7 @@ int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number);
 /// An input or output of a program. An output that lacks rows is a sum over
 /// them.
 struct ProgramOperand {
-  OperandKind kind = OperandKind::RowBlock;
+  Dims dims = kRowBlock;
   ValueType type;
   /// The buffer that it is: arguments come first, then what the function
   /// allocates.
@@ -55,10 +55,9 @@ struct ProgramOperand {
   /// The elements of a row of its own, if they are not those of `type`.
   std::optional<int64_t> ownLength = {};
 
-  const KindInfo &kindInfo() const { return getInfo(kind); }
   bool isMatrix() const { return type.shape.size() == 2; }
   /// Whether it lacks rows, and does not say where each begins.
-  bool lacksRows() const { return !kindInfo().hasRows && row.empty(); }
+  bool lacksRows() const { return !dims.hasRows && row.empty(); }
   int64_t rowLength() const { return ownLength.value_or(type.size()); }
 };
 

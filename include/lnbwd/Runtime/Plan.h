@@ -58,9 +58,7 @@ struct PlanArgument {
   /// Elements from one row to the next.
   int64_t rowStride;
 
-  const KindInfo &kindInfo() const {
-    return getInfo(static_cast<OperandKind>(kind));
-  }
+  const Dims &dims() const { return kKinds[kind].dims; }
 };
 
 /// Numbers of rows of a kernel and of the launch, of which one follows from the

@@ -42,13 +42,12 @@ static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
   if (op.getAccess(index) == RowwiseOp::Access::Table)
     return llvm::to_vector(
         cast<VectorType>(op.getRegionType(index)).getShape());
-  OperandKind operandKind = getOperandKind(op, index);
-  if (operandKind == OperandKind::Column)
+  Dims dims = getDims(op, index);
+  if (dims == kColumn)
     return {*getExtent(cast<ShapedType>(op->getOperand(index).getType()))};
-  const KindInfo &kind = lnbwd::getInfo(operandKind);
-  if (!kind.hasColumns)
+  if (!dims.hasColumns)
     return {1};
-  if (!kind.hasRows)
+  if (!dims.hasRows)
     return {op.getOwnRowLength(index)};
   return {1, op.getOwnRowLength(index)};
 }
@@ -169,14 +168,14 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
   bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    OperandKind kind = getOperandKind(op, i);
-    bool isScalar = !lnbwd::getInfo(kind).hasColumns;
+    Dims dims = getDims(op, i);
+    bool isScalar = !dims.hasColumns;
     // So that loads of neighbouring parts become one.
     if (isScalar && op.getScalarSplits(i))
       kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(accessBytes));
     bool isOutput = llvm::is_contained(op.getOutputs(), op->getOperand(i));
-    if (kind == OperandKind::RowBlock || (isScalar && !scalarsToo) || isOutput)
+    if (dims == kRowBlock || (isScalar && !scalarsToo) || isOutput)
       continue;
     for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
                            LLVM::LLVMDialect::getReadonlyAttrName()})
@@ -203,8 +202,8 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};
   frame.parts.resize(numOperands);
   for (unsigned i = 0; i < numOperands; ++i) {
-    const KindInfo &kind = lnbwd::getInfo(getOperandKind(op, i));
-    if (int64_t parts = kind.hasColumns ? 0 : op.getScalarSplits(i)) {
+    Dims dims = getDims(op, i);
+    if (int64_t parts = dims.hasColumns ? 0 : op.getScalarSplits(i)) {
       // All parts are read, and each workgroup writes that of its columns.
       SmallVector<OpFoldResult> accessed;
       if (i >= op.getNumDpsInputs())
@@ -219,21 +218,21 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       frame.buffers.push_back(frame.parts[i].front());
       continue;
     }
-    int64_t stride = kind.hasColumns ? op.getRowStride(i) : 1;
+    int64_t stride = dims.hasColumns ? op.getRowStride(i) : 1;
     OpFoldResult count = rows;
-    Value first = kind.hasRows ? firstRow : group;
+    Value first = dims.hasRows ? firstRow : group;
     if (op.isPartial(i)) {
       count = workgroups;
       first = firstOfGroup(workgroups);
     }
-    if (!kind.hasGroups)
+    if (!dims.hasGroups)
       first = Value();
     Value buffer = kernel.getArgument(i);
     // Of what has no rows, that of the group is all there is.
-    if (!kind.hasRows)
+    if (!dims.hasRows)
       count =
           b.getIndexAttr(cast<MemRefType>(buffer.getType()).getShape().front());
-    if (kind.hasRows || first)
+    if (dims.hasRows || first)
       buffer = fromParameter(b, loc, buffer, count, stride, first);
     frame.buffers.push_back(addView(b, op, i, buffer, firstRow));
   }

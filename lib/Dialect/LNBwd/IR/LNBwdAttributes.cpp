@@ -164,7 +164,7 @@ static const OperationAttribute operationAttributes[] = {
 
 static bool isKind(Attribute value) {
   auto kind = dyn_cast<StringAttr>(value);
-  return kind && findKind(kind.getValue());
+  return kind && findDims(kind.getValue());
 }
 static bool isAccess(Attribute value) {
   auto access = dyn_cast<StringAttr>(value);

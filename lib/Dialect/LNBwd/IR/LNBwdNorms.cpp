@@ -83,19 +83,13 @@ private:
     if (!value || (operand.role == inputRole && !operand.isOutput))
       return success();
     auto type = cast<ShapedType>(value.getType());
-    switch (role.kind) {
-    case OperandKind::RowBlock:
-      rowBlocks.push_back(value);
-      return verifyRows(role.name, type, role);
-    case OperandKind::Column:
+    if (role.dims == kColumn)
       return verifyColumn(role.name, type,
                           operand.isOutput && op.getAccumulate());
-    case OperandKind::RowScalar:
+    if (role.dims == kRowScalar)
       return verifyStatistic(role.name, type);
-    default:
-      break;
-    }
-    llvm_unreachable("named operations have no groups of rows");
+    rowBlocks.push_back(value);
+    return verifyRows(role.name, type, role);
   }
   /// The element is the input's, or f32, of which `why` says the reason.
   LogicalResult verifyElement(StringRef name, ShapedType type, bool mayBeInput,
@@ -206,7 +200,7 @@ LogicalResult lnbwd::detail::verifyNorm(NormOpInterface op) {
     bool isThere = bool(op.getOutput(operand.role));
     outputs.push_back(role.name);
     hasOutput |= isThere;
-    if (role.kind != OperandKind::Column)
+    if (role.dims != kColumn)
       continue;
     columns.push_back(role.name);
     hasColumn |= isThere;

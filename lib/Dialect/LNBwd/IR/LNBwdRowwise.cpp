@@ -582,11 +582,10 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     if (added && op.getAccumulate() && !type.getElementType().isF32())
       return emitError() << "sums that accumulate to be f32, got " << type;
     // Integers are read and not written.
-    OperandKind kind = access == Access::Row ? OperandKind::RowBlock
-                       : access == Access::Scalar && !isOutput
-                           ? OperandKind::RowScalar
-                           : OperandKind::Column;
-    if (failed(verifyRowElement(op, name, type, kind)))
+    const Dims &dims = access == Access::Row                   ? kRowBlock
+                       : access == Access::Scalar && !isOutput ? kRowScalar
+                                                               : kColumn;
+    if (failed(verifyRowElement(op, name, type, dims)))
       return failure();
   }
   if (op.getAccumulate() &&

@@ -118,13 +118,13 @@ std::optional<Element> lnbwd::getElement(Type type) {
 
 LogicalResult lnbwd::detail::verifyRowElement(Operation *op, StringRef name,
                                               ShapedType type,
-                                              OperandKind kind) {
+                                              const Dims &dims) {
   std::optional<Element> element = getElement(type.getElementType());
-  if (element && getInfo(*element).isOf(getInfo(kind)))
+  if (element && getInfo(*element).isOf(dims))
     return success();
   SmallVector<StringRef> names;
   for (const ElementInfo &info : kElements)
-    if (info.isOf(getInfo(kind)))
+    if (info.isOf(dims))
       names.push_back(info.name);
   InFlightDiagnostic diag =
       op->emitOpError("expected the elements of ")

@@ -102,7 +102,7 @@ void RowBody::set(Role output, Value value) {
   Value destination = op.getOutput(output);
   if (!destination)
     return;
-  if (lnbwd::getInfo(output).kind == OperandKind::RowBlock)
+  if (lnbwd::getInfo(output).dims == kRowBlock)
     value = builder->narrow(value, destination);
   outputs[static_cast<size_t>(output)] = value;
 }
@@ -119,16 +119,15 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
                                    : op.getInput(operand.role);
     if (!value)
       continue;
-    if (role.kind == OperandKind::RowBlock)
+    if (role.dims == kRowBlock)
       numRowDims =
           unsigned(cast<ShapedType>(value.getType()).getRank()) - rowRank;
   }
   auto getMap = [&](const RoleInfo &role) {
     SmallVector<unsigned> dims;
-    const KindInfo &kind = lnbwd::getInfo(role.kind);
-    if (kind.hasRows)
+    if (role.dims.hasRows)
       llvm::append_range(dims, llvm::seq<unsigned>(0, numRowDims));
-    if (kind.hasColumns)
+    if (role.dims.hasColumns)
       llvm::append_range(dims, llvm::seq(numRowDims, numRowDims + rowRank));
     return AffineMap::getMultiDimMapWithTargets(numRowDims + rowRank, dims,
                                                 op.getContext());
@@ -141,11 +140,10 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
       inputs.emplace_back(operand.role,
                           operands.addInput(value, getMap(role), role.name));
     if (Value value = op.getOutput(operand.role); value && operand.isOutput)
-      outputs.emplace_back(operand.role,
-                           operands.addOutput(value, getMap(role), role.name,
-                                              lnbwd::getInfo(role.kind).hasRows
-                                                  ? Reduction::None
-                                                  : Reduction::Add));
+      outputs.emplace_back(
+          operand.role, operands.addOutput(value, getMap(role), role.name,
+                                           role.dims.hasRows ? Reduction::None
+                                                             : Reduction::Add));
   }
   Location loc = op.getLoc();
   RowwiseOp program = operands.create(

@@ -23,15 +23,15 @@ def LNBwd_Shaped : AnyTypeOf<[AnyRankedTensor, AnyMemRef],
                              "::mlir::ShapedType">;
 
 //===----------------------------------------------------------------------===//
-// Kinds
+// Dimensions
 //===----------------------------------------------------------------------===//
 
 /// What an operand of a row program is to the kernel: which dimensions of B
 /// groups of T rows of N columns it has. All combinations are here; what a
 /// kernel, a launch or a reference does with an operand goes by the dimensions.
-/// The order is that of lnbwd_argument_kind.
-class LNBwd_OperandKind<string kindName, string dimensions, bit ofGroups,
-                        bit ofRows, bit ofColumns> {
+/// The names are a launch plan's, the order is that of lnbwd_argument_kind.
+class LNBwd_Dims<string kindName, string dimensions, bit ofGroups, bit ofRows,
+                 bit ofColumns> {
   string name = kindName;
   string shape = dimensions;
   bit hasGroups = ofGroups;
@@ -39,16 +39,16 @@ class LNBwd_OperandKind<string kindName, string dimensions, bit ofGroups,
   bit hasRows = ofRows;
   bit hasColumns = ofColumns;
 }
-def LNBwd_RowBlock : LNBwd_OperandKind<"row_block", "[..., N]", 1, 1, 1>;
-def LNBwd_Column : LNBwd_OperandKind<"column", "[N]", 0, 0, 1>;
-def LNBwd_RowScalar : LNBwd_OperandKind<"row_scalar", "[...]", 1, 1, 0>;
-def LNBwd_GroupColumn : LNBwd_OperandKind<"group_column", "[B, N]", 1, 0, 1>;
+def LNBwd_RowBlock : LNBwd_Dims<"row_block", "[..., N]", 1, 1, 1>;
+def LNBwd_Column : LNBwd_Dims<"column", "[N]", 0, 0, 1>;
+def LNBwd_RowScalar : LNBwd_Dims<"row_scalar", "[...]", 1, 1, 0>;
+def LNBwd_GroupColumn : LNBwd_Dims<"group_column", "[B, N]", 1, 0, 1>;
 def LNBwd_RepeatedRowBlock
-    : LNBwd_OperandKind<"repeated_row_block", "[T, N]", 0, 1, 1>;
+    : LNBwd_Dims<"repeated_row_block", "[T, N]", 0, 1, 1>;
 def LNBwd_RepeatedRowScalar
-    : LNBwd_OperandKind<"repeated_row_scalar", "[T]", 0, 1, 0>;
-def LNBwd_GroupScalar : LNBwd_OperandKind<"group_scalar", "[B]", 1, 0, 0>;
-def LNBwd_Number : LNBwd_OperandKind<"number", "[]", 0, 0, 0>;
+    : LNBwd_Dims<"repeated_row_scalar", "[T]", 0, 1, 0>;
+def LNBwd_GroupScalar : LNBwd_Dims<"group_scalar", "[B]", 1, 0, 0>;
+def LNBwd_Number : LNBwd_Dims<"number", "[]", 0, 0, 0>;
 
 //===----------------------------------------------------------------------===//
 // Element types
@@ -121,10 +121,10 @@ def LNBwd_I1 : LNBwd_Element<"i1", 0, LNBwd_Condition, "bool">;
 
 /// A row block has the element of x, unless it `hasOwnElement` (f16, bf16 or
 /// f32); a column that of x, or f32; a row scalar f32.
-class LNBwd_Role<string roleName, LNBwd_OperandKind roleKind, string roleText,
+class LNBwd_Role<string roleName, LNBwd_Dims roleKind, string roleText,
                  bit roleHasOwnElement = 0> {
   string name = roleName;
-  LNBwd_OperandKind kind = roleKind;
+  LNBwd_Dims kind = roleKind;
   string shape = roleKind.shape;
   /// What the documentation of an operand says, unless that operation has
   /// better words.
