@@ -95,9 +95,8 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
 LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     Dims dims = hasOwnRows(op) ? kColumn : getDims(op, i);
-    bool hasRows = dims != kRowScalar && !hasOwnRows(op);
     if (failed(recordRole(op, i, op.getOperandName(i), dims,
-                          hasRows ? op.countColumnDims(i) : 0)))
+                          hasOwnRows(op) ? 0 : op.countColumnDims(i))))
       return failure();
   }
   return success();

@@ -16,15 +16,13 @@ from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "l
 
 
 @dataclass(frozen=True)
-class Kind:
+class Dims:
     """What an operand is to a kernel of B groups of rows, M in all: the dimensions that it has.
 
     Attributes:
-        name: "row_block".
         has_groups, has_rows, has_columns: whether it has the groups, the rows of a group, columns.
     """
 
-    name: str
     has_groups: bool
     has_rows: bool
     has_columns: bool
@@ -41,8 +39,8 @@ class Kind:
         return groups if self.has_groups else 1
 
 
-KINDS = {kind[0]: Kind(*kind) for kind in _operations._KINDS}
-"""All kinds by name, in the order of their numbers in the runtime's interface."""
+KINDS = {name: Dims(*dims) for name, *dims in _operations._KINDS}
+"""All by the names that launch plans have, in the order of the runtime's numbers."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +67,11 @@ class Element:
     bias: int
     largest: int
 
-    def is_of(self, kind: Kind) -> bool:
-        """Whether operands of that kind may have such elements."""
-        is_block = kind.has_rows and kind.has_columns
+    def is_of(self, dims: Dims) -> bool:
+        """Whether operands of those dimensions may have such elements."""
+        is_block = dims.has_rows and dims.has_columns
         return {"float": True, "float8": is_block, "mask": is_block,
-                "integer": not kind.has_columns}[self.use]
+                "integer": not dims.has_columns}[self.use]
 
 
 ELEMENTS = {element[0]: Element(*element) for element in _operations._ELEMENTS if element[1]}
@@ -170,17 +168,14 @@ def buffer_type(kind: str, element: str, row: Sequence[int], *,
         >>> buffer_type("row_block", "bf16", [512], stride=1024)
         'memref<?x512xbf16, strided<[1024, 1]>>'
     """
-    if kind == "column":
-        return f"memref<{'x'.join(map(str, row))}x{element}>"
-    if kind == "row_scalar":
-        return f"memref<{'x'.join(map(str, leading))}x{element}>"
-    layout = ""
+    dims, layout = KINDS[kind], ""
+    shape = [*(leading if dims.has_rows else ()), *(row if dims.has_columns else ()), element]
     if kind == "row_block" and stride:
         strides = [stride, 1]
         for size in reversed(leading[1:]):
             strides.insert(0, strides[0] * int(size))
         layout = f", strided<[{', '.join(map(str, strides))}]>"
-    return f"memref<{'x'.join(map(str, [*leading, *row]))}x{element}{layout}>"
+    return f"memref<{'x'.join(map(str, shape))}{layout}>"
 
 
 def mlir(op: str, types: Mapping[str, str], attributes: Sequence[str] = (), *,

@@ -57,7 +57,7 @@ from .launching import (
     open_device,
     simulated_chip,
 )
-from .operations import ELEMENTS, KINDS, Kind
+from .operations import ELEMENTS, KINDS, Dims
 from .row_evaluation import evaluate
 from .row_mlir import mlir
 from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
@@ -95,7 +95,7 @@ class Operand:
     is_part: bool = False
 
     @property
-    def dims(self) -> Kind:
+    def dims(self) -> Dims:
         """The dimensions that it has."""
         return KINDS[self.kind]
 

@@ -25,7 +25,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .operations import KINDS, Kind
+from .operations import KINDS, Dims
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,7 @@ class _Tensor:
     parts: tuple[tuple[int, ...], ...]
 
     @property
-    def dims(self) -> Kind:
+    def dims(self) -> Dims:
         """The dimensions that it has."""
         return KINDS[KIND_NAMES[self.kind]]
 

@@ -20,10 +20,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static Value add(IndexBuilder &b, Value lhs, Value rhs) {
-  return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
-}
-
 /// One level of a tree over workgroup memory that adds up an access of all
 /// column sums: of `count` groups, whose sums are `sums`, the first `owners`
 /// take the sums of the others. Levels are few, since each costs barriers.
@@ -242,7 +238,8 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
     indices.push_back(access.column);
     Value sum = op.getSum();
     if (op.getAccumulate())
-      sum = add(b, sum, emitLoad(b, type, op.getMemory(), indices));
+      sum = lane::combinePartials(b, /*isMaximum=*/false, sum,
+                                  emitLoad(b, type, op.getMemory(), indices));
     if (!type.getElementType().isF32())
       sum = arith::TruncFOp::create(b, type, sum);
     emitStore(b, sum, op.getMemory(), indices);

@@ -106,13 +106,18 @@ int64_t RowwiseOp::getRowRank() {
   return cast<ShapedType>(block.getType()).getRank() - int64_t(getNumRowDims());
 }
 
-std::optional<int64_t> RowwiseOp::getStaticRowCount() {
-  SmallVector<int64_t> shape = getRowBlockShape();
+/// The product of the first sizes of a row block, if all are known.
+static std::optional<int64_t> multiplySizes(RowwiseOp op, int64_t dims) {
+  SmallVector<int64_t> shape = op.getRowBlockShape();
   int64_t count = 1;
-  for (int64_t size : ArrayRef(shape).drop_back(size_t(getRowRank())))
+  for (int64_t size : ArrayRef(shape).take_front(size_t(dims)))
     if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
       return std::nullopt;
   return count;
+}
+
+std::optional<int64_t> RowwiseOp::getStaticRowCount() {
+  return multiplySizes(*this, int64_t(getNumRowDims()));
 }
 
 int64_t RowwiseOp::getRowLength() {
@@ -185,14 +190,7 @@ bool RowwiseOp::takesMaxima() {
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
-  SmallVector<int64_t> shape = getRowBlockShape();
-  int64_t count = 1;
-  for (int64_t size : ArrayRef(shape).take_front(size_t(getNumGroupDims()))) {
-    if (ShapedType::isDynamic(size))
-      return std::nullopt;
-    count *= size;
-  }
-  return count;
+  return multiplySizes(*this, getNumGroupDims());
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupRows() {
@@ -630,9 +628,8 @@ LogicalResult RowwiseOp::verify() {
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
-  if (failed(verifyOperandNames(*this)))
-    return failure();
-  if (failed(verifyOptionNames(*this)) || failed(verifyTensorsOrMemRefs(*this)))
+  if (failed(verifyOperandNames(*this)) || failed(verifyOptionNames(*this)) ||
+      failed(verifyTensorsOrMemRefs(*this)))
     return failure();
   return verifyDistinctOutputs(*this);
 }

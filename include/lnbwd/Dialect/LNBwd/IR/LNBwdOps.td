@@ -96,18 +96,6 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     }
     ```
 
-    Example (a scale for each group of rows, and the gradient of such a shift):
-
-    ```mlir
-    lnbwd.rowwise @scale domain(b, t | n)
-        ins(%x[b, t, n] : memref<?x?x512xf32>, %scale[b, n] : memref<?x512xf32>)
-        outs(%y[b, t, n] : memref<?x?x512xf32>, %ds[b, n] add : memref<?x512xf32>) {
-    ^row(%xr: vector<512xf32>, %s: vector<512xf32>):
-      %yr = arith.mulf %xr, %s : vector<512xf32>
-      lnbwd.yield %yr, %xr : vector<512xf32>, vector<512xf32>
-    }
-    ```
-
     Example (a linear layer's gradients, of its rows and of its weight):
 
     ```mlir
