@@ -485,8 +485,9 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   storeLeaf(b.divide(tile, leafRows), part, sums);
-  // Neutral numbers that come of the branch: constants would be selected in
-  // every iteration. There are never so many workgroups.
+  // Zeros that come of the branch: constants would be selected in every
+  // iteration. There are never so many workgroups. The largest so far may stay:
+  // of all leaves it is the same.
   Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
   Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
   SmallVector<Value> zeros;
@@ -495,16 +496,9 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
     Value mask = vector::BroadcastOp::create(b, type, bits);
     Value word =
         arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
-    if (isMaximum)
-      word = arith::OrIOp::create(
-          b, word,
-          arith::BitcastOp::create(
-              b, type,
-              lane::makeNeutralPartial(b, isMaximum,
-                                       cast<VectorType>(sum.getType()))));
     zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
   }
-  scf::YieldOp::create(b, zeros);
+  scf::YieldOp::create(b, isMaximum ? sums : ValueRange(zeros));
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, sums);
   return SmallVector<Value>(branch.getResults());
