@@ -24,7 +24,7 @@ from ._files import write_whole
 from .batch_invariance import order
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LibraryError, LnbwdError
-from .operations import ELEMENTS, OPERATIONS
+from .operations import ELEMENTS, KINDS, OPERATIONS
 from .spec import (
     FORWARD_OPS,
     ROWS_HINTS,
@@ -341,11 +341,11 @@ def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, A
             is_bits = a.element != "i8" and types[a.element] != ELEMENTS[a.element].torch
             raise ValueError(f"{a.name}: expected {types[a.element]}"
                              f"{of_bits if is_bits else ''}, got {array.dtype}")
+        length = a.row_length
         if a.kind == "column":
-            if array.size != a.row_length:
-                raise ValueError(f"{a.name}: expected {a.row_length} elements, got {array.size}")
+            if array.size != length:
+                raise ValueError(f"{a.name}: expected {length} elements, got {array.size}")
         else:
-            length = a.row_length if a.kind == "row_block" else 1
             count, rest = divmod(array.size, length)
             if rest or (a.kind == "row_block" and array.shape[-1:] != (length,)):
                 raise ValueError(f"{a.name}: expected rows of {length} elements, got the shape "
@@ -357,9 +357,8 @@ def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, A
         arrays[a.name] = array
     assert rows is not None
     outputs: dict[str, Any] = {a.name: np.empty(
-        (rows, a.row_length) if a.kind == "row_block"
-        else (a.row_length,) if a.kind == "column" else (rows,), types[a.element])
-        for a in arguments if a.access == "write"}
+        (rows,) * (a.kind != "column") + (a.row_length,) * KINDS[a.kind].has_columns,
+        types[a.element]) for a in arguments if a.access == "write"}
     arrays |= outputs
     runtime.launch_on_host_memory(kernel, rows, [arrays[a.name].ctypes.data for a in arguments])
     return outputs

@@ -79,9 +79,7 @@ class Operand:
     """One tensor of a row program.
 
     Attributes:
-        kind: which dimensions it has, a name in :data:`lnbwd.operations.KINDS`: "row_block" (M x
-            row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length, a
-            row for each group of M / B rows), "repeated_row_block" (M / B x row_length), ...
+        kind: the name of its dimensions in :data:`lnbwd.operations.KINDS`: "row_block", ...
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also float8
             or bool, a mask; for what has no columns also int32 or int64, which are read.
         row_length: N; 1 where there are no columns.

@@ -155,7 +155,7 @@ class Argument:
     Attributes:
         name: the operand's name, "dgamma".
         access: "read", "write" (every element is written) or "read_write".
-        kind: which dimensions it has, a name in :data:`lnbwd.operations.KINDS`: "row_block" (M x
+        kind: the name of its dimensions in :data:`lnbwd.operations.KINDS`: "row_block" (M x
             row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length: a
             row for each of B groups of M / B rows), "repeated_row_block" (M / B x row_length), ...
         element: "f16", "bf16", "f32", or "i8": a byte, of a mask 0 or 1.
