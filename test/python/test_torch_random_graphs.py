@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random graphs of elementwise operations, sums over the row and sums over all rows, captured from
-torch.compile: whatever becomes regions gives what PyTorch gives in float64."""
+"""Random graphs of elementwise operations, sums over the row, and sums or maxima over all rows,
+captured from torch.compile: whatever becomes regions gives what PyTorch gives in float64."""
 
 import os
 
@@ -26,6 +26,7 @@ BINARY = [lambda x, y: (x + y) * 0.5, lambda x, y: x - torch.tanh(y), lambda x, 
 ROW_SUMS = [lambda x: x.mean(-1, keepdim=True), lambda x: torch.tanh(x).sum(-1, True) / 8,
             lambda x: torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 0.1),
             lambda x: x.amax(-1, keepdim=True), lambda x: x.amin(-1, keepdim=True)]
+OVER_ROWS = [torch.sum, torch.amax]
 
 STEP = st.one_of(
     st.tuples(st.just("unary"), st.integers(0, len(UNARY) - 1), st.integers(0, 20)),
@@ -62,12 +63,14 @@ def make_function(steps, sums):
                 value = take(numbers[0]).reshape(-1, x.shape[-1]).reshape(x.shape) * 0.5
             values.append(value)
         outputs = [values[-1], values[-1].mean(-1)]
-        return (*outputs, *(take(number).sum([0, 1]) for number in sums), masks[2])
+        return (*outputs, *(OVER_ROWS[which](take(number), (0, 1)) for which, number in sums),
+                masks[2])
 
     return function
 
 
-@given(steps=st.lists(STEP, min_size=3, max_size=9), sums=st.lists(st.integers(0, 20), max_size=2),
+@given(steps=st.lists(STEP, min_size=3, max_size=9),
+       sums=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20)), max_size=2),
        leading=st.sampled_from([(2, 3), (5, 1)]), n=st.sampled_from([16, 40, 65]),
        narrow=st.booleans())
 @settings(max_examples=20 if os.environ.get("LNBWD_TEST_FULL") else 6, deadline=None,
