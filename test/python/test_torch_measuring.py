@@ -112,6 +112,16 @@ def test_what_the_estimate_is_sure_of_is_not_measured(
     assert ("8 bytes an element" if is_sure else "1.0 us") in decision.reason
 
 
+def test_what_little_is_summed_for_another_kernel_is_measured(device, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    timer, x = Timer(1.0, 2.0), torch.rand(2, 8, 512, device=device)
+    with mock.patch.object(Estimate, "is_sure", IS_SURE):
+        run(lambda x: x.exp().sum(-1), x, timer=timer, folder=tmp_path)
+        assert not timer.asked
+        run(lambda x: x.exp().sum((0, 2)), x, timer=timer, folder=tmp_path)
+        assert len(timer.asked) == 1
+
+
 @pytest.mark.parametrize("is_part,most", [(False, 101.0), (True, 84.0)])
 def test_what_measuring_is_unsure_of(is_part, most):
     """A part of what torch.compile fuses has to be faster, by more than a kernel costs."""
