@@ -17,8 +17,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((94, 1012, 780, 21), (47, 348, 231, 8)),
-          8: ((82, 128, 90, 3), (43, 43, 26, 3))}
+LIMITS = {1: ((141, 1360, 1014, 25), (30, 228, 145, 7)),
+          8: ((125, 171, 117, 4), (29, 29, 18, 1))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
