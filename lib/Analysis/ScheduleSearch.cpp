@@ -279,16 +279,30 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
                             ? mostLaneColumns
                             : mostUnboundedColumns;
   int64_t mostRows = getMostRows(op);
-  for (int64_t split : triedSplits) {
-    if (split > chip.workgroups.clusterWorkgroups ||
-        (split > 1 && (!op.hasRowSums() || length / split < leastColumns)))
+  int64_t splitBefore = 0;
+  for (int64_t most : triedSplits) {
+    if (most > chip.workgroups.clusterWorkgroups ||
+        (most > 1 && (!op.hasRowSums() || length / most < leastColumns)))
       break;
+    // In the canonical order as many as get some of the slices.
+    int64_t split = most, ofOrder = 0;
+    if (isCanonical(op) && op.hasRowSums() && most > 1) {
+      int64_t slices = countSlices(length, length);
+      auto each = int64_t(llvm::PowerOf2Ceil(
+          llvm::divideCeil(uint64_t(slices), uint64_t(most))));
+      split = llvm::divideCeil(slices, each);
+      ofOrder = each * getSliceColumns(length);
+    }
+    if (split == std::exchange(splitBefore, split))
+      continue;
     int64_t accessesBefore = 0;
     for (int64_t threads = split > 1 && !fields.lanesAcross ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
-      int64_t columns =
-          getSharedColumns(getCoveredColumns(length, width), split, width);
+      int64_t columns = ofOrder
+                            ? ofOrder
+                            : getSharedColumns(getCoveredColumns(length, width),
+                                               split, width);
       int64_t accesses = llvm::divideCeil(columns, threads * width);
       // More lanes for as many accesses would only idle, but in the canonical
       // order they may have to divide a slice.

@@ -107,6 +107,15 @@ def test_schedules(build, runtime, tmp_path, request, op, dtype, n, rows):
         assert found == first, key
 
 
+def test_seven_workgroups(build, runtime, tmp_path):
+    """Of eight slices, the last has no columns, and so no workgroup of a cluster."""
+    case = family.Case("layer_norm_bwd", "gfx942", "bf16", 16400)
+    cluster = dataclasses.replace(case, chip="sm_90",
+                                  pipeline="schedule=workgroups_per_row=7,threads_per_row=320")
+    expected = run(build, runtime, tmp_path, case, 17)
+    assert run(build, runtime, tmp_path, cluster, 17) == expected
+
+
 @pytest.mark.parametrize("chip, n, splits, groups", [
     ("gfx942", 8192, 2, 2), ("gfx1201", 8192, 2, 4), ("gfx942", 12288, 4, 8),
     ("gfx1201", 4680, 2, 8), ("sm_90", 4096, 2, 8)])

@@ -814,8 +814,8 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 
 // -----
 
-// expected-error@+1 {{expected workgroups_per_row to be a power of two from 1 to 16, got 3}}
-func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 3>} {
+// expected-error@+1 {{expected workgroups_per_row to be from 1 to 16, got 17}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 17>} {
   return
 }
 

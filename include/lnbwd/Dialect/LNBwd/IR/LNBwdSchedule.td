@@ -32,6 +32,9 @@ class LNBwd_OneOf<string words, list<int> finite>
     : LNBwd_FieldValues<words, !head(finite), finite>;
 def LNBwd_PowerOfTwoTo16
     : LNBwd_OneOf<"a power of two from 1 to 16", [1, 2, 4, 8, 16]>;
+def LNBwd_From1To16
+    : LNBwd_OneOf<"from 1 to 16", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                   14, 15, 16]>;
 def LNBwd_Flag : LNBwd_OneOf<"0 or 1", [0, 1]>;
 
 /// A field. In the text of all fields a name in backquotes is that of a field.
@@ -106,12 +109,12 @@ def LNBwd_WorkgroupsPerComputeUnit
 }
 
 def LNBwd_WorkgroupsPerRow
-    : LNBwd_ScheduleField<"workgroups_per_row", LNBwd_PowerOfTwoTo16> {
+    : LNBwd_ScheduleField<"workgroups_per_row", LNBwd_From1To16> {
   let unit = "workgroups";
   let defaultValue = "1";
   let text = "workgroups of a cluster that split the columns of a row and "
-             "exchange partial sums through distributed shared memory: 1, or a "
-             "power of two up to the chip's cluster size";
+             "exchange partial sums through distributed shared memory, up to "
+             "the chip's cluster size";
   let vendors = ["nvidia"];
 }
 
