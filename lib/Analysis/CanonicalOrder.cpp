@@ -71,6 +71,12 @@ int64_t lnbwd::countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup) {
              : levelsOfAll;
 }
 
+int64_t lnbwd::countCombinedGroups(int64_t groups, int64_t lanes,
+                                   int64_t waveSize) {
+  bool isShared = lanes < waveSize && llvm::isPowerOf2_64(uint64_t(lanes));
+  return isShared ? llvm::divideCeil(groups * lanes, waveSize) : groups;
+}
+
 int64_t lnbwd::getSliceColumns(int64_t rowLength) {
   // Workgroups that share a row have whole slices, and lanes have an access to
   // each, or a power of two of them: whole waves, of a workgroup that exists.

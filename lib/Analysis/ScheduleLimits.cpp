@@ -419,11 +419,14 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
     exchange += exchangedRows * barrierBytes * (countRowSums(op, schedule) + 1);
   int64_t groups = schedule.getRowGroups();
+  if (isCanonical(op))
+    groups =
+        countCombinedGroups(groups, schedule.getThreadsPerRow(), chip.waveSize);
   int64_t given =
       groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
   int64_t combine = floatBytes * int64_t(op.getAllSums().size()) * given *
                     schedule.getChunkColumns();
-  int64_t columns = groups > 1 && !schedule.getReload()
+  int64_t columns = schedule.getRowGroups() > 1 && !schedule.getReload()
                         ? chunks * schedule.getChunkColumns() *
                               getColumnBits(op.getAllColumns()) / 8
                         : 0;
@@ -438,7 +441,10 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                           : resources.sharedMemoryBytes) +=
         floatBytes * int64_t(op.getAllSums().size()) * chunks *
         schedule.getChunkColumns() *
-        countWaitingLevels(op.getRowLength(), schedule.getRowsPerWorkgroup());
+        (op->hasAttr(leavesAttr)
+             ? groupLevels * schedule.getRowGroups()
+             : countWaitingLevels(op.getRowLength(),
+                                  schedule.getRowsPerWorkgroup()));
   return resources;
 }
 

@@ -183,7 +183,7 @@ static constexpr int64_t finalizeRows = 4;
 /// Of a workgroup that adds partial sums which are leaves of a tree:
 /// work-items, and columns at least; and such workgroups of a compute unit, at
 /// most, that run at the same time: fewer have too little in flight.
-static constexpr int64_t leavesThreads = 256, leavesColumns = 8,
+static constexpr int64_t leavesThreads = 512, leavesColumns = 8,
                          leavesWorkgroups = 2;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
@@ -202,13 +202,12 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
                          leavesColumns, leavesThreads);
     fields.vectorWidth = 1;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+    fields.threadsPerRow = fields.columnTile = columns;
     // As many as have workgroup memory for what waits.
-    do {
-      fields.threadsPerRow = fields.columnTile = columns;
-      fields.rowGroups = leavesThreads / columns;
-      columns /= 2;
-    } while (columns >= leavesColumns &&
-             !getObstacle(op, fields.get(op.getContext()), chip).empty());
+    fields.rowGroups = leavesThreads / columns;
+    while (fields.rowGroups > 1 &&
+           !getObstacle(op, fields.get(op.getContext()), chip).empty())
+      fields.rowGroups /= 2;
     return fields.get(op.getContext());
   }
   // Those of the chip's usual number of compute units.

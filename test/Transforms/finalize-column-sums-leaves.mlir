@@ -5,7 +5,7 @@
 // more leaves at once the fewer they are, whatever the program's own grid.
 // CHECK-LABEL: func @wide(
 // CHECK:         lnbwd.rowwise @k_finalize
-// CHECK-SAME:      threads_per_row = 16, row_groups = 16, vector_width = 1, {{.*}}column_tile = 16
+// CHECK-SAME:      threads_per_row = 16, row_groups = 32, vector_width = 1, {{.*}}column_tile = 16
 module attributes {lnbwd.order = "canonical"} {
 func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%a[n] add : memref<4096xf32>)
@@ -24,7 +24,7 @@ func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
 
 // CHECK-LABEL: func @narrow(
 // CHECK:         lnbwd.rowwise @k_finalize
-// CHECK-SAME:      threads_per_row = 8, row_groups = 32, vector_width = 1, {{.*}}column_tile = 8
+// CHECK-SAME:      threads_per_row = 8, row_groups = 64, vector_width = 1, {{.*}}column_tile = 8
 module attributes {lnbwd.order = "canonical"} {
 func.func @narrow(%x: memref<?x768xf32>, %a: memref<768xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x768xf32>) outs(%a[n] add : memref<768xf32>)

@@ -38,6 +38,12 @@ int64_t countLeavesTogether(int64_t rowLength, int64_t rowsPerWorkgroup);
 /// for any batch where a workgroup has all rows, which 0 says.
 int64_t countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup);
 
+/// Levels of the tree of each group that adds up leaves: 65536 times eight.
+inline constexpr int64_t groupLevels = 16;
+
+/// Groups of which each adds up those that a wave has.
+int64_t countCombinedGroups(int64_t groups, int64_t lanes, int64_t waveSize);
+
 /// Slices of `columns` columns of such a row, which begin with one.
 int64_t countSlices(int64_t rowLength, int64_t columns);
 

@@ -8,12 +8,14 @@
 
 #include "Patterns.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -94,18 +96,50 @@ static Value getSumMemory(Operation *op, StringRef name, int64_t count) {
   return memory;
 }
 
+/// `sum` and that of the lane whose number differs in the bit `distance`.
+static Value addOther(IndexBuilder &b, bool isMaximum, Value sum,
+                      int64_t distance, int64_t waveSize) {
+  auto type = cast<VectorType>(sum.getType());
+  Values added;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    Value element = vector::ExtractOp::create(b, sum, i);
+    Value other =
+        gpu::ShuffleOp::create(b, element, int32_t(distance), int32_t(waveSize),
+                               gpu::ShuffleMode::XOR)
+            .getShuffleResult();
+    added.push_back(lane::combineByPairs(b, isMaximum, {element, other}));
+  }
+  return vector::FromElementsOp::create(b, type, added);
+}
+
 static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
-                                  const LaneLayout &layout) {
+                                  const LaneLayout &ofLanes) {
+  LaneLayout layout = ofLanes;
   int64_t accesses = layout.type.getAccesses();
   int64_t groups = layout.type.getGroups();
+  Values totals(op.getSums());
+  // In the canonical order neighbours come first: the groups of a wave.
+  if (isCanonical(op)) {
+    int64_t waveSize = layout.places->chip.waveSize;
+    int64_t lanes = layout.type.getLanes();
+    int64_t waves = countCombinedGroups(groups, lanes, waveSize);
+    for (int64_t distance = lanes; distance < lanes * groups / waves;
+         distance *= 2)
+      for (Value &total : totals)
+        total = addOther(b, op.getMaximum(), total, distance, waveSize);
+    // The first of them has it from here on.
+    int64_t ofWave = groups / waves;
+    layout.group = b.select(b.isZero(b.remainder(layout.group, ofWave)),
+                            b.divide(layout.group, ofWave), b.index(waves));
+    groups = waves;
+  }
   if (groups == 1)
-    return Values(op.getSums());
+    return totals;
   auto radix = int64_t(op.getRadix());
   int64_t numSums = int64_t(op.getSums().size()) / accesses;
   int64_t slots = groups - llvm::divideCeil(groups, radix);
   Value memory = getSumMemory(op, "lane.sums",
                               slots * numSums * layout.type.getAccessColumns());
-  SmallVector<Value> totals(op.getSums());
   Value column = b.multiply(layout.lane, layout.type.getWidth());
   bool isWritten = false;
   for (int64_t c = 0; c < accesses; ++c) {
@@ -209,10 +243,14 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
                               const LaneLayout &layout) {
   auto levels = int64_t(op.getLevels()), count = int64_t(op.getSums().size());
   int64_t columns = layout.type.getAccessColumns();
-  Value memory = getWaitingMemory(b, op, layout, levels * count * columns);
   Value column = b.multiply(layout.lane, layout.type.getWidth());
+  if (op.getEach()) {
+    column = b.add(column, b.multiply(layout.group, columns));
+    columns *= layout.type.getGroups();
+  }
+  Value memory = getWaitingMemory(b, op, layout, levels * count * columns);
   auto add = [&] { return addWaiting(b, op, memory, column, count * columns); };
-  Value isFirstGroup = emitIsFirstGroup(b, layout);
+  Value isFirstGroup = op.getEach() ? Value() : emitIsFirstGroup(b, layout);
   if (!isFirstGroup)
     return add();
   auto branch = scf::IfOp::create(b, op.getSums().getTypes(), isFirstGroup,

@@ -455,7 +455,7 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
     auto added =
         lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
                                   llvm::Log2_64(uint64_t(together)),
-                                  /*last=*/false, isMaximum);
+                                  /*last=*/false, isMaximum, /*each=*/false);
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                          b.remainder(leaf, together),
                                          b.index(together - 1));
@@ -524,30 +524,46 @@ void RowDistributor::addAllLeaves(
     Value number = loop.getInductionVar();
     SmallVector<Value> totals = combineGroups(write(number));
     lane::AddLeavesOp::create(b, types, totals, number, layout, levels,
-                              /*last=*/false, isMaximum);
+                              /*last=*/false, isMaximum, /*each=*/false);
     // What groups have exchanged is overwritten by the next leaves' sums.
     if (schedule.getRowGroups() > 1)
       lane::BarrierOp::create(b);
   }
-  auto all = lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
-                                       /*last=*/true, isMaximum);
+  auto all =
+      lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
+                                /*last=*/true, isMaximum, /*each=*/false);
   llvm::copy(all.getTotals(), sums.begin());
 }
 
-/// The same where rows are leaves. Rows that do not exist are 0.
+/// The same where rows are leaves. Each group has neighbouring ones, a power of
+/// two. Rows that do not exist are 0.
 void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
   int64_t groups = schedule.getRowGroups();
   Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, b.index(1)),
                           b.index(1));
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
+  auto count = scf::WhileOp::create(
+      b, b.getIndexType(), b.index(1),
+      [&](OpBuilder &, Location, ValueRange state) {
+        Value rows = b.multiply(state[0], groups * leavesAtOnce);
+        scf::ConditionOp::create(b, b.below(rows, kernel.rows), state);
+      },
+      [&](OpBuilder &, Location, ValueRange state) {
+        scf::YieldOp::create(b, b.multiply(state[0], 2));
+      });
+  Value ofGroup = count.getResult(0), first = b.multiply(group, ofGroup);
   SmallVector<Value> zeros(sums);
-  addAllLeaves(sums, groups * leavesAtOnce, [&](Value number) {
-    Value first =
-        b.multiply(b.add(b.multiply(number, groups), group), leavesAtOnce);
+  auto loop =
+      scf::ForOp::create(b, b.index(0), ofGroup, b.index(1), ValueRange(zeros));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar();
+    Value firstRow = b.multiply(b.add(first, number), leavesAtOnce);
     SmallVector<SmallVector<Value>> leaves(zeros.size());
     SmallVector<Type> types(zeros.size(), zeros.front().getType());
     for (int64_t i = 0; i < leavesAtOnce; ++i) {
-      Value row = b.add(first, i);
+      Value row = b.add(firstRow, i);
       Value isRow =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
       auto load = lane::LoadOp::create(
@@ -558,10 +574,16 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
            llvm::zip_equal(leaves, load.getFragments(), zeros))
         leaf.push_back(b.select(isRow, value, zero));
     }
-    return llvm::map_to_vector(leaves, [&](const SmallVector<Value> &leaf) {
-      return lane::combineByPairs(b, isMaximum, leaf);
-    });
-  });
+    auto added = lane::AddLeavesOp::create(
+        b, types,
+        llvm::map_to_vector(leaves,
+                            [&](const SmallVector<Value> &leaf) {
+                              return lane::combineByPairs(b, isMaximum, leaf);
+                            }),
+        number, layout, groupLevels, /*last=*/false, isMaximum, /*each=*/true);
+    scf::YieldOp::create(b, added.getTotals());
+  }
+  llvm::copy(combineGroups(loop.getResults()), sums.begin());
 }
 
 /// The same where each group has a chain of a leaf.

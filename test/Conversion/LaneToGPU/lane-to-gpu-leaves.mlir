@@ -75,3 +75,47 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
+
+// Each group has its own memory: the lanes of all are 1024 columns.
+// CHECK-LABEL: gpu.func @each
+// CHECK-SAME:    workgroup(%[[WAITING:.*]] : memref<2048xf32, #gpu.address_space<workgroup>>
+// CHECK:         %[[OF_GROUP:.*]] = arith.muli %{{.*}}, %c256
+// CHECK:         %[[PLACE:.*]] = arith.addi %{{.*}}, %[[OF_GROUP]]
+// CHECK:         scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[PLACE]], %{{.*}} = %{{.*}})
+gpu.module @m {
+  gpu.func @each(%s: vector<4xf32>, %leaf: index, %o: memref<256xf32>) {
+    %layout = lane.layout : !layout
+    %total = lane.add_leaves %s leaf %leaf at %layout levels 2 each : !layout, vector<4xf32> -> vector<4xf32>
+    lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 64, lanes = 16, groups = 8, width = 4>
+
+// In the canonical order the four groups of a wave are added up by shuffles,
+// neighbours first; the first one then has the sum of the wave.
+module attributes {lnbwd.order = "canonical"} {
+// CHECK-LABEL: gpu.func @of_wave
+// CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<64xf32, #gpu.address_space<workgroup>>
+// CHECK:         gpu.shuffle {{ *}}xor %{{.*}}, %c16_i32, %c64_i32
+// CHECK:         gpu.shuffle {{ *}}xor %{{.*}}, %c32_i32, %c64_i32
+// CHECK:         %[[PLACE:.*]] = arith.remui %{{.*}}, %c4
+// CHECK:         %[[IS_FIRST:.*]] = arith.cmpi eq, %[[PLACE]], %c0
+// CHECK:         arith.select %[[IS_FIRST]], %{{.*}}, %c2
+// CHECK:         amdgpu.lds_barrier
+gpu.module @m {
+  gpu.func @of_wave(%s: vector<4xf32>, %o: memref<64xf32>) {
+    %layout = lane.layout : !layout
+    %total = lane.combine_groups %s at %layout radix 8 : !layout, vector<4xf32> -> vector<4xf32>
+    lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<64xf32>
+    gpu.return
+  }
+}
+}

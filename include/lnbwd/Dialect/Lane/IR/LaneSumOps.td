@@ -187,8 +187,9 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
     is the last of 2^`levels`, the result is their sum by pairs of neighbours, in
     the lanes of the first group; all other results are undefined. With `last`
     all leaves have been added, `leaf` is how many they are, and the result is
-    the sum of what waits and of `sums`, which are 0. `maximum` and split ones
-    are as those of lane.combine_groups.
+    the sum of what waits and of `sums`, which are 0. With `each` every group has
+    leaves of its own. `maximum` and split ones are as those of
+    lane.combine_groups.
 
     Example:
 
@@ -201,10 +202,10 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
   let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums, Index:$leaf,
                        Lane_Layout:$layout,
                        ConfinedAttr<I64Attr, [IntPositive]>:$levels,
-                       UnitAttr:$last, UnitAttr:$maximum);
+                       UnitAttr:$last, UnitAttr:$maximum, UnitAttr:$each);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    (`maximum` $maximum^)? $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)?
+    (`maximum` $maximum^)? $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)? (`each` $each^)?
     attr-dict `:`
     type($layout) `,` type($sums) `->` type($totals)
   }];
