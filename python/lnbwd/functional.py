@@ -31,7 +31,7 @@ from .operations import LAYER_NORM, RMS_NORM
 from .operators import is_derived, transforms_are_active
 from .ops import NORMS, Norm, convert_parameter
 from .quantized import *  # noqa: F403 (all of its functions are here, too)
-from .row_functions import Columns, Rows, Scalars, Seed, part_dims, rowwise, uniform
+from .row_functions import Columns, Rows, Scalars, Seed, rowwise, uniform
 
 __all__ = ["batch_norm", "cross_entropy", "dropout_add_layer_norm", "dropout_add_rms_norm",
            "gated_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm", "log_softmax",
@@ -488,7 +488,9 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
                          f"elements, got {list(input.shape)}")
     for name, table in (("cos", cos), ("sin", sin)):
         check_dense(name, table)
-        if table.dim() < 2 or part_dims(table.shape, input.shape) is None:
+        if not 2 <= table.dim() <= input.dim() or any(
+                own not in (1, size) for own, size in zip(
+                    reversed(table.shape), reversed(input.shape), strict=False)):
             raise ValueError(f"{name}: expected two dimensions or more that broadcast to those of "
                              f"input, {list(input.shape)}, got {list(table.shape)}")
         check_parameter(name, table, table.shape, "input", input, TYPES)

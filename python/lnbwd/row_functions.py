@@ -60,8 +60,9 @@ Scalars = Annotated[Tensor, _Kind("scalar")]
 Parts = Annotated[Tensor, _Kind("part")]
 """What is repeated along some dimensions of rows: what broadcasts to them, of two dimensions or
 more, ``[T, 1, N]`` of ``[B, T, H, N]``, or ``[C]``, of which each has the same number of neighbours
-in the last two dimensions of rows, a channel of ``[B, G, C / G * S]``. To the function it is rows.
-"""
+in the last two dimensions of rows, a channel of ``[B, G, C / G * S]``; or what has a number for
+each block of whole parts of dimensions, the scales ``[M, N / 32]`` or ``[M / 128, N / 128]`` of
+``[M, N]``. To the function it is rows."""
 
 Seed = Annotated[Tensor, _Kind("number")]
 """What :func:`uniform` draws of, int64 without dimensions."""
@@ -69,7 +70,7 @@ Seed = Annotated[Tensor, _Kind("number")]
 _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars",
           "part": "lnbwd.Parts", "number": "lnbwd.Seed"}
 _TYPES = {"row": (*TYPES, *FLOAT8), "column": TYPES, "scalar": (*TYPES, torch.int32, torch.int64),
-          "part": TYPES, "number": (torch.int64,)}
+          "part": (*TYPES, *FLOAT8, torch.float8_e8m0fnu), "number": (torch.int64,)}
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
 _MANY_TRACES = 64
@@ -109,14 +110,24 @@ def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int
         is_whole = distance * shape[0] == whole and 0 in (length % distance, distance % length)
         return ((distance, shape[0]),) if is_whole else None
     for size, own in itertools.zip_longest(reversed(rows), reversed(shape), fillvalue=1):
-        if own not in (1, size):
+        if own not in (1, size) and (0 in (own, size) or size % own):
             return None
-        if own != 1 and result and math.prod(result[0]) == distance:
-            result[0] = (result[0][0], result[0][1] * size)
+        block = distance if own == size else distance * size // own
+        if own != 1 and result and math.prod(result[0]) == block:
+            result[0] = (result[0][0], result[0][1] * own)
         elif own != 1:
-            result.insert(0, (distance, size))
+            result.insert(0, (block, own))
         distance *= size
     return tuple(result)
+
+
+def _part(shape: Sequence[int], rows: Sequence[int]) -> tuple[Sequence[int], Any]:
+    """A part's shape and dimensions; of what has a number for each row and block in it, whatever
+    the number of rows is, neither shape nor rows."""
+    count = shape[-1]
+    if len(shape) > 1 and 1 < count < rows[-1] and (*shape[:-1],) == (*rows[:-1],):
+        return (), ((rows[-1] // count, count),)
+    return tuple(shape), part_dims(shape, rows)
 
 
 def _spread(part: Tensor, rows: Tensor) -> Tensor:
@@ -124,6 +135,12 @@ def _spread(part: Tensor, rows: Tensor) -> Tensor:
     if part.dim() == 1 != rows.dim():
         whole = rows.shape[-2:]
         part = part.repeat_interleave(whole.numel() // part.shape[0]).view(whole)
+    for dim in range(part.dim()):
+        own, size = part.shape[dim], rows.shape[rows.dim() - part.dim() + dim]
+        if own not in (1, size):  # (Not by repeat_interleave, which PyTorch has for no float8.)
+            wide = part.unflatten(dim, (own, 1))
+            part = wide.expand(*wide.shape[:dim + 1], size // own,
+                               *wide.shape[dim + 2:]).flatten(dim, dim + 1)
     return part if part.shape == rows.shape else part.expand(rows.shape)
 
 
@@ -193,7 +210,8 @@ def _check_tensor(parameter: _Parameter, value: Any, first_name: str, first: Ten
         check_dense(name, value, _TYPES[kind])
     if kind == "part" and part_dims(value.shape, rows) is None:
         raise ValueError(f"{name}: expected a shape that broadcasts to {first_name}'s, {rows}, or "
-                         "one dimension of as many elements as its last two are whole parts of "
+                         "has a number for each of whole blocks of its dimensions, or one "
+                         "dimension of as many elements as its last two are whole parts of "
                          f"({_WORDS['part']}), got {list(value.shape)}")
     expected = {"row": rows, "column": rows[-1:], "scalar": [*rows[:-1], 1], "number": []}
     check_parameter(name, value, expected.get(kind, value.shape), first_name, first, _TYPES[kind],
@@ -350,7 +368,7 @@ class RowFunction(Generic[P, R]):
                   for name, t in tensors.items()}
         signature = Signature({p.name: p.kind for p in self._parameters if p.name in tensors},
                               dtypes, first.shape[-1], max(first.dim(), 2), constants,
-                              {p.name: (tuple(value.shape), part_dims(value.shape, first.shape))
+                              {p.name: _part(value.shape, first.shape)
                                for p, value in pairs if p.kind == "part" and value is not None})
         short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,
                  tuple(signature.parts.items()),

@@ -100,7 +100,8 @@ class Plan:
         # The compiler adds up gradients along neighbouring dimensions.
         self.has_gradient = [
             kind != "number" and signature.dtypes[name].is_floating_point
-            and (kind != "part" or len(signature.parts[name][1]) < 2)
+            and (kind != "part" or (signature.parts[name][0] != ()
+                                    and len(signature.parts[name][1]) < 2))
             for name, kind in signature.kinds.items()]
         self.has_numbers = "number" in trace.shapes
         self._lock = threading.RLock()

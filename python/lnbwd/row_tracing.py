@@ -52,6 +52,7 @@ from .inductor.nodes import (
     is_random,
     is_view,
 )
+from .native import ELEMENT_NAMES
 from .rowprogram import INPUT_KINDS, Input, Output, RowProgram
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -104,7 +105,8 @@ class Signature:
         length: N.
         rank: the number of dimensions of its row blocks, 2 or more.
         constants: the values of the other parameters.
-        parts: the shape of each parameter that is a "part", and its dimensions (``part_dims``).
+        parts: the shape of each parameter that is a "part", and its dimensions (``part_dims``), of
+            any number of rows where the shape is ().
     """
 
     kinds: Mapping[str, str]
@@ -123,9 +125,12 @@ class Signature:
             return Input("scalar", INTEGERS[self.dtypes[name]])
         if name not in self.parts:
             return None
-        _, dims = self.parts[name]
+        shape, dims = self.parts[name]
         kind = "part" if dims and dims != ((1, self.length),) else "column" if dims else "number"
-        return Input(kind, DTYPES[self.dtypes[name]], dims if kind == "part" else ())
+        if dims and not shape:
+            kind = "lead"
+        return Input(kind, ELEMENT_NAMES[self.dtypes[name]],
+                     dims if kind in ("part", "lead") else ())
 
 
 @dataclass(frozen=True)
@@ -428,10 +433,12 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
     if node.target is aten.permute.default and is_permuted(node.meta["val"]):
         raise UnsupportedOperation("changes the order of elements")
-    check(node, conversion.domain)
-    source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
-    if (node.target is prims.convert_element_type.default and isinstance(source, Tensor)
-            and source.dtype in FLOATS and node.meta["val"].dtype in FLOATS):
+    source: Any = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    is_cast = node.target is prims.convert_element_type.default and isinstance(source, Tensor)
+    is_power = is_cast and source.dtype == torch.float8_e8m0fnu
+    if not is_power:
+        check(node, conversion.domain)
+    if is_power or (is_cast and source.dtype in FLOATS and node.meta["val"].dtype in FLOATS):
         # Values are float32, whatever PyTorch's type for them is, but where the function itself
         # asks for another one.
         value = conversion.value(node.args[0])

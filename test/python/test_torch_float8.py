@@ -129,6 +129,43 @@ def test_row_functions_have_scales_of_blocks(chip, shape, size):
     assert scale.shape == wanted[1].shape and torch.equal(scale, wanted[1])
 
 
+@lnbwd.rowwise
+def normalised(x: lnbwd.Rows, scale: lnbwd.Parts, gamma: lnbwd.Columns):
+    wide = x.float() * scale.float()
+    return wide, wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6) * gamma
+
+
+@pytest.mark.parametrize("chip, shape, across, down, type", [
+    ("gfx942", (2, 5, 384), 128, 1, "float32"), ("gfx950", (7, 96), 32, 1, "float8_e8m0fnu"),
+    ("gfx950", (256, 384), 128, 128, "float32"), ("gfx942", (12, 64), 16, 1, "float8_e4m3fn")])
+def test_row_functions_take_scales_of_blocks(chip, shape, across, down, type):
+    """Of mxfp8 with powers of two from 2^-127 on and NaN, 1x128, 128x128; any number of rows."""
+    data = (made(*shape) * 100).to(torch.float8_e4m3fn)
+    scale = torch.rand(*shape[:-2], shape[-2] // down, shape[-1] // across) * 8
+    scale = scale.to(getattr(torch, type))
+    if type == "float8_e8m0fnu":
+        scale.view(torch.uint8)[0] = torch.tensor([0, 120, 255])
+    gamma = torch.rand(shape[-1])
+    wide = data.float() * scale.float().repeat_interleave(across, -1).repeat_interleave(down, -2)
+    with lnbwd.simulate(chip):
+        for last in (shape[-2], shape[-2] - 1)[:2 if down == 1 else 1]:
+            found, norm = normalised(data[..., :last, :].contiguous(),
+                                     scale[..., :last, :].contiguous() if down == 1 else scale,
+                                     gamma)
+            part = wide[..., :last, :]
+            torch.testing.assert_close(found, part, rtol=0, atol=0, equal_nan=True)
+            torch.testing.assert_close(
+                norm, torch.nn.functional.rms_norm(part, shape[-1:], gamma, 1e-6), rtol=1e-5,
+                atol=1e-5, equal_nan=True)
+        with pytest.raises(ValueError, match=r"scale: expected a shape that broadcasts.*blocks"):
+            normalised(data, scale[..., :-1].contiguous() if scale.shape[-1] > 3 else
+                       torch.ones(shape[-2] + 1, 3), gamma)
+        bf16 = wide.nan_to_num().bfloat16().requires_grad_()
+        normalised(bf16, scale, gamma)[0].sum().backward()
+    wanted = scale.float().repeat_interleave(across, -1).repeat_interleave(down, -2).bfloat16()
+    torch.testing.assert_close(bf16.grad, wanted, rtol=0, atol=0, equal_nan=True)
+
+
 def test_scales_of_blocks_have_no_gradient():
     with lnbwd.simulate("gfx942"), pytest.raises(
             lnbwd.CompileError, match=r"'lnbwd.block_max' op cannot be differentiated"):
