@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -31,19 +31,19 @@ from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
 from .regions_op import raw_region, register_row_program
 from .row_evaluation import evaluate
-from .rowprogram import Draft, Input, RowProgram, Value
+from .rowprogram import INPUT_KINDS, Draft, Input, RowProgram, Value
 from .spec import rows_hint
 
-__all__ = ["Quantized", "glu_backward_quantized", "glu_quantized", "layer_norm_backward_quantized",
-           "layer_norm_quantized", "quantize", "quantize_columns", "rms_norm_backward_quantized",
-           "rms_norm_quantized"]
+__all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
+           "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",
+           "rms_norm_backward_quantized", "rms_norm_quantized"]
 
 _Block = Literal["mx", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, Input], ...]
 _Made = tuple[str, RowProgram, tuple[str, ...]]
 _Results = dict[str, dict[str, Any]]
-_Operands = dict[str, tuple[str, Tensor | None]]
+_Operands = dict[str, tuple[str, "Tensor | Quantized | None"]]
 """Kind and tensor of each by its name."""
 
 _PREFIXES = ("up_columns_", "columns_", "up_", "")
@@ -124,7 +124,16 @@ def _swizzle(count: int, blocks: int, size: int) -> tuple[_Parts, _Parts]:
 
 
 class _Program(Draft):
-    """A program that is being written, with what ends it: values that are quantised."""
+    """A program that is being written, with what begins it: quantised operands as numbers, and what
+    ends it: values that are quantised."""
+
+    def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
+        super().__init__(length, inputs)
+        for name, given in inputs.items():
+            if given.dtype == "i8":
+                self.values[name] = self.unpacked(self.values[name].byte())
+            if name + "_scale" in inputs:
+                self.values[name] = self.values[name] * self.values[name + "_scale"]
 
     def quantize(self, row: Value, dtype: str, block: _Block, parts: _Parts = (),
                  scale_parts: _Parts = (), prefix: str = "", stride: int = 1) -> None:
@@ -176,6 +185,11 @@ class _Program(Draft):
         self.write(prefix + "data", "row", "i8", self.packed(value, apart), 1 if parts else 2,
                    halves)
 
+    @staticmethod
+    def is_second(value: Value, apart: int = 1) -> Value:
+        """Whether an element is the second of two that lie ``apart``."""
+        return value.node("place", apart, 2).eq(1.0)
+
     def packed(self, value: Value, apart: int) -> Value:
         """The byte of each two values in float4 that lie ``apart``, the first in the lower half."""
         # Numbers from 0 on lie 1/2 apart, from 2 on 1, from 4 on 2: rounded to even in these steps,
@@ -188,10 +202,20 @@ class _Program(Draft):
         code = (code < 7.0).select(code, 7.0)
         is_negative = value.node("copysign", 1.0, value) < 0.0
         code = is_negative.select(code + 8.0, code)
-        is_second = value.node("place", apart, 2).eq(1.0)
+        is_second = self.is_second(value, apart)
         low, high = (is_second.select(*pair).block_max(2, apart)
                      for pair in ((0.0, code), (code, 0.0)))
         return low + high * 16.0
+
+    def unpacked(self, byte: Value) -> Value:
+        """The values in float4 of bytes that each have two, the first in the lower half."""
+        high = (byte * (1 / 16)).floor()
+        code = self.is_second(byte).select(high, byte - high * 16.0)
+        is_negative = code.gt(7.0)
+        size = is_negative.select(code - 8.0, code)
+        # Numbers lie 1/2 apart, from 2 on 1, from 4 on 2.
+        size = (size * 0.5).max(size - 2.0).max(size * 2.0 - 8.0)
+        return is_negative.select(size.neg(), size)
 
     def rounded_by_chance(self, value: Value, element: _Format) -> Value:
         """A neighbour in the format, the upper one as likely as the value is near it."""
@@ -239,6 +263,7 @@ class _Program(Draft):
 
     def made(self, rows: int, *, is_known: bool = False) -> _Made:
         """The program, registered, for so many rows or for any."""
+        is_known = is_known or any(i.kind == "part" for i in self.inputs)
         program, names = self.finish(rows if is_known else None, None if is_known else rows)
         text = register_row_program(program, is_tuned=True, is_region=False).text
         return text, program, tuple(names)
@@ -251,7 +276,7 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
     p = _Program(length, dict(types))
     x = p.gated("")[""]
     if "residual" in p.values:
-        p.write("sum", "row", types[0][1].dtype, x)
+        p.write("sum", "row", _wide(types), x)
     if has_mean:
         mean = x.mean()
         p.write("mean", "scalar", "f32", mean)
@@ -347,20 +372,99 @@ def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, 
     if "grad_sum" in p.values:
         dx = dx + p.values["grad_sum"]
     if has_sum:
-        p.write("sum", "row", types[0][1].dtype, dx)
+        p.write("sum", "row", _wide(types), dx)
     return p.made_along_rows({"": dx} if has_data else {}, rows, dtype, block, is_swizzled)
+
+
+def _wide(types: _Types) -> str:
+    """The type of rows that are written beside what is quantised: the first that is read."""
+    return next((i.dtype for _, i in types if i.dtype in ("f16", "bf16", "f32")
+                 and i.kind == "row"), "bf16")
+
+
+@functools.lru_cache(1024)
+def _widened(types: _Types, length: int, rows: int, dtype: str, block: _Block,
+             is_swizzled: bool) -> _Made:
+    """A quantised tensor as numbers."""
+    p = _Program(length, dict(types))
+    p.write("data", "row", dtype, p.values["input"])
+    return p.made(rows)
+
+
+def _shape(rows: Tensor | Quantized) -> tuple[int, ...]:
+    """The shape of an operand's values. (torch.Size has no symbols.)"""
+    data = rows.data if isinstance(rows, Quantized) else rows
+    return (*data.shape[:-1], 2 * data.shape[-1]) if (
+        data.dtype == torch.float4_e2m1fn_x2) else tuple(data.shape)
+
+
+def _stand_in(name: str, value: Any) -> Any:
+    """An operand, or of a quantised one a tensor of its values' shape, after its check."""
+    if not isinstance(value, Quantized):
+        return value
+    check_dense(f"{name}.data", value.data, (*FLOAT8, torch.float4_e2m1fn_x2))
+    if value.scale is None:
+        raise ValueError(f"{name}: expected a Quantized with a scale, got None; put the reciprocal "
+                         "of the factor there, of the shape [..., 1]")
+    check_dense(f"{name}.scale", value.scale,
+                (torch.float32, torch.float8_e8m0fnu, torch.float8_e4m3fn))
+    shape = _shape(value)
+    if shape and 0 not in shape:
+        _scale_input(name, value)
+    return torch.empty(1, dtype=torch.float32, device=value.data.device).expand(shape)
+
+
+def _scale_input(name: str, value: Quantized) -> Input:
+    """How a program reads the scales; a "part" is of a known number of rows."""
+    shape, scale = _shape(value), value.scale
+    assert scale is not None
+    length, count, own = int(shape[-1]), math.prod(shape[:-1]), ELEMENT_NAMES[scale.dtype]
+    blocks = scale.shape[-1]
+    size = {torch.float8_e8m0fnu: 32, torch.float8_e4m3fn: 16}.get(scale.dtype, 128)
+    if scale.shape[:-1] == shape[:-1] and blocks == 1 and len(shape) > 1:
+        return Input("scalar", own)
+    if scale.shape == (*shape[:-1], length // size) and length % size == 0:
+        return Input("lead", own, ((size, length // size),))
+    if size < 128 and scale.dim() == 1 and length % (4 * size) == 0 == count % 128 and (
+            blocks == count * length // size):
+        by_row, by_element = _swizzle(int(count), length // size, size)
+        return Input("part", own, (*_place(((length, int(count), 1),), by_row),
+                                   *_place(((1, length, 1),), by_element)))
+    if size == 128 and length % 128 == 0 == count % 128 and (
+            scale.shape == (count // 128, length // 128)):
+        return Input("part", own, ((128 * length, int(count) // 128),
+                                   (128, length // 128)))
+    raise ValueError(f"{name}.scale: expected {own} of each row, [..., 1], of blocks of {size} "
+                     f"elements{' or 128x128' if size == 128 else ', swizzled or not,'} of "
+                     f"{list(shape)}, got {list(scale.shape)}")
+
+
+def _inputs(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str, Input, Tensor]]:
+    """What a program reads of an operand."""
+    if not isinstance(value, Quantized):
+        return [(name, Input(kind, ELEMENT_NAMES[value.dtype]), value.detach())]
+    assert value.scale is not None
+    data, given = value.data.detach(), Input("row", ELEMENT_NAMES.get(value.data.dtype, "i8"))
+    if given.dtype == "i8":
+        data = data.view(torch.uint8).view(torch.bool)
+        given = Input("lead", "i8", ((2, int(data.shape[-1])),))
+    return [(name, given, data), (name + "_scale", _scale_input(name, value), value.scale)]
 
 
 def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: torch.dtype,
          block: _Block, *options: float | str) -> _Results:
     """Runs a program on its operands, those that are not None. The results are by their names, of
     each of the prefixes."""
-    given = {name: (kind, t.detach()) for name, (kind, t) in operands.items() if t is not None}
-    first = next(iter(given.values()))[1]
-    length = first.shape[-1]
-    rows = first.numel() // length
-    types = tuple((name, Input(kind, ELEMENT_NAMES[t.dtype])) for name, (kind, t) in given.items())
-    tensors = [t for _, t in given.values()]
+    read = [one for name, (kind, t) in operands.items() if t is not None
+            for one in _inputs(name, kind, t)]
+    first, whole = read[0][2], next(t for _, t in operands.values() if t is not None)
+    shape_of_rows = _shape(whole)
+    length = shape_of_rows[-1]
+    rows = math.prod(shape_of_rows) // length
+    if any(isinstance(t, Quantized) for _, t in operands.values()):
+        read.sort(key=lambda one: INPUT_KINDS.index(one[1].kind))
+    types = tuple((name, given) for name, given, _ in read)
+    tensors = [t for _, _, t in read]
 
     def run(made: _Made) -> dict[str, Any]:
         text, program, names = made
@@ -370,7 +474,7 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
 
     # Scales of one dimension.
     is_flat = make is _squares or bool(options[0 if make is _tiles else -1])
-    is_known = is_flat or make is _tiles
+    is_known = is_flat or make is _tiles or any(i.kind == "part" for _, i in types)
     # In torch.compile's graphs numbers may be symbols: one that is known there is guarded.
     hint = int(rows) if is_known or isinstance(rows, int) else int(rows.node.hint)
     results = run(make(types, int(length), hint if is_known else rows_hint(hint), _NAMES[dtype],
@@ -378,9 +482,9 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
     of: _Results = {prefix: {} for prefix in _PREFIXES}
     for name, output in results.items():
         kind = name.rpartition("_")[2]
-        shape, count = first.shape, rows
+        shape, count = shape_of_rows, rows
         if "columns_" in name:
-            shape, count = torch.Size((length, rows)), length
+            shape, count = (length, rows), length
         if kind == "data" and output.dtype != dtype:
             output = output.view(torch.uint8).view(dtype).view(*shape[:-1], -1)
         elif kind in ("data", "sum"):
@@ -407,8 +511,11 @@ def _joined(*results: _Results) -> Quantized:
 def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool = False,
            swizzled: bool = False, along_rows: bool = True, required: Sequence[str] = ()) -> None:
     """Raises TypeError or ValueError for operands that do not fit the first, which is rows."""
-    (name, (_, first)), *others = operands.items()
-    x: Any = first
+    if columns and any(isinstance(t, Quantized) for _, t in operands.values()):
+        raise TypeError("columns: expected tensors that are not Quantized; widen them by "
+                        "dequantize")
+    (name, (_, x)), *others = ((name, (kind, _stand_in(name, value)))
+                               for name, (kind, value) in operands.items())
     check_dense(name, x, KERNEL_TYPES)
     if x.dim() == 0 or x.numel() == 0:
         raise ValueError(f"{name}: expected rows [..., N] of one element or more, got the shape "
@@ -447,9 +554,9 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool
                          f"{rows} rows with block={block!r}")
 
 
-def _norm(has_mean: bool, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
-          residual: Tensor | None, dtype: torch.dtype, factor: Tensor | None, block: _Block,
-          columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
+def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias: Tensor | None,
+          eps: float, residual: Tensor | None, dtype: torch.dtype, factor: Tensor | None,
+          block: _Block, columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
     """A norm along the rows and, of the same values, down the columns."""
     operands: _Operands = {
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
@@ -467,8 +574,8 @@ def _norm(has_mean: bool, input: Tensor, weight: Tensor | None, bias: Tensor | N
     return _joined(result, _run(_tiles, operands | statistics, dtype, block, swizzled, is_one))
 
 
-def _norm_backward(has_mean: bool, grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor,
-                   weight: Tensor | None, grad_sum: Tensor | None, dtype: torch.dtype,
+def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean: Tensor | None,
+                   rstd: Tensor, weight: Tensor | None, grad_sum: Tensor | None, dtype: torch.dtype,
                    factor: Tensor | None, block: _Block, has_sum: bool, columns: bool,
                    swizzled: bool, seed: Tensor | None) -> Quantized:
     operands: _Operands = {
@@ -487,8 +594,9 @@ def _norm_backward(has_mean: bool, grad: Tensor, input: Tensor, mean: Tensor | N
                             if has_sum or name != "sum"})
 
 
-def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, factor: Tensor | None,
-           block: _Block, columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
+def _gated(operands: Mapping[str, Tensor | Quantized], activation: str, dtype: torch.dtype,
+           factor: Tensor | None, block: _Block, columns: bool, swizzled: bool,
+           seed: Tensor | None) -> Quantized:
     """A tensor, a gated unit or its gradient, along the rows and perhaps down the columns."""
     given: _Operands = {**{name: ("row", value) for name, value in operands.items()},
                         "factor": ("number", factor), "seed": ("number", seed)}
@@ -503,7 +611,23 @@ def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, fac
     return _joined(*results)
 
 
-def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
+def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
+    """The values of a quantised tensor: ``data`` times ``scale`` in float32, rounded to ``dtype``.
+
+    Args:
+        input: of any format and layout along the rows, its scales swizzled too; where it has a
+            factor, that is still in the values.
+        dtype: float16, bfloat16 or float32.
+    """
+    _check({"input": ("row", input)}, torch.float8_e4m3fn, None)
+    if not isinstance(input, Quantized) or dtype not in KERNEL_TYPES:
+        raise TypeError("dequantize: expected a Quantized and float16, bfloat16 or float32, got "
+                        f"{type(input).__name__} and {dtype}")
+    result: Tensor = _run(_widened, {"input": ("row", input)}, dtype, None, False)[""]["data"]
+    return result
+
+
+def quantize(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
              factor: Tensor | None = None, block: _Block | Literal["128x128"] = None,
              columns: bool = False, swizzled: bool = False,
              seed: Tensor | None = None) -> Quantized:
@@ -513,6 +637,8 @@ def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     128 elements, and ``scale`` is ``[M / 128, N / 128]``. The transposed has the transposed scales.
     """
     if block == "128x128":
+        if isinstance(input, Quantized):
+            raise TypeError("input: expected a tensor with block='128x128', got a Quantized")
         given: _Operands = {"input": ("row", input), "seed": ("number", seed)}
         _check(given, dtype, None)
         length = input.shape[-1]
@@ -527,7 +653,8 @@ def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)
 
 
-def glu_quantized(gate: Tensor, up: Tensor, activation: Literal["silu", "gelu"] = "silu", *,
+def glu_quantized(gate: Tensor | Quantized, up: Tensor | Quantized,
+                  activation: Literal["silu", "gelu"] = "silu", *,
                   dtype: torch.dtype = torch.float8_e4m3fn, factor: Tensor | None = None,
                   block: _Block = None, columns: bool = False, swizzled: bool = False,
                   seed: Tensor | None = None) -> Quantized:
@@ -544,7 +671,8 @@ def glu_quantized(gate: Tensor, up: Tensor, activation: Literal["silu", "gelu"] 
                   seed)
 
 
-def glu_backward_quantized(grad: Tensor, gate: Tensor, up: Tensor,
+def glu_backward_quantized(grad: Tensor | Quantized, gate: Tensor | Quantized,
+                           up: Tensor | Quantized,
                            activation: Literal["silu", "gelu"] = "silu", *,
                            dtype: torch.dtype = torch.float8_e5m2, factor: Tensor | None = None,
                            block: _Block = None, columns: bool = False, swizzled: bool = False,
@@ -581,8 +709,8 @@ def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     return Quantized(**_run(_tiles, given, dtype, block, swizzled, False)["columns_"])
 
 
-def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *,
-                       residual: Tensor | None = None,
+def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
+                       eps: float = 1e-6, *, residual: Tensor | None = None,
                        dtype: torch.dtype = torch.float8_e4m3fn,
                        factor: Tensor | None = None, block: _Block = None,
                        columns: bool = False, swizzled: bool = False,
@@ -592,7 +720,8 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
     The norm is computed in float32 and rounded once. docs/float8.md has the formulas of scales.
 
     Args:
-        input: ``[..., N]``, float16, bfloat16 or float32.
+        input: ``[..., N]``, float16, bfloat16 or float32; or a :class:`Quantized`, which is widened
+            where it is read.
         weight: the scale ``[N]``; None: 1.
         eps: added to the mean square, 0 or more.
         residual: of input's shape; None: nothing is added, and no sum is written.
@@ -624,8 +753,9 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
                  seed)
 
 
-def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
-                         eps: float = 1e-5, *, residual: Tensor | None = None,
+def layer_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
+                         bias: Tensor | None = None, eps: float = 1e-5, *,
+                         residual: Tensor | None = None,
                          dtype: torch.dtype = torch.float8_e4m3fn,
                          factor: Tensor | None = None, block: _Block = None,
                          columns: bool = False, swizzled: bool = False,
@@ -639,7 +769,7 @@ def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tens
                  seed)
 
 
-def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
+def rms_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, rstd: Tensor,
                                 weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                 dtype: torch.dtype = torch.float8_e5m2,
                                 factor: Tensor | None = None, block: _Block = None,
@@ -664,8 +794,9 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
                           has_sum, columns, swizzled, seed)
 
 
-def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
-                                  weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
+def layer_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, mean: Tensor,
+                                  rstd: Tensor, weight: Tensor | None = None, *,
+                                  grad_sum: Tensor | None = None,
                                   dtype: torch.dtype = torch.float8_e5m2,
                                   factor: Tensor | None = None, block: _Block = None,
                                   has_sum: bool = True, columns: bool = False,
@@ -678,5 +809,5 @@ def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rst
 
 
 # torch.compile does not trace how programs are made: its graphs have their kernels.
-for _function in (_norm, _norm_backward, _gated, quantize, quantize_columns):
+for _function in (_norm, _norm_backward, _gated, dequantize, quantize, quantize_columns):
     torch.compiler.allow_in_graph(_function)

@@ -33,6 +33,9 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
                tensor.detach().reshape(-1, i.row_length(program.length)).to(
                    wide if ELEMENTS[i.dtype].use.startswith("float") else types[i.dtype])
                for i, tensor in zip(program.inputs, inputs, strict=True)]
+    # (PyTorch makes bytes of booleans 0 or 1 where it moves them.)
+    tensors = [t.view(torch.uint8) if i.dtype == "i8" else t
+               for i, t in zip(program.inputs, tensors, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
     rows = max(counts) if counts else program.rows or 1
@@ -60,6 +63,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = tensors[operands[0]]
             if program.inputs[operands[0]].kind == "scalar":
                 value = value.to(wide)
+            elif program.inputs[operands[0]].dtype == "i8":
+                value = value != 0
         elif name == "constant":
             # Made on the device: a copy from the host would end the capture of a CUDA graph.
             value = torch.full((1, 1), operands[0], dtype=torch.float32,
@@ -90,6 +95,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             blocks = values[operands[0]].expand(-1, program.length).unflatten(
                 -1, (-1, *operands[1:]))
             value = blocks.amax(-2, True).expand(blocks.shape).flatten(1)
+        elif name == "byte":
+            value = tensors[program.nodes[operands[0]][1]].to(wide)
         elif name == "power_inverse":
             bits = values[operands[0]].float().view(torch.int32)
             value = (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(wide)

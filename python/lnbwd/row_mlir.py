@@ -271,6 +271,9 @@ class _Writer:
             apart = f"apart {operands[2]} " if operands[2] > 1 else ""
             return self.emit(f"lnbwd.block_max {operands[1]} {apart}"
                              f"{self.value(operands[0], True)} : " + self.type("f32", True))
+        if name == "byte":
+            place = self.program.nodes[operands[0]][1]
+            return self.emit(f"arith.uitofp %in{place} : {self.type('i8', is_row)} to {type_}")
         if name == "power_inverse":
             bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
             one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))

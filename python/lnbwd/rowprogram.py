@@ -201,6 +201,7 @@ class RowProgram:
             ``("detach", value)``, a constant to whoever derives the gradient,
             ``("block_max", value, size, stride)``, for each element the largest of its block, of so
             many elements ``stride`` apart,
+            ``("byte", input)``, the number from 0 to 255 that an input of "i8" is,
             ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
             a smaller one 2^127,
             ``("take", table, index)``, a row of an input that is a table, by an input of integers

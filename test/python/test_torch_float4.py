@@ -171,3 +171,64 @@ def test_values_are_rounded_by_chance(block):
 def test_wrong_arguments_are_named(options, message):
     with lnbwd.simulate("gfx942"), pytest.raises(ValueError, match=message):
         lnbwd.functional.rms_norm_quantized(made(4, 64), **options)
+
+
+FORMATS_READ = {"nvfp4": ("nv", FLOAT4), "mxfp4": ("mx", FLOAT4),
+                "mxfp8": ("mx", torch.float8_e4m3fn), "rows": (None, torch.float8_e5m2),
+                "128": (128, torch.float8_e4m3fn), "128x128": ("128x128", torch.float8_e4m3fn)}
+
+
+def widened(q, is_swizzled: bool):
+    """A quantised tensor by PyTorch: data times scales."""
+    data = unpacked(q.data) if q.data.dtype == FLOAT4 else q.data.float()
+    scale = q.scale
+    if is_swizzled:  # Tiles of 128 rows and 4 blocks, 32 rows of 4 side by side.
+        tiles = scale.view(torch.uint8).view(data.shape[0] // 128, -1, 32, 4, 4)
+        scale = tiles.permute(0, 3, 2, 1, 4).reshape(data.shape[0], -1).view(scale.dtype)
+    scale = scale.float()
+    return data * scale.repeat_interleave(data.shape[-1] // scale.shape[-1], -1).repeat_interleave(
+        data.shape[0] // scale.shape[0], 0)
+
+
+@pytest.mark.parametrize("chip, format, is_swizzled", [
+    ("gfx950", "nvfp4", False), ("gfx942", "nvfp4", True), ("gfx1100", "mxfp4", False),
+    ("gfx950", "mxfp8", True), ("gfx942", "mxfp8", False), ("gfx950", "rows", False),
+    ("gfx950", "128", False), ("gfx942", "128x128", False)])
+def test_quantised_operands_are_widened(chip, format, is_swizzled):
+    block, dtype = FORMATS_READ[format]
+    x, weight = made(128, 256) * 3, made(256, seed=1)
+    x[0, :16], x[1] = 0, -x[1] * 1e-30
+    with lnbwd.simulate(chip):
+        q = lnbwd.functional.quantize(x, dtype=dtype, block=block, swizzled=is_swizzled)
+        if q.data.dtype == FLOAT4:  # All codes in both halves.
+            q.data.view(torch.uint8)[0] = torch.arange(128)
+            q.data.view(torch.uint8)[1] = torch.arange(128, 256)
+        wanted = widened(q, is_swizzled)
+        for to in (torch.float32, torch.bfloat16):
+            found = lnbwd.functional.dequantize(q, to)
+            assert found.shape == x.shape and torch.equal(found, wanted.to(to))
+            assert torch.equal(found.signbit(), wanted.signbit())
+        graph = torch.compile(lambda data, scale: lnbwd.functional.dequantize(
+            lnbwd.functional.Quantized(data, scale)), backend="eager", fullgraph=True)
+        assert torch.equal(graph(q.data, q.scale), wanted.bfloat16())
+        norm = lnbwd.functional.rms_norm_quantized(q, weight, dtype=torch.float8_e4m3fn)
+        again = lnbwd.functional.rms_norm_quantized(wanted, weight, dtype=torch.float8_e4m3fn)
+        # Sums over the row may be in another order.
+        torch.testing.assert_close(norm.scale, again.scale, rtol=1e-6, atol=0)
+        assert (norm.data.float() != again.data.float()).float().mean() < 0.01
+        gated = lnbwd.functional.glu_quantized(q, wanted, block="mx")
+        by_hand = lnbwd.functional.glu_quantized(wanted, wanted, block="mx")
+        assert torch.equal(gated.data.float(), by_hand.data.float())
+    # By PyTorch, without a chip.
+    assert torch.equal(lnbwd.functional.dequantize(q), wanted.bfloat16())
+
+
+def test_quantised_operands_that_do_not_fit_are_named():
+    with lnbwd.simulate("gfx942"):
+        q = lnbwd.functional.quantize(made(4, 64), dtype=FLOAT4, block="nv")
+        with pytest.raises(ValueError, match=r"input.scale: expected f8E4M3FN .*got \[4, 3\]"):
+            lnbwd.functional.dequantize(q._replace(scale=q.scale[:, :3].contiguous()))
+        with pytest.raises(ValueError, match="input: expected a Quantized with a scale, got None"):
+            lnbwd.functional.rms_norm_quantized(q._replace(scale=None))
+        with pytest.raises(TypeError, match="columns: expected tensors that are not Quantized"):
+            lnbwd.functional.quantize(q, block="mx", columns=True)

@@ -776,7 +776,8 @@ FLOAT4 = {"columns": True, "swizzled": True, "dtype": torch.float4_e2m1fn_x2}
     pytest.param("rms", {**BOTH, "swizzled": True}, marks=pytest.mark.full),
     ("glu_backward", {**BOTH, "swizzled": True}),
     ("glu_backward", {**FLOAT4, "block": "nv"}), ("layer_backward", {"block": "mx"}),
-    ("layer_backward", {**BOTH, "swizzled": True})])
+    ("layer_backward", {**BOTH, "swizzled": True}),
+    ("dequantize", {**FLOAT4, "block": "nv", "swizzled": True})])
 def test_kernels_compile_for_nvidia(monkeypatch, name, options):
     """What simulated chips do not show: each program has a schedule for registers of that size."""
     def compile_and_evaluate(tensors, text):
@@ -790,6 +791,7 @@ def test_kernels_compile_for_nvidia(monkeypatch, name, options):
     run = {"layer": lambda: functional.layer_norm_quantized(x, weight, bias, residual=y, **options),
            "rms": lambda: functional.rms_norm_quantized(x, weight, residual=y, **options),
            "glu_backward": lambda: functional.glu_backward_quantized(x, y, y, **options),
+           "dequantize": lambda: functional.dequantize(functional.quantize(x, **options)),
            "layer_backward": lambda: functional.layer_norm_backward_quantized(
                x, y, rstd, rstd, weight, grad_sum=y, **options)}[name]
     with lnbwd.simulate():
