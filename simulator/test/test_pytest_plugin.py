@@ -177,7 +177,7 @@ def test_triton_kernels(chips, build, tmp_path):
     for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
                  "packed", "lock[locked-16]", "lock[locked-256]", "table[kept]", "outer[right]",
                  "each_row[right]", "cache[right]", "position[right]", "position[longer]",
-                 "interleave[right]", "two_loops[right]", "filter[none]"):
+                 "interleave[right]", "two_loops[right]", "filter[none]", "left_out[none]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
@@ -185,7 +185,8 @@ def test_triton_kernels(chips, build, tmp_path):
                  "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
                  "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]",
                  "filter[index]", "filter[backwards]", "filter[stored]", "filter[late]",
-                 "filter[value]"):
+                 "filter[value]", "left_out[first]", "left_out[second]",
+                 "left_out[part]", "left_out[twice]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
@@ -237,6 +238,11 @@ def check_reports(results):
     assert "with 'range(0, 3, 1)' for 'range(1 if FAULT == 'late' else 0, 3, 1)' all 192 " \
         "elements of 'out' are right" in texts["test_filter[late]"]
     assert "test_filter[value]" not in texts
+    assert "no launch reads or stores 'y'" in texts["test_left_out[first]"]
+    assert "no launch stores 'z'" in texts["test_left_out[second]"]
+    assert "no launch stores [0:37] of 'z'; what is stored of it is right" in \
+        texts["test_left_out[part]"]
+    assert "test_left_out[twice]" not in texts
 
 
 @needs_triton

@@ -103,6 +103,14 @@ class Replay:
         return {arg for arg in self._args if type(arg) is int and arg > 0} | {
             size for view in self._views.values() for size in view[3]}
 
+    def storage_of(self, argument: int) -> int:
+        """The address of an argument's storage."""
+        return self._views[argument][0]
+
+    def accesses(self, pointer: int) -> bool:
+        """Whether a storage is an argument's."""
+        return pointer in self._bytes
+
     def run(self, edit: Callable[[dict[int, torch.Tensor]], None] | None = None,
             launch: Callable[[Sequence[Any]], str] | None = None) -> dict[int, torch.Tensor]:
         """Repeats it, or launches another kernel. The tensors afterwards, by the argument; empty:
@@ -141,6 +149,24 @@ class Launches(collections.deque[Replay]):
 
     def __init__(self) -> None:
         super().__init__(maxlen=_MOST_LAUNCHES)
+        self.are_all = True
+        """Of the test."""
+
+    def note(self, replay: Replay | None) -> None:
+        """A launch; None: it cannot be repeated."""
+        self.are_all &= replay is not None and len(self) < _MOST_LAUNCHES
+        if replay is not None:
+            self.append(replay)
+
+    def clear(self) -> None:
+        """Another test begins."""
+        super().clear()
+        self.are_all = True
+
+    def has_alone(self, replay: Replay, argument: int) -> bool:
+        """Whether no other launch can have stored to an argument."""
+        pointer = replay.storage_of(argument)
+        return self.are_all and sum(other.accesses(pointer) for other in self) == 1
 
 
 @dataclass(frozen=True)
@@ -347,6 +373,19 @@ class _Explainer:
                     return repair
         return None
 
+    def left_out(self, tensor: torch.Tensor, wrong: torch.Tensor) -> str:
+        """Wrong elements that the launch, which has been the last one, has not stored. A tensor
+        that it only reads may be what is expected, if it stands second."""
+        is_read, stored = (_accessed(self.library, tensor, writes) for writes in (False, True))
+        if is_read is None or stored is None or bool(stored.reshape(wrong.shape)[wrong].any()):
+            return ""
+        name = self.replay.names[self.argument]
+        if bool(stored.any()):
+            return f"no launch stores {_region(wrong)} of '{name}'; what is stored of it is right"
+        if not bool(is_read.any()):
+            return f"no launch reads or stores '{name}'"
+        return f"no launch stores '{name}'" if self.expected is self.comparison.sides[1] else ""
+
     def moved(self, found: torch.Tensor, wrong: torch.Tensor, dtype: torch.dtype) -> str:
         """Wrong elements that are right at another place."""
         order = self.expected.flatten().argsort()
@@ -372,9 +411,10 @@ class _Explainer:
                           in zip(at[:3], there, strict=True))
         return f"{len(at)} of {len(values)} wrong elements are what others should be: {pairs}"
 
-
-    def explain(self, after: Mapping[int, torch.Tensor], found: torch.Tensor) -> Explanation:
-        """What is known; the launch has been the last one."""
+    def explain(self, after: Mapping[int, torch.Tensor], found: torch.Tensor, is_alone: bool
+                ) -> Explanation:
+        """What is known; the launch has been the last one, and the only one with this argument if
+        ``is_alone``."""
         wrong = ~self.comparison.agrees(found, self.expected)
         first, tensor, names = wrong.nonzero()[0].tolist(), after[self.argument], self.replay.names
         lines = [f"{int(wrong.sum())} of the {wrong.numel()} elements of '{names[self.argument]}' "
@@ -392,6 +432,8 @@ class _Explainer:
                       for k, (region, place) in loads.items()]
         else:
             lines.append("  not stored by this launch")
+            if is_alone and (cause := self.left_out(tensor, wrong)):
+                return Explanation(self.replay, lines, cause, {})
         cause = self.moved(found, wrong, tensor.dtype)
         places = [where] if cause else []
         if best := self.cause(wrong, after):
@@ -436,33 +478,52 @@ def _address(tensor: torch.Tensor, part: torch.Tensor) -> int:
         tensor.storage_offset() + sum(n * step for n, step in steps)))
 
 
+def _accessed(library: Library, tensor: torch.Tensor, writes: bool) -> torch.Tensor | None:
+    """The workgroup that has accessed each element (``Library.accessors``)."""
+    size, storage = tensor.element_size(), tensor.untyped_storage()
+    known = library.accessors(storage.data_ptr(), storage.nbytes() // size, size, writes)
+    return None if known is None else (
+        torch.frombuffer(known, dtype=torch.int32).long() & SEVERAL).as_strided(
+        tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
 def _loads(library: Library, after: Mapping[int, torch.Tensor], group: int
            ) -> dict[int, tuple[str, dict[str, Any] | None]]:
     """By the argument: what a workgroup has read, and an instruction that has."""
     found = {}
     for k, tensor in after.items():
-        size, storage = tensor.element_size(), tensor.untyped_storage()
-        known = library.accessors(storage.data_ptr(), storage.nbytes() // size, size, False)
-        if known is not None:
-            groups = (torch.frombuffer(known, dtype=torch.int32).long() & SEVERAL).as_strided(
-                tensor.shape, tensor.stride(), tensor.storage_offset())
+        groups = _accessed(library, tensor, False)
+        if groups is not None:
             read = groups == (group if bool((groups == group).any()) else SEVERAL)
             if bool(read.any()):
                 found[k] = _region(read), library.access(_address(tensor, read), False)
     return found
 
 
-def explain(library: Library, launches: Sequence[Replay], comparison: Comparison
+def explain(library: Library, launches: Launches, comparison: Comparison
             ) -> Explanation | None:
     """Of a comparison that failed; None: no launch that is kept has computed a side of it."""
     for replay in reversed(launches):
         after = replay.run()
-        for k, (found, expected) in itertools.product(after, (
-                comparison.sides, comparison.sides[::-1])):
-            with torch._C.DisableTorchFunction():
-                result = after[k].to(torch.float64)
-                if result.numel() != found.numel() or not bool(torch.isclose(
-                        result.reshape(found.shape), found, equal_nan=True).all()):
-                    continue
-            return _Explainer(library, replay, comparison, k, expected).explain(after, found)
+        known = [(_use(library, after[k]), k, sides) for k in after
+                 for sides in (comparison.sides, comparison.sides[::-1])
+                 if _agree(after[k], sides[0])]
+        if known:
+            _, k, (found, expected) = min(known, key=lambda one: one[0])
+            return _Explainer(library, replay, comparison, k, expected).explain(
+                after, found, launches.has_alone(replay, k))
     return None
+
+
+def _agree(result: torch.Tensor, side: torch.Tensor) -> bool:
+    """Whether a tensor is what a test has compared."""
+    with torch._C.DisableTorchFunction():
+        return result.numel() == side.numel() and bool(torch.isclose(
+            result.to(torch.float64).reshape(side.shape), side, equal_nan=True).all())
+
+
+def _use(library: Library, tensor: torch.Tensor) -> tuple[bool, bool]:
+    """Of two tensors that a test compares, the less is the result: what is stored, or not read."""
+    is_read, stored = (groups is not None and bool(groups.any()) for groups in (
+        _accessed(library, tensor, writes) for writes in (False, True)))
+    return not stored, is_read

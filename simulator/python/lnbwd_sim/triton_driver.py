@@ -162,8 +162,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     if strict and not faults:
                         faults = [Fault(text, None) for text in gaps]
                     problem = "\n".join(fault.text for fault in faults)
-                    if replay is not None:
-                        device.launches.append(replay)
+                    device.launches.note(replay)
                     found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
                               "count": 1, "stops": False, "message": fault.text}
                              | ({"where": fault.where} if fault.where else {})

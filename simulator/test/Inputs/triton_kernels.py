@@ -361,3 +361,24 @@ def test_filter(fault):
     assert not torch.equal(out, expected)
     filter_rows[(6,)](x, index, w, out, fault, 32)
     torch.testing.assert_close(out, expected)
+
+
+@triton.jit
+def two_outputs(x, y, z, FAULT: tl.constexpr, N: tl.constexpr):
+    o = tl.arange(0, N)
+    values = tl.load(x + o)
+    if FAULT != "first" and FAULT != "twice":
+        tl.store(y + o, values * 2 + tl.load(z + o))
+    if FAULT != "second":
+        tl.store(z + o, values * 3, mask=o >= (37 if FAULT == "part" else 0))
+
+
+@pytest.mark.parametrize("fault", ["none", "first", "second", "part", "twice"])
+def test_left_out(fault):
+    x = torch.rand(128, device="cuda") + 1
+    y, z = torch.zeros_like(x), torch.zeros_like(x)
+    if fault == "twice":
+        two_outputs[(1,)](x + 1, y, z, "none", 128)
+    two_outputs[(1,)](x, y, z, fault, 128)
+    assert torch.equal(y, x * 2)
+    assert torch.equal(z, x * 3)
