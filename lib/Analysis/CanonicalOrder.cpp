@@ -26,15 +26,11 @@ struct LeafShape {
 };
 } // namespace
 
-/// A chain has 8 rows, or 16 long or very short ones, so that a batch of 4096
+/// A chain has 8 rows, or 16 long ones, so that a batch of 4096
 /// rows, or fewer long ones, has chains for all workgroups of a chip. In a
 /// larger batch they add up leaves before they store them.
 static constexpr LeafShape leafShapes[] = {
-    {512, 256, 8},
-    {1024, 64, 8},
-    {4096, 64, 4},
-    {8192, 32, 2},
-    {std::numeric_limits<int64_t>::max(), 16, 1}};
+    {1024, 64, 8}, {4096, 64, 4}, {std::numeric_limits<int64_t>::max(), 16, 1}};
 
 static const LeafShape &getLeafShape(int64_t rowLength) {
   return *llvm::find_if(leafShapes, [&](const LeafShape &shape) {

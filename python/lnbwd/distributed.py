@@ -30,7 +30,7 @@ from torch.distributed.tensor import DTensor, Partial, Replicate
 from ._arguments import check_whole
 
 # Rows of a leaf of rows of up to so many elements, and of longer ones.
-LEAF_ROWS, LONG_LEAF_ROWS = ((512, 256), (4096, 64), (8192, 32)), 16
+LEAF_ROWS, LONG_LEAF_ROWS = ((4096, 64),), 16
 
 
 def leaf_rows(row_length: int) -> int:

@@ -1,10 +1,10 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
 
 // In the canonical order sums of leaves cost more than rows of as many bytes: a
-// workgroup adds up four leaves of 32 rows before it stores their sum.
+// workgroup adds up four leaves of 16 rows before it stores their sum.
 module attributes {lnbwd.order = "canonical"} {
 // CHECK-LABEL: func.func @backward(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 2, vector_width = 8, rows_per_workgroup = 128,
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 8, rows_per_workgroup = 64,
 func.func @backward(%dy: memref<8192x5120xbf16>, %x: memref<8192x5120xbf16>, %gamma: memref<5120xbf16>,
     %mean: memref<8192xf32>, %rstd: memref<8192xf32>, %dx: memref<8192x5120xbf16>, %dgamma: memref<5120xbf16>, %dbeta: memref<5120xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x5120xbf16>) x(%x : memref<8192x5120xbf16>) gamma(%gamma : memref<5120xbf16>)
