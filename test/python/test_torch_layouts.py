@@ -350,15 +350,20 @@ def test_numbers_that_are_none_lie_apart(device, bad):
     assert taken()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_embedding(device, dtype):
+@pytest.mark.parametrize("dtype,is_symbol", diagonal(
+    [torch.float32, torch.bfloat16], [False, True]))
+def test_embedding(device, dtype, is_symbol):
+    """The number of samples may be a symbol."""
     def function(index, table, x):
         return norm((F.embedding(index, table) + x).float())
 
     index = torch.tensor([[3, 0, 6, 6, 1], [5, 2, 4, 3, 0]], device=device)
     arguments = [index, normal(7, 16).to(device, dtype), normal(2, 5, 16, seed=1).to(device, dtype)]
-    check_against_double(function, arguments, tolerance=1e-5)
+    for tensor in (index, arguments[2]) if is_symbol else ():
+        torch._dynamo.mark_dynamic(tensor, 0)
+    check_against_double(function, arguments, dynamic=None, tolerance=1e-5)
     assert len(taken()) == 1 and not reasons()
+    assert (taken()[0].program.rows is None) == is_symbol
     assert [i.rows for i in taken()[0].program.inputs if i.kind == "table"] == [7]
 
 

@@ -97,14 +97,14 @@ def _spread_indices(graph: Graph) -> None:
     """Has rows of a table that are added to each sample be taken for each of them: learned
     positions that are indices are row blocks then, which Inductor computes in place as well."""
     for node in graph.find_nodes(op="call_function", target=aten.embedding.default):
-        shapes = {tuple(user.meta["val"].shape) for user in node.users
-                  if torch.Tag.pointwise in getattr(user.target, "tags", ())}
-        own = tuple(node.meta["val"].shape)
-        if len(shapes) != 1 or any(torch.Tag.pointwise not in getattr(user.target, "tags", ())
-                                   for user in node.users):
+        if any(torch.Tag.pointwise not in getattr(user.target, "tags", ()) for user in node.users):
             continue
-        [shape] = shapes
-        if shape[1:] != own[1:] or own[0] != 1 or shape[0] == 1 or len(shape) < 3:
+        # (A symbol has no hash, and a comparison would make it a number.)
+        shapes = {tuple(n if isinstance(n, int) else None for n in user.meta["val"].shape)
+                  for user in node.users}
+        own = tuple(node.meta["val"].shape)
+        if len(shapes) != 1 or None in (shape := shapes.pop()) or len(shape) < 3 or (
+                own[0] != 1 or shape[0] == 1 or shape[1:] != own[1:]):
             continue
         table, index, *rest = node.args
         with graph.inserting_before(node), node.meta["val"].fake_mode:
