@@ -288,9 +288,11 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
     for argument, (operand, access) in zip(arguments, expected, strict=True):
         wanted = (access, operand.kind, native.ELEMENT_NAMES[operand.dtype], operand.row_length)
         got = (argument.access, argument.kind, argument.element, argument.row_length)
-        # Whole rows with one distance between them are a row block to the compiler.
-        is_block = operand.is_part and (argument.access, argument.kind) == ("read", "row_block")
-        if wanted != got and not is_block:
+        # Whole rows with one distance between them are a row block to the compiler, and a number
+        # for each row is a row scalar.
+        has_all_rows = operand.is_part and (argument.access, argument.kind) in (
+            ("read", "row_block"), ("read", "row_scalar"))
+        if wanted != got and not has_all_rows:
             raise LnbwdError(f"lnbwd::region: argument '{argument.name}' of the program "
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
 

@@ -228,6 +228,22 @@ def test_parts_as_text_and_by_pytorch():
     torch.testing.assert_close(result, expected.reshape(-1, length), rtol=1e-5, atol=1e-5)
 
 
+def test_a_part_with_a_number_for_each_row_is_a_row_scalar():
+    """To the compiler, which has two row dimensions here for the sake of the strided part."""
+    b = Builder(32)
+    x, factor, shift = (b.add("input", place) for place in range(3))
+    program = b.finish(36, [
+        Input("row", "f32"), Input("part", "f32", ((576, 2, 23), (32, 18, 1))),
+        Input("part", "f32", ((576, 2), (32, 18)))],
+        [Output("row", "f32", b.add("add", b.add("mul", x, factor), shift))])
+    operands = [torch.randn(36, 32), torch.randn(41), torch.randn(36)]
+    with lnbwd.simulate():
+        registered = lnbwd.regions_op.register_row_program(program)
+        lnbwd.regions_op.load_kernel(registered, torch.device("cpu"))  # It is the one expected.
+        result, = torch.ops.lnbwd._region(operands, registered.text)
+    torch.testing.assert_close(result, evaluate(program, operands)[0])
+
+
 def test_parts_that_are_no_dimensions_are_refused():
     b = Builder(24)
     y = b.add("mul", b.add("input", 0), b.add("input", 1))
