@@ -290,8 +290,8 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
         got = (argument.access, argument.kind, argument.element, argument.row_length)
         # Whole rows with one distance between them are a row block to the compiler, and a number
         # for each row is a row scalar.
-        has_all_rows = operand.is_part and (argument.access, argument.kind) in (
-            ("read", "row_block"), ("read", "row_scalar"))
+        has_all_rows = (operand.is_part and access == argument.access
+                        and argument.kind in ("row_block", "row_scalar"))
         if wanted != got and not has_all_rows:
             raise LnbwdError(f"lnbwd::region: argument '{argument.name}' of the program "
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")

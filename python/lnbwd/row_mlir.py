@@ -340,8 +340,10 @@ class _Writer:
         for name, distance, size in self.dims:
             part = next((p for p in value.parts if p[0] <= distance < p[0] * p[1]), None)
             if part is None:
-                if value.kind == "lead" and distance >= self.program.length:
-                    found.append((name, size, 0))
+                # (Of a single row all have it: one must, to be a row block.)
+                if distance >= (length := self.program.length) and (
+                        value.kind == "lead" or (self.program.rows == 1 and value.is_row(length))):
+                    found.append((name, size, length))
                 continue
             first, _, *rest = part
             index = name
@@ -366,7 +368,8 @@ class _Writer:
         if not value.is_row(length):
             return "scalar"
         of_rows = any(d * size > length for d, size, *_ in value.parts)
-        return "row" if of_rows or value.kind == "lead" else "column"
+        is_all = value.kind == "lead" or self.program.rows == 1
+        return "row" if of_rows or is_all else "column"
 
     def operands(self, values: Sequence[tuple[str, str, Input | Output]],
                  order: Sequence[str]) -> str:

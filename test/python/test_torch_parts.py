@@ -244,6 +244,20 @@ def test_a_part_with_a_number_for_each_row_is_a_row_scalar():
     torch.testing.assert_close(result, evaluate(program, operands)[0])
 
 
+@pytest.mark.parametrize("parts", [((80, 2, 80), (1, 80, 1)), ((80, 2, 1), (1, 80, 2))])
+def test_a_single_row_all_of_whose_blocks_are_parts(parts):
+    b = Builder(160)
+    x = b.add("input", 0)
+    y = b.add("sub", x, b.add("row_max", x))
+    program = b.finish(1, [Input("part", "f32", parts)], [Output("row", "f32", y, 1, parts)])
+    x = torch.randn(160)
+    with lnbwd.simulate():
+        registered = lnbwd.regions_op.register_row_program(program)
+        lnbwd.regions_op.load_kernel(registered, x.device)
+        result, = torch.ops.lnbwd._region([x], registered.text)
+    torch.testing.assert_close(result, evaluate(program, [x])[0])
+
+
 def test_parts_that_are_no_dimensions_are_refused():
     b = Builder(24)
     y = b.add("mul", b.add("input", 0), b.add("input", 1))
