@@ -436,7 +436,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
                          "None")
     size = math.prod(input.shape[2:])
     eps, momentum = check_eps(eps), check_number("momentum", momentum, "a finite number")
-    if size < _LEAST_ROW or input.numel() == input.shape[1] or _is_pytorchs(
+    # (Of one number for all rows no gradient is derived.)
+    if size < _LEAST_ROW or (input.shape[1] == 1 and not training) or _is_pytorchs(
             "batch_norm", input, running_mean, running_var, weight, bias):
         return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     rows = input.view(*input.shape[:2], size)
