@@ -204,8 +204,8 @@ def softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor
 
     Args:
         input: of 1 to 6 dimensions, float16, bfloat16 or float32 (float64: computed by PyTorch).
-        dim: the dimension whose sums are 1, of one element or more. Any other than the last is
-            copied to be the last, unless it is dense there by its strides (channels_last).
+        dim: the dimension whose sums are 1. Any other than the last is copied to be the last,
+            unless it is dense there by its strides (channels_last).
         dtype: the result's type; None: input's, or float32 under autocast on a GPU. input is not
             rounded to it first.
 

@@ -151,7 +151,7 @@ def uniform(seed: Tensor, like: Tensor) -> Tensor:
         drawn: Tensor = torch.ops.prims.inductor_random(like.shape, seed, "rand")
         return drawn
     length = like.shape[-1]
-    return random_numbers(seed, like.numel() // length, length).view(like.shape)
+    return random_numbers(seed, like.numel() // (length or 1), length).view(like.shape)
 
 
 def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
@@ -332,9 +332,8 @@ class RowFunction(Generic[P, R]):
         first, first_name = values[self._first], self._parameters[self._first].name
         try:
             check_dense(first_name, first, _TYPES["row"])
-            if first.dim() == 0 or first.shape[-1] == 0:
-                raise ValueError(f"{first_name}: expected rows of one element or more, got the "
-                                 f"shape {list(first.shape)}")
+            if first.dim() == 0:
+                raise ValueError(f"{first_name}: expected one dimension or more, got none")
             for parameter, value in zip(self._parameters, values, strict=True):
                 if value is None and parameter.is_optional:
                     continue
@@ -362,12 +361,13 @@ class RowFunction(Generic[P, R]):
         pairs = list(zip(self._parameters, values, strict=True))
         tensors = {p.name: value for p, value in pairs if p.kind and value is not None}
         constants = {p.name: value for p, value in pairs if p.name not in tensors}
-        is_by_torch = first.is_meta or any(t.dtype == torch.float64 for t in tensors.values())
+        is_by_torch = (first.is_meta or not first.shape[-1]
+                       or any(t.dtype == torch.float64 for t in tensors.values()))
         # float64 is PyTorch's; that the function is one over rows is seen with float32.
         dtypes = {name: torch.float32 if t.dtype == torch.float64 else t.dtype
                   for name, t in tensors.items()}
         signature = Signature({p.name: p.kind for p in self._parameters if p.name in tensors},
-                              dtypes, first.shape[-1], max(first.dim(), 2), constants,
+                              dtypes, first.shape[-1] or 1, max(first.dim(), 2), constants,
                               {p.name: _part(value.shape, first.shape)
                                for p, value in pairs if p.kind == "part" and value is not None})
         short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,

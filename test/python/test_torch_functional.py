@@ -149,6 +149,18 @@ def test_gated_activations(device, name, dtypes):
     assert y.dtype == torch.promote_types(*dtypes)
 
 
+@pytest.mark.parametrize("shape", [(0, 64), (3, 0)])
+def test_empty_tensors(device, shape):
+    x, other = (torch.empty(shape, device=device, requires_grad=True) for _ in range(2))
+    ys = [softmax(x, dim) for softmax in (functional.softmax, functional.log_softmax)
+          for dim in (0, 1)]
+    ys += [f(x, other) for f in (functional.swiglu, functional.geglu, functional.gated_rms_norm)]
+    ys += functional.dropout_add_layer_norm(x, other, p=0.5)
+    for y in ys:
+        assert y.shape == shape
+        assert torch.autograd.grad(y.sum(), x, retain_graph=True)[0].shape == shape
+
+
 def test_the_second_dimension_of_logits(device):
     x = random(3, 11, 4, 5).to(device)
     t = torch.randint(11, (3, 4, 5), generator=torch.Generator().manual_seed(1)).to(device)
