@@ -152,6 +152,24 @@ def test_what_no_region_computes_is_kept(device, dtype):
     assert len(taken()) == 1
 
 
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("most", [lambda y: y.amax(-1), lambda y: y.norm(torch.inf, 0)])
+def test_what_is_compared_with_its_largest_element_is_kept(device, always_taken, dtype, most):
+    """The gradient divides by the number of elements that are equal to it: with other roundings,
+    there might be none."""
+    def function(x, gamma):
+        y = (x * 1.5 * gamma + 1) * gamma
+        return most(y - y.mean(-1, keepdim=True))
+
+    arguments = [t.to(dtype).requires_grad_() for t in operands(device, "r", "c")]
+    result, _ = run_captured(function, *arguments)
+    gradients = torch.autograd.grad(result.sum(), arguments)
+    assert taken()
+    for got, want in zip(gradients, torch.autograd.grad(function(*arguments).sum(), arguments),
+                         strict=True):
+        torch.testing.assert_close(got, want, rtol=0.02, atol=0.02 * want.abs().max().item())
+
+
 @pytest.mark.parametrize("rows,is_chosen", [(1024, False), (16384, True)])
 def test_small_row_blocks_are_pytorchs_to_keep_with_cuda_graphs(rows, is_chosen):
     """A tensor less to make anew is worth more there than a microsecond of the GPU's."""

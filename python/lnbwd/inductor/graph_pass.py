@@ -43,7 +43,15 @@ from .measuring import Measurements, copied
 from .orders import settled
 from .partial_sums import Split, merge, new_node, split
 from .powers import mark_powers
-from .regions import Region, convert, find_regions, leads_back, normalised, without_region
+from .regions import (
+    Region,
+    compared,
+    convert,
+    find_regions,
+    leads_back,
+    normalised,
+    without_region,
+)
 from .replacing import replace, sort
 from .rewrites import restore_biases, simplify
 from .surroundings import Surroundings, surroundings
@@ -417,10 +425,14 @@ class RecomputePass(_Pass):
     microseconds where a CUDA graph is replayed (PyTorch makes each of its tensors anew). A row
     block of 4 MiB takes a GPU as long to write as 1 microsecond, one of less saves no memory to
     speak of: with CUDA graphs, those are PyTorch's to decide.
+
+    Last, what is compared with its own largest elements is not computed again.
     """
 
     def _run(self, graph: Graph) -> None:
         if _can_run_on_any(graph):
+            for node in compared(graph):
+                node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)
             again, kept = normalised(graph)
             for policy, nodes in ((CheckpointPolicy.MUST_RECOMPUTE, again),
                                   (CheckpointPolicy.MUST_SAVE, kept)):

@@ -437,6 +437,24 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     return {node for node in graph.nodes if first[node] in equals}, outside
 
 
+def compared(graph: Graph) -> set[Node]:
+    """What is compared with its own largest or smallest elements, as in the gradient of amax, which
+    divides by the number of those. Computed again with other roundings it might have none."""
+    aten = torch.ops.aten
+    result: set[Node] = set()
+    for node in graph.nodes:
+        if node.target in (aten.amax.default, aten.amin.default, aten.max.default,
+                           aten.min.default) and any(
+                user.target is aten.eq.Tensor
+                for one in reached([node], lambda one: filter(is_view, one.users))
+                for user in one.users):
+            source = node.args[0]
+            while is_view(source) or source.target is aten.abs.default:
+                source = source.args[0]
+            result.add(source)
+    return result
+
+
 def _behind_several_norms(graph: Graph, domain: Domain, candidates: set[Node]) -> set[Node]:
     """The candidates that follow from sums over rows which are not computed of the same row blocks:
     those of two norms. (A norm that takes the mean first, and then the variance, has two sums of
