@@ -181,10 +181,12 @@ static constexpr int64_t finalizeColumns = 32;
 /// Rows that a lane loads at once.
 static constexpr int64_t finalizeRows = 4;
 /// Of a workgroup that adds partial sums which are leaves of a tree:
-/// work-items, and columns at least; and such workgroups of a compute unit, at
-/// most, that run at the same time: fewer have too little in flight.
+/// work-items, and columns at least; such workgroups of a compute unit, at
+/// most, that run at the same time: fewer have too little in flight; and leaves
+/// that a lane loads at once. Where columns are too few for all compute units,
+/// there are many leaves: half as many columns, and twice as many leaves.
 static constexpr int64_t leavesThreads = 512, leavesColumns = 8,
-                         leavesWorkgroups = 2;
+                         leavesWorkgroups = 2, leavesAtOnce = 8;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
 
@@ -198,11 +200,14 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
     int64_t columns =
         llvm::divideCeil(op.getRowLength() * groupsOfRows,
                          uint64_t(leavesWorkgroups * chip.computeUnits));
+    int64_t fewer =
+        2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;
     columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
-                         leavesColumns, leavesThreads);
+                         leavesColumns / fewer, leavesThreads);
     fields.vectorWidth = 1;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
     fields.threadsPerRow = fields.columnTile = columns;
+    fields.unroll = fewer * leavesAtOnce;
     // As many as have workgroup memory for what waits.
     fields.rowGroups = leavesThreads / columns;
     while (fields.rowGroups > 1 &&

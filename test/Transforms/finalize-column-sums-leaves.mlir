@@ -22,6 +22,24 @@ func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
 
 // -----
 
+// Where columns are too few for all compute units, lanes load more at once.
+// CHECK-LABEL: func @few(
+// CHECK:         lnbwd.rowwise @k_finalize
+// CHECK-SAME:      threads_per_row = 4, row_groups = 128, vector_width = 1, {{.*}}column_tile = 4, unroll = 16
+module attributes {lnbwd.order = "canonical"} {
+func.func @few(%x: memref<?x256xf32>, %a: memref<256xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%a[n] add : memref<256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 64,
+                                             workgroups_per_compute_unit = 1>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+}
+
+// -----
+
 // CHECK-LABEL: func @narrow(
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      threads_per_row = 8, row_groups = 64, vector_width = 1, {{.*}}column_tile = 8

@@ -41,9 +41,6 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Leaves of a tree that a lane loads at once, a power of two.
-static constexpr int64_t leavesAtOnce = 8;
-
 namespace {
 /// Writes the body of one kernel.
 class RowDistributor {
@@ -539,7 +536,7 @@ void RowDistributor::addAllLeaves(
 /// The same where rows are leaves. Each group has neighbouring ones, a power of
 /// two. Rows that do not exist are 0.
 void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
-  int64_t groups = schedule.getRowGroups();
+  int64_t groups = schedule.getRowGroups(), leavesAtOnce = schedule.getUnroll();
   Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, b.index(1)),
                           b.index(1));
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
