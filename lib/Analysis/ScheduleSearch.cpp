@@ -41,9 +41,9 @@ static constexpr int64_t leastPartColumns = 1024;
 /// The same where lanes go across rows.
 static constexpr int64_t leastPartColumnsAcross = 64;
 /// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
-/// good.
+/// good. In the canonical order slices leave more of them idle.
 static constexpr int64_t mostLaneColumns = 64;
-static constexpr double mostIdle = 0.34;
+static constexpr double mostIdle = 0.34, mostIdleInOrder = 0.5;
 /// Work-items of a compute unit where workgroups are persistent.
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
@@ -280,6 +280,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
                             : mostUnboundedColumns;
   int64_t mostRows = getMostRows(op);
   int64_t splitBefore = 0;
+  double mostColumnsTaken =
+      double(length) * (1 + (isCanonical(op) ? mostIdleInOrder : mostIdle));
   for (int64_t most : triedSplits) {
     if (most > chip.workgroups.clusterWorkgroups ||
         (most > 1 && (!op.hasRowSums() || length / most < leastColumns)))
@@ -310,8 +312,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           isCanonical(op) && getSliceColumns(length) % (threads * width) == 0;
       if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
-          double(accesses * width * threads * split) >
-              double(length) * (1 + mostIdle))
+          double(accesses * width * threads * split) > mostColumnsTaken)
         continue;
       fields.threadsPerRow = threads;
       fields.vectorWidth = width;
