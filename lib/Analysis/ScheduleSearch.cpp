@@ -104,8 +104,9 @@ static constexpr int64_t independentRows = 4;
 /// Lanes of a tile of rows that nothing sums, and a lane's columns, at least.
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, compute units of which clusters of so many
-/// workgroups leave one: of the parts of an H100 some have 16, others 18.
-static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11;
+/// workgroups leave one, and those of each part of the chip that they have
+/// then: of the parts of an H100 some have 16, others 18.
+static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11, partUnits = 16;
 /// In that order, how many times as long as rows sums of leaves of as many
 /// bytes take.
 static constexpr double leafSumCost = 2;
@@ -536,12 +537,12 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   auto besides =
       std::max<int64_t>(1, int64_t(values[size_t(Feature::resident_waves)] /
                                    values[size_t(Feature::workgroup_waves)]));
-  int64_t computeUnits = chip.computeUnits;
-  if (fields.workgroupsPerRow >= largeCluster)
-    computeUnits -= computeUnits / unitsOfLostUnit;
-  int64_t atOnce = std::max<int64_t>(
-      1, computeUnits * besides /
-             (std::max<int64_t>(1, fields.workgroupsPerRow) * parts));
+  int64_t split = std::max<int64_t>(1, fields.workgroupsPerRow);
+  int64_t atOnce = chip.computeUnits * besides / split;
+  if (split >= largeCluster)
+    atOnce = (chip.computeUnits - chip.computeUnits / unitsOfLostUnit) *
+             (partUnits * besides / split) / partUnits;
+  atOnce = std::max<int64_t>(1, atOnce / parts);
   int64_t rowBytes =
       (getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8;
   double sumBytes =
