@@ -215,6 +215,19 @@ def test_the_bias_of_a_convolution_that_no_region_adds(device, monkeypatch):
     assert convolution.args[2].op == "placeholder"
 
 
+def test_a_bias_that_is_converted(device, monkeypatch):
+    """Its conversion is put behind its view, as images are in the order of the region."""
+    monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: False))
+    x, weight = (images(device, 1, shape)[0].bfloat16() for shape in ((3, 5, 7, 9), (5, 5, 3, 3)))
+
+    def function(x, weight, bias):
+        y = torch.conv2d(x, weight, bias.to(x.dtype), padding=1)
+        return torch.nn.functional.batch_norm(y, None, None, training=True),
+
+    check_against_double(function, (x, weight, torch.rand(5, device=device)), tolerance=1e-2)
+    assert not taken() and reasons()
+
+
 def norm_gradient(dy, x, mean, rstd):
     """The sums of a batch norm's gradient, with ReLU's before it, and the gradient."""
     dy, mean = torch.where(x > 0, dy, 0), mean.sin()[:, None, None]

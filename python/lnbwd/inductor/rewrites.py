@@ -61,7 +61,12 @@ def restore_biases(graph: Graph) -> None:
         whole: Any
         whole, row = node.args
         if len(whole.users) == 1:
-            whole.update_arg(2, row.args[0])
+            bias = row.args[0]
+            if bias.meta["val"].dim() > 1:  # A conversion, say, that was put behind the view.
+                with graph.inserting_before(node), row.meta["val"].fake_mode:
+                    bias = new_node(graph, aten.reshape.default, (row, [-1]))
+                bias.append(whole)
+            whole.update_arg(2, bias)
             node.replace_all_uses_with(whole)
             erase_unused(graph, [row, node])
 
