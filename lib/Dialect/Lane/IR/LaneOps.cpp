@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Verifiers, folds, and the form of lane.for_rows that people read.
+// What the definitions ask of operations, folds, and the form of lane.for_rows
+// that people read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,82 +26,127 @@
 using namespace mlir;
 using namespace lnbwd::lane;
 
+//===----------------------------------------------------------------------===//
+// What the operations' definitions ask
+//===----------------------------------------------------------------------===//
+
+using Layout = TypedValue<LayoutType>;
+
+/// What a lane has of a row of `element`, or of its one access where `access`
+/// is given; null if there is none of that number.
+static Type getRowType(Layout layout, Type element,
+                       std::optional<uint64_t> access) {
+  LayoutType type = layout.getType();
+  if (!access)
+    return type.getFragmentType(getElementTypeOrSelf(element));
+  return *access < uint64_t(type.getAccesses())
+             ? Type(type.getAccessType(getElementTypeOrSelf(element)))
+             : Type();
+}
+
+/// Whether `memories` hold rows of `layout`, or, with rank 1, one vector of
+/// their length each.
+static bool holdRows(TypeRange memories, Layout layout, int64_t rank = 2) {
+  return llvm::all_of(memories, [&](Type memory) {
+    auto type = cast<MemRefType>(memory);
+    return type.getRank() == rank &&
+           type.getShape().back() == layout.getType().getRowLength();
+  });
+}
+
+/// Whether `values` are what a lane has of a row of each of `elements`.
+static bool areOfRows(TypeRange values, Layout layout, TypeRange elements,
+                      std::optional<uint64_t> access = std::nullopt) {
+  return llvm::equal(values, elements, [&](Type value, Type element) {
+    return value == getRowType(layout, element, access);
+  });
+}
+
+static bool areSplit(TypeRange values) {
+  return !values.empty() && cast<VectorType>(values[0]).getRank() == 1;
+}
+
+/// The same, or all accesses of each.
+static bool areOfRowsOrSplit(TypeRange values, Layout layout,
+                             TypeRange elements) {
+  if (!areSplit(values))
+    return areOfRows(values, layout, elements);
+  SmallVector<Type> expected;
+  for (Type element : elements)
+    for (int64_t i = 0; i < layout.getType().getAccesses(); ++i)
+      expected.push_back(getRowType(layout, element, uint64_t(i)));
+  return values == TypeRange(expected);
+}
+
+/// Whether there is a total of its type for each of `sums`.
+static bool areTotals(TypeRange totals, TypeRange sums, Layout layout) {
+  size_t each = areSplit(sums) ? size_t(layout.getType().getAccesses()) : 1;
+  SmallVector<Type> elements(llvm::divideCeil(sums.size(), each),
+                             Float32Type::get(layout.getContext()));
+  return totals == sums && areOfRowsOrSplit(sums, layout, elements);
+}
+
+/// Whether `partials` are accesses, or numbers, of float32.
+static bool arePartials(TypeRange partials, Layout layout, bool mayBeAccesses,
+                        bool mayBeNumbers) {
+  Type number = Float32Type::get(layout.getContext());
+  Type access = layout.getType().getAccessType(number);
+  return llvm::all_of(partials, [&](Type partial) {
+    return (mayBeAccesses && partial == access) ||
+           (mayBeNumbers && partial == number);
+  });
+}
+
+/// The phases of a row are numbered without gaps.
+static bool isPhaseNext(ReduceOp op) {
+  uint64_t phase = op.getPhase();
+  return phase == 0 ||
+         llvm::any_of(op->getBlock()->getOps<ReduceOp>(), [&](ReduceOp other) {
+           return other.getPhase() == phase - 1;
+         });
+}
+
+static bool isViewLayout(MemRefType view, MemRefType memory) {
+  AffineMap map = view.getLayout().getAffineMap();
+  return isa<AffineMapAttr>(view.getLayout()) && map.getNumSymbols() == 0 &&
+         map.getNumResults() == memory.getRank();
+}
+
+static bool areTurned(LayoutType from, LayoutType to) {
+  return from == LayoutType::get(to.getContext(), to.getRowLength(),
+                                 to.getLanes(), to.getGroups(), to.getWidth(),
+                                 to.getColumns(), to.getSpan(),
+                                 !to.getAcross());
+}
+
+static bool isStored(StoreOp op) {
+  Type element = getElementTypeOrSelf(op.getMemory());
+  if (!op.getElement())
+    return op.getFragment().getType() ==
+           getRowType(op.getLayout(), element, op.getAccess());
+  return op.getAccess() &&
+         *op.getElement() < uint64_t(op.getLayout().getType().getWidth()) &&
+         op.getFragment().getType() ==
+             VectorType::get({op.countAccessesAside()}, element);
+}
+
+/// Whether rows lie side by side and are of the stages' elements.
+static bool areCopied(StartCopiesOp op) {
+  return llvm::equal(
+      op.getMemories().getTypes(), op.getStages().getType().getElements(),
+      [&](Type memory, Type element) {
+        auto type = cast<MemRefType>(memory);
+        return type.getElementType() == element &&
+               type.getStridesAndOffset().first ==
+                   SmallVector<int64_t>{op.getLayout().getType().getRowLength(),
+                                        1};
+      });
+}
+
 #include "lnbwd/Dialect/Lane/IR/LaneInterfaces.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/Lane/IR/LaneOps.cpp.inc"
-
-//===----------------------------------------------------------------------===//
-// What several verifiers ask
-//===----------------------------------------------------------------------===//
-
-/// Says through `op` if `fragment` is not a fragment of rows of `element` at
-/// `layout`, or its one access where `access` is given.
-static LogicalResult verifyFragment(Operation *op, Type fragment,
-                                    LayoutType layout, Type element,
-                                    std::optional<int64_t> access) {
-  if (access && (*access < 0 || *access >= layout.getAccesses()))
-    return op->emitOpError("expected access to be below the accesses of a "
-                           "fragment, ")
-           << layout.getAccesses() << ", got " << *access;
-  Type expected =
-      access ? layout.getAccessType(element) : layout.getFragmentType(element);
-  if (fragment == expected)
-    return success();
-  return op->emitOpError("expected ")
-         << (access ? "an access of " : "a fragment of ") << expected
-         << ", got " << fragment;
-}
-
-/// `memory` holds rows of `layout`, or, if it may, one vector of their length.
-static LogicalResult verifyRows(Operation *op, Type memory, LayoutType layout,
-                                bool isColumn) {
-  auto type = cast<MemRefType>(memory);
-  int64_t rank = isColumn ? 1 : 2;
-  if (type.getRank() != rank || type.getShape().back() != layout.getRowLength())
-    return op->emitOpError("expected a memref of rank ")
-           << rank << " whose last dimension is the layout's row_length, "
-           << layout.getRowLength() << ", got " << type;
-  return success();
-}
-
-/// `values` are fragments, or all accesses of each: `count` fragments if that
-/// is known. Their elements are those of `elementOf`.
-static LogicalResult
-verifyFragmentsOrAccesses(Operation *op, TypeRange values, LayoutType layout,
-                          size_t count, function_ref<Type(size_t)> elementOf) {
-  auto accesses = size_t(layout.getAccesses());
-  bool isSplit = !values.empty() && cast<VectorType>(values[0]).getRank() == 1;
-  size_t each = isSplit ? accesses : 1;
-  if (values.size() != count * each)
-    return op->emitOpError("expected ")
-           << count << " fragments, or " << accesses
-           << " accesses of each, got " << values.size() << " values";
-  for (auto [i, type] : llvm::enumerate(values)) {
-    std::optional<int64_t> access;
-    if (isSplit)
-      access = int64_t(i % each);
-    if (failed(verifyFragment(op, type, layout, elementOf(i / each), access)))
-      return failure();
-  }
-  return success();
-}
-
-static LogicalResult verifyKinds(Operation *op, ArrayAttr kinds,
-                                 size_t values) {
-  if (kinds.size() != values)
-    return op->emitOpError("expected a kind for each of its ")
-           << values << " operands, got " << kinds.size();
-  for (Attribute kind : kinds) {
-    vector::CombiningKind value =
-        cast<vector::CombiningKindAttr>(kind).getValue();
-    if (value != vector::CombiningKind::ADD &&
-        value != vector::CombiningKind::MAXIMUMF)
-      return op->emitOpError("expected the kinds add and maximumf, got ")
-             << kind;
-  }
-  return success();
-}
 
 bool lnbwd::lane::isMaximum(ArrayAttr kinds, size_t index) {
   return cast<vector::CombiningKindAttr>(kinds[index]).getValue() ==
@@ -128,128 +174,6 @@ Operation *lnbwd::lane::cloneForPart(OpBuilder &b, Operation *op,
 //===----------------------------------------------------------------------===//
 // Places, loads and stores
 //===----------------------------------------------------------------------===//
-
-LogicalResult LayoutOp::verify() {
-  LayoutType layout = getLayout().getType();
-  bool isWhole = !layout.sharesRows();
-  if (!getFirst() && !isWhole)
-    return emitOpError("expected the first column of the workgroup: it has ")
-           << layout.getWorkgroupColumns() << " of "
-           << layout.getCoveredColumns() << " columns";
-  if (getFirst() && isWhole)
-    return emitOpError("expected no first column: the workgroup has the whole "
-                       "row");
-  return success();
-}
-
-LogicalResult InBoundsOp::verify() {
-  LayoutType layout = getLayout().getType();
-  auto access = int64_t(getAccess());
-  if (access >= 0 && access < layout.getAccesses())
-    return success();
-  return emitOpError("expected access to be below the accesses of a fragment, ")
-         << layout.getAccesses() << ", got " << access;
-}
-
-/// That `op` has a row where its columns depend on it.
-template <typename Op> static LogicalResult verifyAlignedRow(Op op) {
-  bool isAligned = op.getLayout().getType().isAligned();
-  if (bool(op.getRow()) == isAligned)
-    return success();
-  return op.emitOpError(isAligned
-                            ? "expected a row: where aligned rows begin differs"
-                            : "expected no row: columns are those of any");
-}
-
-LogicalResult ColumnIndexOp::verify() {
-  LayoutType layout = getLayout().getType();
-  if (failed(verifyAlignedRow(*this)))
-    return failure();
-  return verifyFragment(*this, getType(), layout, getType().getElementType(),
-                        getAccess());
-}
-
-LogicalResult ViewOp::verify() {
-  auto memory = cast<MemRefType>(getMemory().getType());
-  auto view = cast<MemRefType>(getView().getType());
-  AffineMap map = view.getLayout().getAffineMap();
-  if (view.getElementType() != memory.getElementType() ||
-      view.getMemorySpace() != memory.getMemorySpace())
-    return emitOpError("expected a view of the elements and the memory space "
-                       "of ")
-           << memory << ", got " << view;
-  if (!isa<AffineMapAttr>(view.getLayout()) || map.getNumSymbols() ||
-      map.getNumResults() != memory.getRank())
-    return emitOpError("expected a layout without symbols that gives the ")
-           << memory.getRank() << " indices of " << memory << ", got " << view;
-  return success();
-}
-
-LogicalResult LoadColumnsOp::verify() {
-  LayoutType layout = getLayout().getType();
-  for (Type memory : getMemories().getTypes())
-    if (failed(verifyRows(*this, memory, layout, /*isColumn=*/true)))
-      return failure();
-  return verifyFragmentsOrAccesses(
-      *this, getFragments().getTypes(), layout, getMemories().size(),
-      [&](size_t i) { return getElementTypeOrSelf(getMemories()[i]); });
-}
-
-/// What a load of rows has to be.
-template <typename Op> static LogicalResult verifyLoad(Op op) {
-  LayoutType layout = op.getLayout().getType();
-  if (op.getMemories().size() != op.getFragments().size())
-    return op.emitOpError("expected a result for each of its ")
-           << op.getMemories().size() << " memories, got "
-           << op.getFragments().size();
-  for (auto [memory, fragment] :
-       llvm::zip_equal(op.getMemories(), op.getFragments()))
-    if (failed(verifyRows(op, memory.getType(), layout, /*isColumn=*/false)) ||
-        failed(verifyFragment(op, fragment.getType(), layout,
-                              getElementTypeOrSelf(memory), op.getAccess())))
-      return failure();
-  return success();
-}
-
-LogicalResult LoadOp::verify() { return verifyLoad(*this); }
-
-LogicalResult ConvertLayoutOp::verify() {
-  LayoutType from = getFrom().getType(), to = getTo().getType();
-  auto turned = LayoutType::get(getContext(), to.getRowLength(), to.getLanes(),
-                                to.getGroups(), to.getWidth(), to.getColumns(),
-                                to.getSpan(), !to.getAcross());
-  if (from != turned)
-    return emitOpError("expected layouts that differ in across alone, got ")
-           << from << " and " << to;
-  for (Type fragment : getFragments().getTypes())
-    if (failed(verifyFragment(*this, fragment, to,
-                              getElementTypeOrSelf(fragment), std::nullopt)))
-      return failure();
-  return success();
-}
-
-LogicalResult GatherOp::verify() { return verifyLoad(*this); }
-
-LogicalResult LoadPredicatedOp::verify() { return verifyLoad(*this); }
-
-LogicalResult StoreOp::verify() {
-  LayoutType layout = getLayout().getType();
-  if (failed(
-          verifyRows(*this, getMemory().getType(), layout, /*isColumn=*/false)))
-    return failure();
-  if (!getElement())
-    return verifyFragment(*this, getFragment().getType(), layout,
-                          getElementTypeOrSelf(getMemory()), getAccess());
-  if (getAccess() && *getElement() < uint64_t(layout.getWidth()) &&
-      getFragment().getType() ==
-          VectorType::get({countAccessesAside()},
-                          getElementTypeOrSelf(getMemory())))
-    return success();
-  return emitOpError("expected an element of accesses that lie side by side, "
-                     "below ")
-         << layout.getWidth() << ", got element " << *getElement() << " of "
-         << getFragment().getType();
-}
 
 /// The bits of the widest access to memory.
 static constexpr int64_t accessBits = 128;
@@ -322,24 +246,6 @@ int64_t StoreOp::countAccessesAside() {
       count = std::gcd(count, step.value_or(1));
   return count;
 }
-
-/// What is asked for rows without a fragment for each lane.
-template <typename Op>
-static LogicalResult verifyMemories(Op op, StringRef to) {
-  if (op.getMemories().empty())
-    return op.emitOpError("expected memories to ") << to << ", got none";
-  for (Type memory : op.getMemories().getTypes())
-    if (failed(verifyRows(op, memory, op.getLayout().getType(),
-                          /*isColumn=*/false)))
-      return failure();
-  return success();
-}
-
-LogicalResult PrefetchRowsOp::verify() {
-  return verifyMemories(*this, "bring rows of");
-}
-
-LogicalResult DiscardOp::verify() { return verifyMemories(*this, "discard"); }
 
 //===----------------------------------------------------------------------===//
 // The loop over the rows
@@ -480,22 +386,6 @@ void ForRowsOp::getSuccessorRegions(RegionBranchPoint point,
     regions.emplace_back(getOperation(), getResults());
 }
 
-LogicalResult ForRowsOp::verify() {
-  if (getOnce() && (getEntered() || getSumBlock()))
-    return emitOpError("expected once without ")
-           << (getEntered() ? getEnteredAttrName() : getSumBlockAttrName())
-                  .getValue()
-           << ", which is of loops with several iterations";
-  if (bool(getWorkgroup()) != bool(getWorkgroups()))
-    return emitOpError("expected both the workgroup and how many there are, "
-                       "or neither");
-  bool endsWhole = getLayout().getType().getGroups() == 1 && !getLastRowApart();
-  if (!getWhole() && !getWorkgroup() && !endsWhole)
-    return emitOpError("expected which workgroup of how many it is for, since "
-                       "its last tile may be partial");
-  return success();
-}
-
 /// Whether `value` is `sum` and what was added to it, on all ways here.
 static bool isAccumulated(Value value, Value sum) {
   if (value == sum)
@@ -530,145 +420,6 @@ LogicalResult ForRowsOp::verifyRegions() {
       return getYield().emitOpError(
           "expected a sum to be yielded as lane.accumulate left it");
   }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Sums
-//===----------------------------------------------------------------------===//
-
-LogicalResult FoldOp::verify() {
-  LayoutType layout = getLayout().getType();
-  Type element = Float32Type::get(getContext());
-  if (failed(verifyAlignedRow(*this)))
-    return failure();
-  if (layout.isAligned() && getSlices())
-    return emitOpError("expected rows that are not aligned where they have "
-                       "slices, got ")
-           << layout;
-  if (failed(verifyKinds(*this, getKinds(), getFragments().size())))
-    return failure();
-  size_t each = size_t(getSlices().value_or(1));
-  if (getPartials().size() != getFragments().size() * each)
-    return emitOpError("expected ")
-           << each << " results for each of its " << getFragments().size()
-           << " fragments, got " << getPartials().size();
-  for (Type fragment : getFragments().getTypes())
-    if (failed(verifyFragment(*this, fragment, layout, element, std::nullopt)))
-      return failure();
-  for (Type partial : getPartials().getTypes())
-    if (getSlices() && partial != element)
-      return emitOpError("expected numbers of f32 of slices, got ") << partial;
-    else if (!getSlices() && failed(verifyFragment(*this, partial, layout,
-                                                   element, /*access=*/0)))
-      return failure();
-  return success();
-}
-
-LogicalResult ReduceOp::verify() {
-  LayoutType layout = getLayout().getType();
-  Type element = Float32Type::get(getContext());
-  if (failed(verifyKinds(*this, getKinds(), getSums().size())))
-    return failure();
-  size_t each = size_t(getSlices().value_or(1));
-  if (getSums().size() * each != getPartials().size())
-    return emitOpError("expected a result for each ")
-           << each << " of its " << getPartials().size()
-           << " partial sums, got " << getSums().size();
-  for (Type partial : getPartials().getTypes())
-    if (partial != element &&
-        (getSlices() || partial != layout.getAccessType(element)))
-      return emitOpError("expected partial sums of ")
-             << layout.getAccessType(element) << " or f32, got " << partial;
-  auto phase = int64_t(getPhase());
-  // The phases of a row are numbered without gaps.
-  if (phase > 0 &&
-      llvm::none_of((*this)->getBlock()->getOps<ReduceOp>(), [&](ReduceOp op) {
-        return int64_t(op.getPhase()) == phase - 1;
-      }))
-    return emitOpError("expected phase ")
-           << phase - 1 << " of the row before phase " << phase
-           << ", got no lane.reduce of it in the block";
-  return success();
-}
-
-/// That an operation, `sums` to `totals`, has a total for each of its sums.
-template <typename Op> static LogicalResult verifyTotals(Op op) {
-  LayoutType layout = op.getLayout().getType();
-  if (op.getTotals().getTypes() != op.getSums().getTypes())
-    return op.emitOpError("expected a total for each of its ")
-           << op.getSums().size() << " sums, of its type";
-  if (op.getSums().empty())
-    return success();
-  bool isSplit = cast<VectorType>(op.getSums()[0].getType()).getRank() == 1;
-  size_t each = isSplit ? size_t(layout.getAccesses()) : 1;
-  return verifyFragmentsOrAccesses(
-      op, op.getSums().getTypes(), layout,
-      llvm::divideCeil(op.getSums().size(), each),
-      [&](size_t) { return Float32Type::get(op.getContext()); });
-}
-
-LogicalResult CombineGroupsOp::verify() { return verifyTotals(*this); }
-
-LogicalResult AddLeavesOp::verify() { return verifyTotals(*this); }
-
-LogicalResult StoreSumOp::verify() {
-  LayoutType layout = getLayout().getType();
-  if (failed(verifyRows(*this, getMemory().getType(), layout,
-                        /*isColumn=*/!getRow())))
-    return failure();
-  return verifyFragment(*this, getSum().getType(), layout,
-                        Float32Type::get(getContext()), getAccess());
-}
-
-//===----------------------------------------------------------------------===//
-// Bytes in flight
-//===----------------------------------------------------------------------===//
-
-LogicalResult SendToPeersOp::verify() {
-  LayoutType layout = getLayout().getType();
-  if (!layout.sharesRows())
-    return emitOpError(
-               "expected a layout whose workgroup has a fragment of the "
-               "row's columns, got ")
-           << layout;
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Stages
-//===----------------------------------------------------------------------===//
-
-LogicalResult StartCopiesOp::verify() {
-  LayoutType layout = getLayout().getType();
-  ArrayRef<Type> elements = getStages().getType().getElements();
-  if (getMemories().size() != elements.size())
-    return emitOpError("expected a memory for each of the stages' ")
-           << elements.size() << " elements, got " << getMemories().size();
-  for (auto [memory, element] : llvm::zip_equal(getMemories(), elements)) {
-    auto type = cast<MemRefType>(memory.getType());
-    if (type.getRank() != 2 || type.getElementType() != element ||
-        type.getDimSize(1) != layout.getRowLength())
-      return emitOpError("expected a memref of rank 2 of ")
-             << element << " whose last dimension is the layout's row_length, "
-             << layout.getRowLength() << ", got " << type;
-    if (type.getStridesAndOffset().first !=
-        SmallVector<int64_t>{layout.getRowLength(), 1})
-      return emitOpError("expected rows that lie side by side, got ") << type;
-  }
-  return success();
-}
-
-LogicalResult ReceiveOp::verify() {
-  LayoutType layout = getLayout().getType();
-  ArrayRef<Type> elements = getStages().getType().getElements();
-  if (getFragments().size() != elements.size())
-    return emitOpError("expected a result for each of the stages' ")
-           << elements.size() << " elements, got " << getFragments().size();
-  for (auto [fragment, element] : llvm::zip_equal(getFragments(), elements))
-    if (failed(verifyFragment(*this, fragment.getType(), layout, element,
-                              getAccess())))
-      return failure();
   return success();
 }
 

@@ -18,7 +18,7 @@ func.func private @f(!lane.layout<row_length = 64, lanes = 32, groups = 6, width
 !layout = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>
 !wider = !lane.layout<row_length = 64, lanes = 4, groups = 8, width = 8, across = true>
 func.func @f(%layout: !layout, %wider: !wider, %x: vector<2x8xf32>) {
-  // expected-error@+1 {{expected layouts that differ in across alone, got '!lane.layout<row_length = 64, lanes = 4, groups = 8, width = 8, across = true>' and '!lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>'}}
+  // expected-error@+1 {{failed to verify that layouts differ in across alone}}
   %y = lane.convert_layout %x from %wider to %layout : !wider, !layout, vector<2x8xf32>
   return
 }
@@ -28,7 +28,7 @@ func.func @f(%layout: !layout, %wider: !wider, %x: vector<2x8xf32>) {
 !layout = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>
 !across = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4, across = true>
 func.func @f(%layout: !layout, %across: !across, %x: vector<4xf32>) {
-  // expected-error@+1 {{expected a fragment of 'vector<2x4xf32>', got 'vector<4xf32>'}}
+  // expected-error@+1 {{failed to verify that it takes fragments by a layout}}
   %y = lane.convert_layout %x from %across to %layout : !across, !layout, vector<4xf32>
   return
 }
@@ -51,7 +51,7 @@ func.func private @f(!lane.layout<row_length = 100, lanes = 32, groups = 1, widt
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expected the first column of the workgroup: it has 64 of 128 columns}}
+  // expected-error@+1 {{failed to verify that there is a first column where the workgroup has some of a row's columns alone}}
   %layout = lane.layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2, columns = 64>
   return
 }
@@ -59,7 +59,7 @@ func.func @f() {
 // -----
 
 func.func @f(%first: index) {
-  // expected-error@+1 {{expected no first column: the workgroup has the whole row}}
+  // expected-error@+1 {{failed to verify that there is a first column where the workgroup has some of a row's columns alone}}
   %layout = lane.layout from %first : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
   return
 }
@@ -67,7 +67,7 @@ func.func @f(%first: index) {
 // -----
 
 func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a fragment of 'vector<2x2xf32>', got 'vector<4x2xf32>'}}
+  // expected-error@+1 {{failed to verify that results are a lane's fragments of the rows, or that access of each}}
   %x = lane.load %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<4x2xf32>
   return
 }
@@ -75,7 +75,7 @@ func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_lengt
 // -----
 
 func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected access to be below the accesses of a fragment, 2, got 2}}
+  // expected-error@+1 {{failed to verify that results are a lane's fragments of the rows, or that access of each}}
   %x = lane.load %m[%row] at %layout access 2 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
   return
 }
@@ -83,7 +83,7 @@ func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_lengt
 // -----
 
 func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a result for each of its 1 memories, got 2}}
+  // expected-error@+1 {{failed to verify that results are a lane's fragments of the rows, or that access of each}}
   %x:2 = lane.load %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2x2xf32>, vector<2x2xf32>
   return
 }
@@ -91,7 +91,7 @@ func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_lengt
 // -----
 
 func.func @f(%m: memref<?x64xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the layout's row_length, 128, got 'memref<?x64xf32>'}}
+  // expected-error@+1 {{failed to verify that a memory is a memref of rank 2 whose last dimension is the layout's row_length}}
   %x = lane.load %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x64xf32> -> vector<2x2xf32>
   return
 }
@@ -99,7 +99,7 @@ func.func @f(%m: memref<?x64xf32>, %row: index, %layout: !lane.layout<row_length
 // -----
 
 func.func @f(%m: memref<128xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected 1 fragments, or 2 accesses of each, got 3 values}}
+  // expected-error@+1 {{failed to verify that there is a fragment of each memory, or all accesses of it}}
   %x:3 = lane.load_columns %m at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<128xf32>
       -> vector<2xf32>, vector<2xf32>, vector<2xf32>
   return
@@ -108,7 +108,7 @@ func.func @f(%m: memref<128xf32>, %layout: !lane.layout<row_length = 128, lanes 
 // -----
 
 func.func @f(%m: memref<?x128xf16>, %row: index, %x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a fragment of 'vector<2x2xf16>', got 'vector<2x2xf32>'}}
+  // expected-error@+1 {{failed to verify that it stores a fragment, an access, or an element of accesses that lie side by side}}
   lane.store %x, %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32>, memref<?x128xf16>
   return
 }
@@ -116,7 +116,7 @@ func.func @f(%m: memref<?x128xf16>, %row: index, %x: vector<2x2xf32>, %layout: !
 // -----
 
 func.func @f(%m: memref<?x128xf32>, %row: index, %x: vector<2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected an element of accesses that lie side by side, below 2, got element 1 of 'vector<2xf32>'}}
+  // expected-error@+1 {{failed to verify that it stores a fragment, an access, or an element of accesses that lie side by side}}
   lane.store %x, %m[%row] at %layout access 0 element 1 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2xf32>, memref<?x128xf32>
   return
 }
@@ -124,7 +124,7 @@ func.func @f(%m: memref<?x128xf32>, %row: index, %x: vector<2xf32>, %layout: !la
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected access to be below the accesses of a fragment, 2, got 2}}
+  // expected-error@+1 {{failed to verify that access is below the accesses of a fragment}}
   %in_bounds = lane.in_bounds %layout access 2 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
   return
 }
@@ -132,7 +132,7 @@ func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, wid
 // -----
 
 func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected the kinds add and maximumf, got #vector.kind<mul>}}
+  // expected-error@+1 {{attribute 'kinds' failed to satisfy constraint: array of #vector.kind<add> and <maximumf>}}
   %y = lane.fold [#vector.kind<mul>] %x at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
   return
 }
@@ -140,7 +140,7 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 // -----
 
 func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a kind for each of its 1 operands, got 2}}
+  // expected-error@+1 {{failed to verify that there is a kind for each of its fragments}}
   %y = lane.fold [#vector.kind<add>, #vector.kind<add>] %x at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
   return
 }
@@ -148,7 +148,7 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 // -----
 
 func.func @f(%x: vector<4xf32>, %iteration: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected partial sums of 'vector<2xf32>' or f32, got 'vector<4xf32>'}}
+  // expected-error@+1 {{failed to verify that there is a number or an access, or with slices a number for each of them, of each sum}}
   %y = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<4xf32> -> f32
   return
 }
@@ -165,7 +165,7 @@ func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_len
 
 func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   %y = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
-  // expected-error@+1 {{expected phase 6 of the row before phase 7, got no lane.reduce of it in the block}}
+  // expected-error@+1 {{failed to verify that the block has a lane.reduce of the phase before}}
   %z = lane.reduce [#vector.kind<add>] %y at %layout iteration %iteration phase 7 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
   return
 }
@@ -189,7 +189,7 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 // -----
 
 func.func @f(%x: vector<2x2xf32>, %leaf: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a total for each of its 1 sums, of its type}}
+  // expected-error@+1 {{failed to verify that there is a total for each of its sums, of its type}}
   %y = lane.add_leaves %x leaf %leaf at %layout levels 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<4xf32>
   return
 }
@@ -197,7 +197,7 @@ func.func @f(%x: vector<2x2xf32>, %leaf: index, %layout: !lane.layout<row_length
 // -----
 
 func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 1 whose last dimension is the layout's row_length, 128, got 'memref<?x128xf32>'}}
+  // expected-error@+1 {{failed to verify that its memory is a memref of rank 1, or with a row 2, whose last dimension is the layout's row_length}}
   lane.store_sum %x, %m at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32>, memref<?x128xf32>
   return
 }
@@ -205,7 +205,7 @@ func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %layout: !lane.layout<r
 // -----
 
 func.func @f(%m: memref<128xf32>, %rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the layout's row_length, 128, got 'memref<128xf32>'}}
+  // expected-error@+1 {{failed to verify that a memory is a memref of rank 2 whose last dimension is the layout's row_length}}
   lane.discard %m rows %rows at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<128xf32>
   return
 }
@@ -213,7 +213,7 @@ func.func @f(%m: memref<128xf32>, %rows: index, %layout: !lane.layout<row_length
 // -----
 
 func.func @f(%rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected memories to discard, got none}}
+  // expected-error@+1 {{failed to verify that there are memories}}
   "lane.discard"(%rows, %layout) : (index, !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
   return
 }
@@ -221,7 +221,7 @@ func.func @f(%rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, g
 // -----
 
 func.func @f(%m: memref<?x64xf32>, %rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the layout's row_length, 128, got 'memref<?x64xf32>'}}
+  // expected-error@+1 {{failed to verify that a memory is a memref of rank 2 whose last dimension is the layout's row_length}}
   lane.prefetch_rows %m from %rows below %rows at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<?x64xf32>
   return
 }
@@ -229,7 +229,7 @@ func.func @f(%m: memref<?x64xf32>, %rows: index, %layout: !lane.layout<row_lengt
 // -----
 
 func.func @f(%rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected memories to bring rows of, got none}}
+  // expected-error@+1 {{failed to verify that there are memories}}
   "lane.prefetch_rows"(%rows, %rows, %layout) : (index, index, !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
   return
 }
@@ -237,7 +237,7 @@ func.func @f(%rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, g
 // -----
 
 func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected which workgroup of how many it is for, since its last tile may be partial}}
+  // expected-error@+1 {{failed to verify that it is said which workgroup of how many it is for where the last tile may be partial}}
   lane.for_rows %tile = %i to %i step %i at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2> {
   }
   return
@@ -287,7 +287,7 @@ func.func @f(%i: index, %t: !lane.iteration, %layout: !lane.layout<row_length = 
 // -----
 
 func.func @f(%m: memref<?x128xf32>, %i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a fragment of 'vector<2x2xf32>', got 'vector<2xf32>'}}
+  // expected-error@+1 {{failed to verify that results are a lane's fragments of the rows, or that access of each}}
   %x = lane.load_predicated %m from %i count %i at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
   return
 }
@@ -310,7 +310,7 @@ func.func @f(%i: index, %zero: vector<2x2xf32>, %layout: !lane.layout<row_length
 // -----
 
 func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected once without entered, which is of loops with several iterations}}
+  // expected-error@+1 {{failed to verify that once is without entered and sum_block, which are of loops with several iterations}}
   lane.for_rows %tile = %i to %i step %i at %layout attributes {entered, once} : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> {
   }
   return
@@ -319,7 +319,7 @@ func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, grou
 // -----
 
 func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected once without sum_block, which is of loops with several iterations}}
+  // expected-error@+1 {{failed to verify that once is without entered and sum_block, which are of loops with several iterations}}
   lane.for_rows %tile = %i to %i step %i at %layout attributes {once, sum_block = 8 : i64} : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> {
   }
   return
@@ -344,7 +344,7 @@ func.func @f() {
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a fragment of 'vector<2x2xi32>', got 'vector<2xi32>'}}
+  // expected-error@+1 {{failed to verify that the result has the shape of a fragment, or of an access}}
   %columns = lane.column_index %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> -> vector<2xi32>
   return
 }
@@ -352,7 +352,7 @@ func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, wid
 // -----
 
 func.func @f(%m: memref<8xf32>) {
-  // expected-error@+1 {{expected a view of the elements and the memory space of 'memref<8xf32>', got}}
+  // expected-error@+1 {{failed to verify that a view has the elements and the memory space of its memory}}
   %v = lane.view %m : memref<8xf32> to memref<64xbf16, affine_map<(d0) -> (d0 floordiv 8)>>
   return
 }
@@ -360,7 +360,7 @@ func.func @f(%m: memref<8xf32>) {
 // -----
 
 func.func @f(%m: memref<8xf32>) {
-  // expected-error@+1 {{expected a layout without symbols that gives the 1 indices of 'memref<8xf32>', got}}
+  // expected-error@+1 {{failed to verify that a view has a layout without symbols that gives the indices of its memory}}
   %v = lane.view %m : memref<8xf32> to memref<?x64xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 8)>>
   return
 }
@@ -378,7 +378,7 @@ func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>) {
-  // expected-error@+1 {{expected a row: where aligned rows begin differs}}
+  // expected-error@+1 {{failed to verify that there is a row where rows are aligned, and none where columns are those of any}}
   %i = lane.column_index %layout : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68> -> vector<1x4xi32>
   return
 }
@@ -386,7 +386,7 @@ func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, widt
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 64, lanes = 32, groups = 1, width = 4>, %row: index) {
-  // expected-error@+1 {{expected no row: columns are those of any}}
+  // expected-error@+1 {{failed to verify that there is a row where rows are aligned, and none where columns are those of any}}
   %i = lane.column_index %layout row %row : !lane.layout<row_length = 64, lanes = 32, groups = 1, width = 4> -> vector<1x4xi32>
   return
 }
@@ -394,7 +394,7 @@ func.func @f(%layout: !lane.layout<row_length = 64, lanes = 32, groups = 1, widt
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, %v: vector<1x4xf32>) {
-  // expected-error@+1 {{expected a row: where aligned rows begin differs}}
+  // expected-error@+1 {{failed to verify that there is a row where rows are aligned, and none where columns are those of any}}
   %sum = lane.fold [#vector.kind<add>] %v at %layout : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, vector<1x4xf32> -> vector<4xf32>
   return
 }
@@ -402,7 +402,7 @@ func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, widt
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, %row: index, %v: vector<1x4xf32>) {
-  // expected-error@+1 {{expected rows that are not aligned where they have slices, got}}
+  // expected-error@+1 {{failed to verify that rows that have slices are not aligned}}
   %sum = lane.fold [#vector.kind<add>] %v at %layout row %row slices 1 : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, vector<1x4xf32> -> f32
   return
 }

@@ -27,7 +27,7 @@ func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %i: index) {
 !layout = !lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4>
 
 func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %m: memref<8xf32, #gpu.address_space<workgroup>>, %i: index, %s: vector<1xf32>, %layout: !layout) {
-  // expected-error@+1 {{expected a layout whose workgroup has a fragment of the row's columns, got '!lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4>'}}
+  // expected-error@+1 {{failed to verify that workgroups share rows}}
   lane.send_to_peers %s to %m[%i] counted by %b[%i] at %layout : !layout, vector<1xf32>, memref<8xf32, #gpu.address_space<workgroup>>, memref<4xi64, #gpu.address_space<workgroup>>
   return
 }
@@ -51,7 +51,7 @@ func.func @f(%s: !lane.stages<2 of i1>) {
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
 func.func @f(%s: !lane.stages<2 of f32, f32>, %a: memref<?x256xf32>, %i: index, %layout: !layout) {
-  // expected-error@+1 {{expected a memory for each of the stages' 2 elements, got 1}}
+  // expected-error@+1 {{failed to verify that there is a memory for each of the stages' elements, whose rows lie side by side}}
   lane.start_copies %a from %i below %i to %s[%i] at %layout : !layout, !lane.stages<2 of f32, f32>, memref<?x256xf32>
   return
 }
@@ -61,7 +61,7 @@ func.func @f(%s: !lane.stages<2 of f32, f32>, %a: memref<?x256xf32>, %i: index, 
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
 func.func @f(%s: !lane.stages<2 of f32>, %a: memref<?x256xbf16>, %i: index, %layout: !layout) {
-  // expected-error@+1 {{expected a memref of rank 2 of 'f32' whose last dimension is the layout's row_length, 256, got 'memref<?x256xbf16>'}}
+  // expected-error@+1 {{failed to verify that there is a memory for each of the stages' elements, whose rows lie side by side}}
   lane.start_copies %a from %i below %i to %s[%i] at %layout : !layout, !lane.stages<2 of f32>, memref<?x256xbf16>
   return
 }
@@ -72,7 +72,7 @@ func.func @f(%s: !lane.stages<2 of f32>, %a: memref<?x256xbf16>, %i: index, %lay
 !apart = memref<?x256xf32, strided<[512, 1]>>
 
 func.func @f(%s: !lane.stages<2 of f32>, %a: !apart, %i: index, %layout: !layout) {
-  // expected-error@+1 {{expected rows that lie side by side, got 'memref<?x256xf32, strided<[512, 1]>>'}}
+  // expected-error@+1 {{failed to verify that there is a memory for each of the stages' elements, whose rows lie side by side}}
   lane.start_copies %a from %i below %i to %s[%i] at %layout : !layout, !lane.stages<2 of f32>, !apart
   return
 }
@@ -82,7 +82,7 @@ func.func @f(%s: !lane.stages<2 of f32>, %a: !apart, %i: index, %layout: !layout
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
 func.func @f(%s: !lane.stages<2 of f32, f32>, %i: index, %layout: !layout) {
-  // expected-error@+1 {{expected a result for each of the stages' 2 elements, got 1}}
+  // expected-error@+1 {{failed to verify that results are a lane's fragments of the rows, or that access of each}}
   %x = lane.receive %i from %s[%i] at %layout : !layout, !lane.stages<2 of f32, f32> -> vector<1x8xf32>
   return
 }
@@ -92,7 +92,7 @@ func.func @f(%s: !lane.stages<2 of f32, f32>, %i: index, %layout: !layout) {
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
 func.func @f(%s: !lane.stages<2 of f32>, %i: index, %layout: !layout) {
-  // expected-error@+1 {{expected a fragment of 'vector<1x8xf32>', got 'vector<8xf32>'}}
+  // expected-error@+1 {{failed to verify that results are a lane's fragments of the rows, or that access of each}}
   %x = lane.receive %i from %s[%i] at %layout : !layout, !lane.stages<2 of f32> -> vector<8xf32>
   return
 }
@@ -102,7 +102,7 @@ func.func @f(%s: !lane.stages<2 of f32>, %i: index, %layout: !layout) {
 !layout = !lane.layout<row_length = 1001, lanes = 64, groups = 1, width = 1>
 
 func.func @f(%i: index, %layout: !layout) {
-  // expected-error@+1 {{expected which workgroup of how many it is for, since its last tile may be partial}}
+  // expected-error@+1 {{failed to verify that it is said which workgroup of how many it is for where the last tile may be partial}}
   lane.for_rows %tile = %i to %i step %i at %layout attributes {last_row_apart} : !layout {
   }
   return

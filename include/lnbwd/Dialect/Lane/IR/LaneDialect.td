@@ -235,4 +235,26 @@ def PredicatedOpInterface : OpInterface<"PredicatedOpInterface"> {
 class Lane_Op<string mnemonic, list<Trait> traits = []>
     : Op<Lane_Dialect, mnemonic, traits>;
 
+/// What an operation is, in words and as a condition on its accessors. LaneOps.cpp
+/// has what several conditions ask.
+class Lane_That<string words, string condition>
+    : PredOpTrait<words, CPred<condition>>;
+
+def Lane_AccessExists : Lane_That<
+    "access is below the accesses of a fragment",
+    "getAccess() < uint64_t(getLayout().getType().getAccesses())">;
+def Lane_RowWhereAligned : Lane_That<
+    "there is a row where rows are aligned, and none where columns are those of any",
+    "bool(getRow()) == getLayout().getType().isAligned()">;
+class Lane_MemoriesHoldRows<string memories = "getMemories().getTypes()">
+    : Lane_That<"a memory is a memref of rank 2 whose last dimension is the "
+                "layout's row_length", "holdRows(" # memories # ", getLayout())">;
+class Lane_FragmentsOf<string elements> : Lane_That<
+    "results are a lane's fragments of the rows, or that access of each",
+    "areOfRows(getFragments().getTypes(), getLayout(), " # elements # ", getAccess())">;
+def Lane_HasMemories : Lane_That<"there are memories", "!getMemories().empty()">;
+def Lane_TotalOfEachSum : Lane_That<
+    "there is a total for each of its sums, of its type",
+    "areTotals(getTotals().getTypes(), getSums().getTypes(), getLayout())">;
+
 #endif // LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD

@@ -28,7 +28,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 // Layouts
 //===----------------------------------------------------------------------===//
 
-def Lane_LayoutOp : Lane_Op<"layout", [Pure]> {
+def Lane_LayoutOp : Lane_Op<"layout", [
+    Pure, Lane_That<
+    "there is a first column where the workgroup has some of a row's columns alone",
+    "bool(getFirst()) == getLayout().getType().sharesRows()">]> {
   let summary = "The layout of this lane";
   let description = [{
     The group of this lane and its columns. The columns of its workgroup begin
@@ -45,7 +48,6 @@ def Lane_LayoutOp : Lane_Op<"layout", [Pure]> {
   let arguments = (ins Optional<Index>:$first);
   let results = (outs Lane_Layout:$layout);
   let assemblyFormat = "(`from` $first^)? attr-dict `:` type($layout)";
-  let hasVerifier = 1;
 }
 
 def Lane_RowOp : Lane_Op<"row", [Pure]> {
@@ -94,7 +96,10 @@ def Lane_LaneOp : Lane_LayoutQueryOp<"lane"> {
   }];
 }
 
-def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure, AccessOpInterface]> {
+def Lane_ColumnIndexOp : Lane_Op<"column_index", [
+    Pure, AccessOpInterface, Lane_RowWhereAligned, Lane_That<
+    "the result has the shape of a fragment, or of an access",
+    "getType() == getRowType(getLayout(), getType().getElementType(), getAccess())">]> {
   let summary = "The columns of a lane's fragment";
   let description = [{
     The index in the row of each element that this lane has, with `access` of
@@ -117,10 +122,9 @@ def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure, AccessOpInterface]> {
     $layout (`row` $row^)? (`access` $access^)? attr-dict `:` type($layout) `->`
     type($columns)
   }];
-  let hasVerifier = 1;
 }
 
-def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
+def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure, Lane_AccessExists]> {
   let summary = "Whether the columns of an access are in bounds";
   let description = [{
     They may be beyond the row's end, or beyond the workgroup's columns.
@@ -134,11 +138,11 @@ def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
   let arguments = (ins Lane_Layout:$layout, I64Attr:$access);
   let results = (outs I1:$result);
   let assemblyFormat = "$layout `access` $access attr-dict `:` type($layout)";
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
+def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows", [
+    Lane_HasMemories, Lane_MemoriesHoldRows<>]> {
   let summary = "Prefetch a tile of rows to the L2 cache";
   let description = [{
     This workgroup's columns of the rows of the tile that begins with row
@@ -159,14 +163,21 @@ def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
     $memories `from` $tile `below` $end `at` $layout attr-dict `:` type($layout)
     `,` type($memories)
   }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-def Lane_ViewOp : Lane_Op<"view", [Pure]> {
+def Lane_ViewOp : Lane_Op<"view", [
+    Pure, Lane_That<
+    "a view has the elements and the memory space of its memory",
+    "getElementTypeOrSelf(getView()) == getElementTypeOrSelf(getMemory()) && "
+    "::llvm::cast<::mlir::MemRefType>(getView().getType()).getMemorySpace() == "
+    "::llvm::cast<::mlir::MemRefType>(getMemory().getType()).getMemorySpace()">,
+    Lane_That<
+    "a view has a layout without symbols that gives the indices of its memory",
+    "isViewLayout(getView().getType(), getMemory().getType())">]> {
   let summary = "A buffer as if it had an element for each of a row";
   let description = [{
     `memory` by the rows and columns of the kernel: the layout of the result
@@ -187,11 +198,16 @@ def Lane_ViewOp : Lane_Op<"view", [Pure]> {
   let assemblyFormat = [{
     $memory (`from` $first^)? attr-dict `:` type($memory) `to` type($view)
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
-    MemoryEffects<[MemRead]>]> {
+    MemoryEffects<[MemRead]>, Lane_That<
+    "a memory is a memref of rank 1, of the layout's row_length",
+    "holdRows(getMemories().getTypes(), getLayout(), /*rank=*/1)">,
+    Lane_That<
+    "there is a fragment of each memory, or all accesses of it",
+    "areOfRowsOrSplit(getFragments().getTypes(), getLayout(), "
+    "getMemories().getTypes())">]> {
   let summary = "Load column operands, once per workgroup";
   let description = [{
     The lane's fragment of each of `memories`, vectors of a row's length that
@@ -217,11 +233,12 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
     $memories `at` $layout (`each` $each^)? attr-dict `:` type($layout) `,`
     type($memories) `->` type($fragments)
   }];
-  let hasVerifier = 1;
 }
 
 class Lane_LoadRowOp<string mnemonic>
-    : Lane_Op<mnemonic, [MemoryEffects<[MemRead]>, AccessOpInterface]> {
+    : Lane_Op<mnemonic, [MemoryEffects<[MemRead]>, AccessOpInterface,
+                         Lane_MemoriesHoldRows<>,
+                         Lane_FragmentsOf<"getMemories().getTypes()">]> {
   let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$row,
                        Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
   let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
@@ -229,7 +246,6 @@ class Lane_LoadRowOp<string mnemonic>
     $memories `[` $row `]` `at` $layout (`access` $access^)? attr-dict `:`
     type($layout) `,` type($memories) `->` type($fragments)
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_LoadOp : Lane_LoadRowOp<"load"> {
@@ -252,7 +268,13 @@ def Lane_LoadOp : Lane_LoadRowOp<"load"> {
 
 def Lane_ConvertLayoutOp : Lane_Op<"convert_layout", [
     RangedTypesMatchWith<"results have the types of the fragments",
-    "fragments", "results", "$_self">]> {
+    "fragments", "results", "$_self">,
+    Lane_That<
+    "layouts differ in across alone",
+    "areTurned(getFrom().getType(), getTo().getType())">,
+    Lane_That<
+    "it takes fragments by a layout",
+    "areOfRows(getFragments().getTypes(), getTo(), getFragments().getTypes())">]> {
   let summary = "Exchange fragments between the lanes of two layouts";
   let description = [{
     The lanes that have `fragments` of a tile of rows by layout `from` get those
@@ -278,7 +300,6 @@ def Lane_ConvertLayoutOp : Lane_Op<"convert_layout", [
     $fragments `from` $from `to` $to attr-dict `:` type($from) `,` type($to) `,`
     type($fragments)
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_GatherOp : Lane_LoadRowOp<"gather"> {
@@ -316,7 +337,8 @@ def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
 }
 
 def Lane_LoadPredicatedOp : Lane_Op<"load_predicated", [
-    MemoryEffects<[MemRead]>, AccessOpInterface]> {
+    MemoryEffects<[MemRead]>, AccessOpInterface, Lane_MemoriesHoldRows<>,
+    Lane_FragmentsOf<"getMemories().getTypes()">]> {
   let summary = "Load a lane's fragment of a row that may be out of bounds";
   let description = [{
     The lane's fragment of its row of the tile that begins with row `tile`, of
@@ -341,7 +363,6 @@ def Lane_LoadPredicatedOp : Lane_Op<"load_predicated", [
     $memories `from` $tile `count` $count `at` $layout (`access` $access^)?
     attr-dict `:` type($layout) `,` type($memories) `->` type($fragments)
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_LoadScalarPredicatedOp : Lane_Op<"load_scalar_predicated", [
@@ -420,7 +441,11 @@ def Lane_UndefinedRowOp : Lane_Op<"undefined_row", [Pure]> {
 }
 
 def Lane_StoreOp : Lane_Op<"store", [
-    MemoryEffects<[MemWrite]>, AccessOpInterface, PredicatedOpInterface]> {
+    MemoryEffects<[MemWrite]>, AccessOpInterface, PredicatedOpInterface,
+    Lane_MemoriesHoldRows<"::mlir::Type(getMemory().getType())">,
+    Lane_That<
+    "it stores a fragment, an access, or an element of accesses that lie side by side",
+    "isStored(*this)">]> {
   let summary = "Store a lane's fragment of a row";
   let description = [{
     Writes `fragment` to row `row` of `memory`, unless `in_bounds` is false;
@@ -450,7 +475,6 @@ def Lane_StoreOp : Lane_Op<"store", [
     /// power of two; 1 where those of one access do.
     int64_t countAccessesAside();
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
@@ -480,7 +504,8 @@ def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
   }];
 }
 
-def Lane_DiscardOp : Lane_Op<"discard"> {
+def Lane_DiscardOp : Lane_Op<"discard", [
+    Lane_HasMemories, Lane_MemoriesHoldRows<>]> {
   let summary = "Discard the cache lines of dead rows";
   let description = [{
     After this the columns of this workgroup in the first `rows` rows of
@@ -502,7 +527,6 @@ def Lane_DiscardOp : Lane_Op<"discard"> {
     $memories `rows` $rows `at` $layout attr-dict `:` type($layout) `,`
     type($memories)
   }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -512,7 +536,17 @@ def Lane_DiscardOp : Lane_Op<"discard"> {
 def Lane_ForRowsOp : Lane_Op<"for_rows", [
     AttrSizedOperandSegments, RecursiveMemoryEffects,
     SingleBlockImplicitTerminator<"YieldOp">,
-    LoopLikeOpInterface, DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
+    LoopLikeOpInterface, DeclareOpInterfaceMethods<RegionBranchOpInterface>,
+    Lane_That<
+    "once is without entered and sum_block, which are of loops with several iterations",
+    "!getOnce() || !(getEntered() || getSumBlock())">,
+    Lane_That<
+    "there are both the workgroup and how many there are, or neither",
+    "bool(getWorkgroup()) == bool(getWorkgroups())">,
+    Lane_That<
+    "it is said which workgroup of how many it is for where the last tile may be partial",
+    "getWhole() || getWorkgroup() || "
+    "(getLayout().getType().getGroups() == 1 && !getLastRowApart())">]> {
   let summary = "Loop over the tiles of rows of a workgroup";
   let description = [{
     Executes the region for the tiles whose first rows are `begin`, `begin +
@@ -594,7 +628,6 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     YieldOp getYield();
   }];
   let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 

@@ -18,7 +18,12 @@ include "lnbwd/Dialect/Lane/IR/LaneDialect.td"
 include "mlir/Dialect/Vector/IR/VectorAttributes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Lane_Kinds : TypedArrayAttrBase<Vector_CombiningKindAttr,
+def Lane_Kind : Attr<And<[
+    Vector_CombiningKindAttr.predicate,
+    CPred<"::llvm::is_contained({::mlir::vector::CombiningKind::ADD, "
+          "::mlir::vector::CombiningKind::MAXIMUMF}, "
+          "::llvm::cast<::mlir::vector::CombiningKindAttr>($_self).getValue())">]>>;
+def Lane_Kinds : TypedArrayAttrBase<Lane_Kind,
                                     "array of #vector.kind<add> and <maximumf>">;
 
 //===----------------------------------------------------------------------===//
@@ -52,7 +57,21 @@ def Lane_NextIterationOp : Lane_Op<"next_iteration", [Pure]> {
   let assemblyFormat = "$iteration attr-dict `:` type($iteration)";
 }
 
-def Lane_FoldOp : Lane_Op<"fold", [Pure, AttrSizedOperandSegments]> {
+def Lane_FoldOp : Lane_Op<"fold", [
+    Pure, AttrSizedOperandSegments, Lane_RowWhereAligned, Lane_That<
+    "rows that have slices are not aligned",
+    "!getSlices() || !getLayout().getType().isAligned()">,
+    Lane_That<
+    "there is a kind for each of its fragments",
+    "getKinds().size() == getFragments().size()">,
+    Lane_That<
+    "it takes fragments of rows",
+    "areOfRows(getFragments().getTypes(), getLayout(), getFragments().getTypes())">,
+    Lane_That<
+    "there is an access, or with slices a number for each of them, of each fragment",
+    "getPartials().size() == getFragments().size() * getSlices().value_or(1) && "
+    "arePartials(getPartials().getTypes(), getLayout(), "
+    "/*mayBeAccesses=*/!getSlices(), /*mayBeNumbers=*/getSlices().has_value())">]> {
   let summary = "Combine a lane's accesses elementwise";
   let description = [{
     Combines the in-bounds accesses of each of `fragments` as its entry of
@@ -83,10 +102,18 @@ def Lane_FoldOp : Lane_Op<"fold", [Pure, AttrSizedOperandSegments]> {
     $kinds $fragments `at` $layout (`row` $row^)? (`slices` $slices^)? attr-dict
     `:` type($layout) `,` type($fragments) `->` type($partials)
   }];
-  let hasVerifier = 1;
 }
 
-def Lane_ReduceOp : Lane_Op<"reduce"> {
+def Lane_ReduceOp : Lane_Op<"reduce", [
+    Lane_That<
+    "there is a kind for each of its sums", "getKinds().size() == getSums().size()">,
+    Lane_That<
+    "there is a number or an access, or with slices a number for each of them, of each sum",
+    "getPartials().size() == getSums().size() * getSlices().value_or(1) && "
+    "arePartials(getPartials().getTypes(), getLayout(), "
+    "/*mayBeAccesses=*/!getSlices(), /*mayBeNumbers=*/true)">,
+    Lane_That<
+    "the block has a lane.reduce of the phase before", "isPhaseNext(*this)">]> {
   let summary = "All reductions of a phase over the lanes of a row";
   let description = [{
     Reduces each of `partials`, a lane's vectors of `width` elements or numbers,
@@ -128,7 +155,6 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     /// Whether workgroups exchange partial results.
     bool isShared() { return getPeers() > 1; }
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_BarrierOp : Lane_Op<"barrier"> {
@@ -150,7 +176,7 @@ def Lane_BarrierOp : Lane_Op<"barrier"> {
 // Column sums
 //===----------------------------------------------------------------------===//
 
-def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
+def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [Lane_TotalOfEachSum]> {
   let summary = "Reduce column sums over the groups of a workgroup";
   let description = [{
     The totals, in the lanes of the first group; the other groups' results are
@@ -175,11 +201,10 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
     (`maximum` $maximum^)? $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
     `->` type($totals)
   }];
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
-def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
+def Lane_AddLeavesOp : Lane_Op<"add_leaves", [Lane_TotalOfEachSum]> {
   let summary = "Add the column sums of neighbouring leaves";
   let description = [{
     Is executed for one leaf of the canonical order after the other. What has no
@@ -209,10 +234,16 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
     attr-dict `:`
     type($layout) `,` type($sums) `->` type($totals)
   }];
-  let hasVerifier = 1;
 }
 
-def Lane_StoreSumOp : Lane_Op<"store_sum", [AccessOpInterface]> {
+def Lane_StoreSumOp : Lane_Op<"store_sum", [
+    AccessOpInterface, Lane_That<
+    "its memory is a memref of rank 1, or with a row 2, whose last dimension is the "
+    "layout's row_length",
+    "holdRows(::mlir::Type(getMemory().getType()), getLayout(), getRow() ? 2 : 1)">,
+    Lane_That<
+    "the sum is a fragment, or that access of it",
+    "getSum().getType() == getRowType(getLayout(), getSum().getType(), getAccess())">]> {
   let summary = "Store a column sum, once per workgroup";
   let description = [{
     Writes `sum` of the first group to `memory`, rounded to its element type: to
@@ -235,7 +266,6 @@ def Lane_StoreSumOp : Lane_Op<"store_sum", [AccessOpInterface]> {
     (`accumulate` $accumulate^)? attr-dict `:` type($layout) `,` type($sum) `,`
     type($memory)
   }];
-  let hasVerifier = 1;
 }
 
 #endif // LNBWD_DIALECT_LANE_IR_LANESUMOPS_TD

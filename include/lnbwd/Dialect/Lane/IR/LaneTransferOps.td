@@ -90,7 +90,8 @@ def Lane_AwaitBytesOp : Lane_Op<"await_bytes"> {
 // Workgroups of a cluster, which share rows
 //===----------------------------------------------------------------------===//
 
-def Lane_SendToPeersOp : Lane_Op<"send_to_peers"> {
+def Lane_SendToPeersOp : Lane_Op<"send_to_peers", [
+    Lane_That<"workgroups share rows", "getLayout().getType().sharesRows()">]> {
   let summary = "Send a wave's numbers to all workgroups that share the row";
   let description = [{
     Each wave writes `numbers`, which are the same in all its lanes, to `memory`
@@ -116,7 +117,6 @@ def Lane_SendToPeersOp : Lane_Op<"send_to_peers"> {
     `at` $layout attr-dict `:` type($layout) `,` type($numbers) `,` type($memory)
     `,` type($barriers)
   }];
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,7 +142,10 @@ def Lane_StagesOp : Lane_Op<"stages"> {
   }];
 }
 
-def Lane_StartCopiesOp : Lane_Op<"start_copies"> {
+def Lane_StartCopiesOp : Lane_Op<"start_copies", [
+    Lane_MemoriesHoldRows<>, Lane_That<
+    "there is a memory for each of the stages' elements, whose rows lie side by side",
+    "areCopied(*this)">]> {
   let summary = "Start the copies of a tile of rows to a stage";
   let description = [{
     If row `tile` is below `end`, one lane starts the bulk copies of the
@@ -166,7 +169,6 @@ def Lane_StartCopiesOp : Lane_Op<"start_copies"> {
     $memories `from` $tile `below` $end `to` $stages `[` $stage `]` `at` $layout
     attr-dict `:` type($layout) `,` type($stages) `,` type($memories)
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
@@ -188,7 +190,8 @@ def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
 }
 
 def Lane_ReceiveOp : Lane_Op<"receive", [
-    MemoryEffects<[MemRead]>, AccessOpInterface]> {
+    MemoryEffects<[MemRead]>, AccessOpInterface,
+    Lane_FragmentsOf<"getStages().getType().getElements()">]> {
   let summary = "Load a lane's fragment of a row from a stage";
   let description = [{
     The lane's fragment of its row of the tile that begins with row `tile`,
@@ -210,7 +213,6 @@ def Lane_ReceiveOp : Lane_Op<"receive", [
     $tile `from` $stages `[` $stage `]` `at` $layout (`access` $access^)?
     attr-dict `:` type($layout) `,` type($stages) `->` type($fragments)
   }];
-  let hasVerifier = 1;
 }
 
 #endif // LNBWD_DIALECT_LANE_IR_LANETRANSFEROPS_TD
