@@ -19,16 +19,11 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <vector>
 
 namespace lnbwd::run {
-
-/// The example of Composable Kernel whose three arguments are taken: M × N.
-constexpr int64_t kExampleRows = 1024;
-constexpr int64_t kExampleColumns = 512;
 
 bool isCompiledIn(const OperandInfo &operand, const Options &options) {
   const NamedOperationInfo &info = getInfo(options.operation);
@@ -57,19 +52,14 @@ bool isCompiledIn(const OperandInfo &operand, const Options &options) {
 
 template <typename Integer>
 static Integer parseInteger(const std::string &option, const std::string &text,
-                            Integer minimum, Integer maximum) {
+                            Integer minimum) {
   Integer value = 0;
   const char *end = text.data() + text.size();
   auto [position, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || position != end || value < minimum ||
-      value > maximum) {
-    std::string range = " of " + std::to_string(minimum) + " or more";
-    if (maximum != static_cast<Integer>(INT64_MAX))
-      range =
-          " from " + std::to_string(minimum) + " to " + std::to_string(maximum);
-    throw UsageFailure(option + ": expected an integer" + range + ", got '" +
-                       text + "'");
-  }
+  if (error != std::errc() || position != end || value < minimum)
+    throw UsageFailure(option + ": expected an integer of " +
+                       std::to_string(minimum) + " or more, got '" + text +
+                       "'");
   return value;
 }
 
@@ -137,8 +127,7 @@ static auto set(std::string Options::*member) {
 template <typename Integer>
 static auto set(Integer Options::*member, Integer least) {
   return [=](Options &o, String name, String value) {
-    o.*member =
-        parseInteger(name, value, least, std::numeric_limits<Integer>::max());
+    o.*member = parseInteger(name, value, least);
   };
 }
 
@@ -278,23 +267,6 @@ static const Option *findOption(const std::string &name) {
   return nullptr;
 }
 
-static bool isNumber(const std::string &text) {
-  return !text.empty() &&
-         text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-/// verify 0/1, init 0/1/2, time 0/1, as Composable Kernel's examples take them.
-static void applyExampleArguments(const std::vector<std::string> &arguments,
-                                  Options &options) {
-  options.verify =
-      parseInteger<int64_t>("first argument (verify)", arguments[0], 0, 1);
-  constexpr Init inits[] = {Init::Zeros, Init::Integers, Init::Uniform};
-  options.init = inits[parseInteger<int64_t>("second argument (init)",
-                                             arguments[1], 0, 2)];
-  options.time =
-      parseInteger<int64_t>("third argument (time)", arguments[2], 0, 1);
-}
-
 static void refuseIf(bool isWrong, const std::string &message) {
   if (isWrong)
     throw UsageFailure(message);
@@ -332,29 +304,11 @@ static void checkOperation(const std::set<std::string> &given,
 static void completeOptions(const std::vector<std::string> &positional,
                             const std::set<std::string> &given,
                             Options &options) {
-  bool allNumbers = !positional.empty();
-  for (const std::string &text : positional)
-    allNumbers = allNumbers && isNumber(text);
-  bool isExample = positional.size() == 3 && allNumbers;
-  if (isExample) {
-    for (const std::string name : {"--verify", "--init", "--time"})
-      refuseIf(given.count(name), name + " cannot be combined with the three "
-                                         "positional arguments");
-    applyExampleArguments(positional, options);
-    if (!given.count("--m"))
-      options.rows = kExampleRows;
-    if (!given.count("--n"))
-      options.columns = kExampleColumns;
-    if (!given.count("--chip"))
-      options.chip = LNBWD_DEFAULT_SIMULATED_CHIP;
-  } else if (!positional.empty()) {
-    refuseIf(positional.size() > 1,
-             "expected one kernel file, or the three numbers 'verify init "
-             "time', got " +
-                 std::to_string(positional.size()) + " arguments");
+  refuseIf(positional.size() > 1, "expected one kernel file, got " +
+                                      std::to_string(positional.size()) +
+                                      " arguments");
+  if (!positional.empty())
     options.kernelFile = positional[0];
-  }
-
   options.epsilonGiven = given.count("--eps") != 0;
   for (const std::string name : {"--time-options", "--trace"})
     refuseIf(given.count(name) && !options.time && !options.predict,
@@ -443,8 +397,6 @@ std::string helpText() {
 
 usage: lnbwd-run KERNEL [options]                 a .hsaco, .cubin or .ptx file
        lnbwd-run --n N --chip CHIP [options]      compile one first
-       lnbwd-run VERIFY INIT TIME [options]       as Composable Kernel's example:
-                                                  0|1, 0|1|2, 0|1
 
 Options (defaults in brackets):
 )";
@@ -458,14 +410,8 @@ Options (defaults in brackets):
     line.resize(22, ' ');
     text += line + init.help + "\n";
   }
-  text += R"(
-The three numbers: VERIFY as --verify, INIT 0 zeros, 1 integers, 2 uniform, TIME
-as --time; M = 1024, N = 512, f32, )" LNBWD_DEFAULT_SIMULATED_CHIP
-          R"( unless options say otherwise.
-
-Exit code: 0 valid, 1 wrong numbers, 2 bad usage or input, 3 no such device.
-)";
-  return text;
+  return text + "\nExit code: 0 valid, 1 wrong numbers, 2 bad usage or input, "
+                "3 no such device.\n";
 }
 
 } // namespace lnbwd::run
