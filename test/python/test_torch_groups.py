@@ -113,6 +113,17 @@ def gradients(model, inputs, function):
     return y.detach(), [t.grad for t in inputs] + [p.grad for p in model.parameters()]
 
 
+def test_numbers_for_groups_that_are_as_many_as_columns(device, always_taken):
+    """The statistics of two samples of four groups are no weight of eight channels."""
+    def function(x, weight):
+        y = torch.nn.functional.group_norm(x, 4, weight)
+        return y, y.sum((2, 3))
+
+    x = torch.randn(2, 8, 9, 7, device=device).to(memory_format=torch.channels_last)
+    check_against_double(function, (x, torch.randn(8, device=device)))
+    assert taken()
+
+
 @pytest.mark.parametrize("batch,tokens,dynamic", [
     *(pytest.param(*shape, False, marks=pytest.mark.full) for shape in ((3, 8), (2, 5), (1, 8))),
     (4, 4, False), (3, 8, True)])

@@ -551,6 +551,14 @@ def is_supported(node: Node, domain: Domain) -> bool:
     return True
 
 
+def _is_of_columns(value: torch.Tensor, over: Any, domain: Domain) -> bool:
+    """Whether a tensor of as many elements as a row, spread over group columns, has one for each
+    column: numbers of groups may be as many."""
+    assert domain.groups is not None
+    place = Domain(domain.groups, domain.length).place(value, over)
+    return place is not None and place.kind == "column"
+
+
 def check(node: Node, domain: Domain) -> None:
     """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
     if node.op != "call_function" or is_constant(node):
@@ -599,8 +607,9 @@ def check(node: Node, domain: Domain) -> None:
                 raise Unsupported(f"spreads {source.name} in its own way")
         if kind is None or (kind == "number" and source_value.dtype not in SMALL):
             raise Unsupported(f"reads {describe(source_value)}")
-        if over is None and not is_sum and kind not in (role, "number") and (role, kind) != (
-                "group_column", "column") and node.target is not aten.gather.default:
+        if over is None and not is_sum and kind not in (role, "number") and not (
+                (role, kind) == ("group_column", "column") and _is_of_columns(
+                    source_value, value, domain)) and node.target is not aten.gather.default:
             raise Unsupported(f"makes a {role} of a {kind}")
         is_step = is_scale(source) and (is_scale(node) or node.target is _SCALES[0])
         if source_value.dtype == torch.bool:
