@@ -440,3 +440,20 @@ def test_texts_keep_how_inputs_lie():
     assert RowProgram.from_text(program.text()) == program
     assert "%arg0[m0, m1 + 5, n] : memref<2x5x16xf32, strided<[80, 16, 1]>>" in mlir(program)
     assert program.inputs[0].row_length(16) == 160
+
+
+def test_a_column_that_is_expanded_beside_permuted_rows(device):
+    """The expanded tensor has the order of its dimensions, and not that of the rows."""
+    def function(x, column):
+        return ((x + column.expand(x.shape)) * x).sum(1), (
+            torch.tanh(column).expand(x.shape) + x).amax(1)
+
+    x = torch.randn(8, 4, 12, device=device).transpose(1, 2)
+    check_against_double(function, (x, torch.randn(4, device=device)))
+    assert taken()
+
+
+def test_a_group_norm_of_one_group_before_a_permutation(device):
+    """Its view joins a dimension of one element, and ends before such of the statistics."""
+    check_against_double(lambda x: F.group_norm(x, 1).transpose(1, 2).softmax(-1),
+                         (torch.randn(16, 8, 4, device=device),))

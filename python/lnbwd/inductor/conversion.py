@@ -23,6 +23,7 @@ from .domains import (
     SMALL,
     SMALL_SHARE,
     Domain,
+    is_permuted,
     lies_side_by_side,
     memory_order,
     product,
@@ -655,9 +656,9 @@ def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
     """Whether a node that is spread over a row block is not there what its shape says alone: a
     weight of as many channels as there are rows."""
     value = source.meta.get("val")
-    # What is repeated there is spread already.
+    # What is repeated there is spread already, in the order of its dimensions.
     if not isinstance(value, torch.Tensor) or (
-            value.shape == over.shape and repeated_dims(value)):
+            value.shape == over.shape and repeated_dims(value) and not is_permuted(over)):
         return False
     place = domain.place(value, over)
     # What is a number for some neighbours by its shape may be spread as one that is repeated.

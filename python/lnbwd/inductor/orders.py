@@ -90,7 +90,7 @@ def _shape_before(shape: Sequence[Any], whole: Sequence[Any], view: Sequence[Any
         while (before := math.prod(whole[begin:last])) != (after := math.prod(view[end:until])):
             last, until = last + (before < after), until + (after < before)
         if all(size == 1 for size in own[begin:last]):
-            result += [1] * (until - end)
+            result += [1] * len(view[end:until])
         elif own[begin:last] == list(whole[begin:last]):
             result += view[end:until]
         else:
