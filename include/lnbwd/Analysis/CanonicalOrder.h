@@ -38,7 +38,8 @@ int64_t countLeavesTogether(int64_t rowLength, int64_t rowsPerWorkgroup);
 /// for any batch where a workgroup has all rows, which 0 says.
 int64_t countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup);
 
-/// Levels of the tree of each group that adds up leaves: 65536 times eight or more.
+/// Levels of the tree of each group that adds up leaves: 65536 times eight or
+/// more.
 inline constexpr int64_t groupLevels = 16;
 
 /// Groups of which each adds up those that a wave has.
