@@ -457,3 +457,12 @@ def test_a_group_norm_of_one_group_before_a_permutation(device):
     """Its view joins a dimension of one element, and ends before such of the statistics."""
     check_against_double(lambda x: F.group_norm(x, 1).transpose(1, 2).softmax(-1),
                          (torch.randn(16, 8, 4, device=device),))
+
+
+def test_what_stands_for_a_split_sum_may_be_in_a_region(device, always_taken):
+    def function(x):
+        z = torch.relu(x.softmax(-1).softmax(0))
+        return z, z * 3 + 0.1, z.sum(0)
+
+    check_against_double(function, (torch.randn(16, 6, device=device),))
+    assert len(taken()) == 3 and not reasons()

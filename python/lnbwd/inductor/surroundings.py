@@ -93,7 +93,7 @@ def surroundings(region: Region, splits: Sequence[Split] = ()) -> Surroundings:
     apart = separated(inside, lambda node: node.all_input_nodes)
     before = _computed_before(region, inside, apart)
     outputs = [node for _, nodes in region.outputs for node in nodes]
-    outputs += [node for one in split for _, node, _ in one.results]
+    outputs += [node for one in split for _, node, _ in one.results if not node._erased]
     barred = inside | before | apart | region.unfused
 
     def following(node: Node) -> Iterable[Node]:
