@@ -78,32 +78,18 @@ def cpp(fields: list[Record]) -> str:
     return "\n".join(lines)
 
 
-def tuple_of(values: list[object]) -> str:
-    """A tuple as it is written down."""
-    return "(" + ", ".join(map(quoted, values)) + ("," if len(values) == 1 else "") + ")"
-
-
-def quoted(value: object) -> str:
-    """A value as it is written down, text in double quotes."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
-
-
 def python(fields: list[Record]) -> str:
     """The module lnbwd._schedule."""
     lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
              "# See LICENSE for license information.",
              "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
              f'"""{MADE}', "", ":mod:`lnbwd.schedule` gives this table a form.", '"""', "",
-             "# Name, whether it is a flag, least value, all values (none: no bound), what "
-             "they are,", "# default (None: must be given).",
-             "FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = ("]
+             "# Name, whether it is a flag, what it may be, default (None: must be given).",
+             "FIELDS: tuple[tuple[str, bool, str, int | None], ...] = ("]
     for f in fields:
         default = int(f["defaultValue"]) if f["defaultValue"] else None
-        row = [f"    ({quoted(f['name'])}, {bool(f['isFlag'])}, {f['values']['least']}, "
-               f"{tuple_of(f['values']['allowed'])},",
-               f"{quoted(f['values']['text'])}, {default}),"]
-        line = " ".join(row)
-        lines += [line] if len(line) <= 100 else [row[0], "     " + row[1]]
+        lines.append(f"    ({json.dumps(f['name'])}, {bool(f['isFlag'])}, "
+                     f"{json.dumps(f['values']['text'])}, {default}),")
     lines += [")", ""]
     return "\n".join(lines)
 

@@ -426,9 +426,9 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
     if isinstance(schedule, Mapping) and not schedule:
         raise ValueError("schedule: expected fields by name, got an empty mapping; leave it out "
                          "for the compiler's choice")
-    fields = schedules.parse(schedule) if isinstance(schedule, str) else schedule
+    fields = schedule if isinstance(schedule, str) else schedules.overrides(schedule)
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
-                      known["dweight"], known["dbias"], schedules.overrides(fields), two_pass,
+                      known["dweight"], known["dbias"], "".join(fields.split()), two_pass,
                       format or code_format(chip), epsilon, rows, order())
 
 
@@ -460,7 +460,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
-        CompileError: the compiler refuses the operation for this chip.
+        CompileError: the compiler refuses the operation or the schedule for this chip.
 
     Example:
         >>> k = lnbwd.compile("layer_norm_bwd", n=4096, dtype="bf16", chip="gfx942")

@@ -8,7 +8,6 @@ The table is made from the compiler's own declaration of the fields, LNBwdSchedu
 
 from __future__ import annotations
 
-import operator
 import pathlib
 import re
 from collections.abc import Mapping
@@ -24,72 +23,25 @@ class Field:
     Attributes:
         name: as a schedule spells it.
         is_flag: whether it is true or false; as a number, 1 or 0.
-        least: its least value.
-        allowed: all its values; empty: all whole numbers from ``least``.
-        values: those in words, "at least 1".
+        values: what it may be, "at least 1". The compiler refuses others.
         default: its value where it is left out; None: it must be given.
     """
 
     name: str
     is_flag: bool
-    least: int
-    allowed: tuple[int, ...]
     values: str
     default: int | None
-
-    def takes(self, value: int) -> bool:
-        """Whether the field can be ``value`` on some chip, for some program."""
-        return value in self.allowed if self.allowed else value >= self.least
 
 
 FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
 """All fields by name, in the order in which a schedule has them."""
 
 
-def _field(name: str) -> Field:
-    if name not in FIELDS:
-        raise ValueError(f"schedule: expected one of the fields {', '.join(FIELDS)}, got {name!r}")
-    return FIELDS[name]
-
-
-def overrides(fields: Mapping[str, int]) -> str:
-    """Fields as the compiler's option ``schedule`` takes them: "stages=0,prefetch=1".
-
-    Raises:
-        ValueError: a name is no field, or its value is none of the field's.
-    """
-    parts = []
-    for name, value in fields.items():
-        field = _field(name)
-        try:
-            number = operator.index(value)  # NumPy's integers too.
-        except TypeError:
-            number = None
-        if number is None or (isinstance(value, bool) and not field.is_flag):
-            raise ValueError(f"schedule: expected {name} to be a whole number, got {value!r}")
-        if not field.takes(number):
-            raise ValueError(f"schedule: expected {name} to be {field.values}, got {value}")
-        parts.append(f"{field.name}={number}")
-    return ",".join(parts)
-
-
-def parse(text: str) -> dict[str, int]:
-    """The fields of a text as :func:`overrides` writes it.
-
-    Raises:
-        ValueError: it has another form, or something that :func:`overrides` refuses.
-    """
-    fields: dict[str, int] = {}
-    for part in filter(None, text.split(",")):
-        name, _, value = part.strip().partition("=")
-        name = _field(name).name
-        try:
-            fields[name] = int(value)
-        except ValueError:
-            raise ValueError(f"schedule: expected {name} to be a whole number, got "
-                             f"{value!r}") from None
-    overrides(fields)
-    return fields
+def overrides(fields: Mapping[str, object]) -> str:
+    """Fields as the compiler's option ``schedule`` takes them: "stages=0,prefetch=1". The compiler
+    says what is wrong with a name or a value."""
+    return ",".join(f"{name}={int(value) if isinstance(value, bool) else value}"
+                    for name, value in fields.items())
 
 
 def of_programs(text: str) -> list[str]:
@@ -131,15 +83,17 @@ def whole(fields: Mapping[str, int]) -> dict[str, int]:
 
 
 def parse_printed(text: str) -> dict[str, int]:
-    """The fields of a printed schedule, "stages = 3, dependent_launch = true", as numbers. Those
-    that are not printed have their defaults, and are left out.
+    """The fields of a printed schedule, "stages = 3, dependent_launch = true", or of a text as
+    :func:`overrides` writes it, as numbers. Those that are not printed have their defaults, and
+    are left out.
 
     Raises:
-        ValueError: a name is no field.
+        KeyError: a name is no field.
+        ValueError: a value is no number.
     """
     words = {"true": 1, "false": 0}
     fields = {}
-    for part in text.split(","):
+    for part in filter(None, text.split(",")):
         name, _, value = (word.strip() for word in part.partition("="))
-        fields[_field(name).name] = words[value] if value in words else int(value)
+        fields[FIELDS[name].name] = words[value] if value in words else int(value)
     return fields

@@ -269,7 +269,7 @@ def _read(data: bytes | None) -> str | None:
         return None
     try:
         text = json.loads(data)["schedule"]
-        schedule.parse(text)
+        schedule.parse_printed(text)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return str(text)

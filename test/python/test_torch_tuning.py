@@ -94,7 +94,7 @@ def test_the_fastest_is_taken_and_kept_for_the_next_process(tune):
     assert rows == 64  # The number of the range, not of the call.
     assert 2 < len(texts) <= 1 + tuning.CANDIDATES and len(set(texts)) == len(texts)
     # Each names all fields, so that nothing follows what the compiler would choose.
-    assert all(list(schedule.parse(text)) == list(schedule.FIELDS) for text in texts[1:])
+    assert all(list(schedule.parse_printed(text)) == list(schedule.FIELDS) for text in texts[1:])
 
     tune.begin()
     kernels.set_cache_folder(kernels.kernel_cache().folder.with_name("another"))
@@ -252,7 +252,7 @@ def test_the_model_ranks_what_is_tried_on_chips_that_it_knows():
                                           rows=4096), tuning.CANDIDATES)
     texts = [candidate.text for candidate in found]
     assert texts[0] == "" and 4 < len(texts) <= 1 + tuning.CANDIDATES
-    assert any(schedule.parse(text)["dependent_launch"] for text in texts[1:])
+    assert any(schedule.parse_printed(text)["dependent_launch"] for text in texts[1:])
 
 
 GROUPS = 2
