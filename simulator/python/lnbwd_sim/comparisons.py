@@ -398,6 +398,10 @@ class _Explainer:
             return near, torch.isclose(known[near], values, rtol=1e-5, atol=1e-9)
 
         near, same = places(values)
+        # What differs in rounding alone is where it should be; what is right at the other place,
+        # too, is the same by chance.
+        same &= ~torch.isclose(self.expected[wrong], values, rtol=1e-5, atol=1e-9)
+        same &= wrong.flatten()[order[near]]
         distinct = values.unique()
         between = ((distinct + distinct.roll(1)) / 2).to(dtype).double()
         if len(known) < 2 or 2 * same.sum() < len(values) or \
