@@ -44,11 +44,30 @@ _MOST_DIMENSIONS = 4
 """Of a tensor whose dimensions are exchanged."""
 
 
+_SOURCES = "_lnbwd_sim_sources"
+
+
+def note_copy(tensor: torch.Tensor, copy: torch.Tensor) -> None:
+    """The elements of a tensor are those of another one."""
+    storage = copy.untyped_storage()
+    if storage.data_ptr() != tensor.untyped_storage().data_ptr():
+        setattr(storage, _SOURCES, sources_of(tensor))
+
+
+def sources_of(tensor: torch.Tensor) -> frozenset[int]:
+    """The addresses of the storages that a tensor has, and was copied from."""
+    storage = tensor.untyped_storage()
+    known: frozenset[int] = getattr(storage, _SOURCES, frozenset())
+    return known | {storage.data_ptr()}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """What a test has compared, and how."""
 
     sides: tuple[torch.Tensor, torch.Tensor]
+    sources: tuple[frozenset[int], frozenset[int]]
+    """Theirs (``sources_of``)."""
     rtol: float
     atol: float
 
@@ -63,10 +82,12 @@ class Comparison:
                 one.shape != other.shape or not one.numel() or one.is_complex():
             return None
         # Copies: the test may go on and write to them.
-        one, other = (side.detach().to(torch.float64, copy=True) for side in (one, other))
+        sources = sources_of(one), sources_of(other)
+        sides = one.detach().to(torch.float64, copy=True), other.detach().to(
+            torch.float64, copy=True)
         if name == "equal":
-            return Comparison((one, other), 0.0, 0.0)
-        return Comparison((one, other), named.get("rtol", 1e-5), named.get("atol", 1e-8))
+            return Comparison(sides, sources, 0.0, 0.0)
+        return Comparison(sides, sources, named.get("rtol", 1e-5), named.get("atol", 1e-8))
 
     def agrees(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         """Which elements the test takes for equal."""
@@ -107,9 +128,9 @@ class Replay:
         """The address of an argument's storage."""
         return self._views[argument][0]
 
-    def accesses(self, pointer: int) -> bool:
-        """Whether a storage is an argument's."""
-        return pointer in self._bytes
+    def accesses(self, storages: frozenset[int]) -> bool:
+        """Whether one of some storages is an argument's."""
+        return not storages.isdisjoint(self._bytes)
 
     def run(self, edit: Callable[[dict[int, torch.Tensor]], None] | None = None,
             launch: Callable[[Sequence[Any]], str] | None = None) -> dict[int, torch.Tensor]:
@@ -151,6 +172,8 @@ class Launches(collections.deque[Replay]):
         super().__init__(maxlen=_MOST_LAUNCHES)
         self.are_all = True
         """Of the test."""
+        self.older: set[int] = set()
+        """The storages that launches of other tests may have stored to."""
 
     def note(self, replay: Replay | None) -> None:
         """A launch; None: it cannot be repeated."""
@@ -158,15 +181,15 @@ class Launches(collections.deque[Replay]):
         if replay is not None:
             self.append(replay)
 
-    def clear(self) -> None:
+    def begin(self, older: set[int]) -> None:
         """Another test begins."""
-        super().clear()
-        self.are_all = True
+        self.clear()
+        self.are_all, self.older = True, older
 
-    def has_alone(self, replay: Replay, argument: int) -> bool:
-        """Whether no other launch can have stored to an argument."""
-        pointer = replay.storage_of(argument)
-        return self.are_all and sum(other.accesses(pointer) for other in self) == 1
+    def one_accesses(self, storages: frozenset[int]) -> bool:
+        """Whether no other launch than one can have stored to some storages."""
+        return self.are_all and storages.isdisjoint(self.older) and sum(
+            other.accesses(storages) for other in self) == 1
 
 
 @dataclass(frozen=True)
@@ -384,7 +407,8 @@ class _Explainer:
             return f"no launch stores {_region(wrong)} of '{name}'; what is stored of it is right"
         if not bool(is_read.any()):
             return f"no launch reads or stores '{name}'"
-        return f"no launch stores '{name}'" if self.expected is self.comparison.sides[1] else ""
+        return "" if self.expected is self.comparison.sides[0] else \
+            f"no launch stores '{name}', which has what PyTorch has put there"
 
     def moved(self, found: torch.Tensor, wrong: torch.Tensor, dtype: torch.dtype) -> str:
         """Wrong elements that are right at another place."""
@@ -509,13 +533,13 @@ def explain(library: Library, launches: Launches, comparison: Comparison
     """Of a comparison that failed; None: no launch that is kept has computed a side of it."""
     for replay in reversed(launches):
         after = replay.run()
-        known = [(_use(library, after[k]), k, sides) for k in after
-                 for sides in (comparison.sides, comparison.sides[::-1])
-                 if _agree(after[k], sides[0])]
+        known = [((replay.storage_of(k) not in comparison.sources[at], *_use(library, after[k])),
+                  k, at) for k in after for at in (0, 1) if _agree(after[k], comparison.sides[at])]
         if known:
-            _, k, (found, expected) = min(known, key=lambda one: one[0])
-            return _Explainer(library, replay, comparison, k, expected).explain(
-                after, found, launches.has_alone(replay, k))
+            (is_other, *_), k, at = min(known)
+            return _Explainer(library, replay, comparison, k, comparison.sides[1 - at]).explain(
+                after, comparison.sides[at],
+                not is_other and launches.one_accesses(comparison.sources[at]))
     return None
 
 

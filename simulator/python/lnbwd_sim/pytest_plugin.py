@@ -259,8 +259,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         session.current.clear()
         session.fidelity.recent.clear()
         if session.device is not None:
-            session.device.launches.clear()
-            session.device.failed = None
+            session.device.begin_test()
         if session.rounds is not None:
             session.rounds.index, session.rounds.most = 0, 1
     return (yield)

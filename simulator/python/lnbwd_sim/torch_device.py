@@ -25,7 +25,7 @@ import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .accesses import Fault, Launch, judge
-from .comparisons import Comparison, Launches
+from .comparisons import Comparison, Launches, note_copy
 from .library import Library
 from .repairs import Call
 from .strides import Stride, tagged
@@ -167,6 +167,11 @@ class Device(TorchFunctionMode):
         self._freed: collections.deque[Buffer] = collections.deque()
         self._freed_bytes = self._new_bytes = 0
 
+    def begin_test(self) -> None:
+        """What earlier tests have launched explains nothing of this one."""
+        self.failed = None
+        self.launches.begin({buffer.pointer for buffer in self.buffers if buffer.registered})
+
     # What a storage is.
 
     def buffer(self, tensor: torch.Tensor) -> Buffer | None:
@@ -247,10 +252,12 @@ class Device(TorchFunctionMode):
                f"never written, the first of them element {first}, and are compared or read" \
             if count > 0 else ""
 
-    def _copy_gaps(self, tensor: torch.Tensor, copy: Any) -> None:
+    def _note_copy(self, tensor: torch.Tensor, copy: Any) -> None:
         text = self.gaps(tensor)
-        if text and isinstance(copy, torch.Tensor) and _storage(copy) is not _storage(tensor):
-            setattr(_storage(copy), _GAPS, (copy.numel(), text))
+        if isinstance(copy, torch.Tensor) and _storage(copy) is not _storage(tensor):
+            note_copy(tensor, copy)
+            if text:
+                setattr(_storage(copy), _GAPS, (copy.numel(), text))
 
     # What a call of PyTorch does.
 
@@ -302,7 +309,7 @@ class Device(TorchFunctionMode):
         else:
             result = func(*args, **kwargs)
         if name in _COPYING and inputs:
-            self._copy_gaps(inputs[0], result)
+            self._note_copy(inputs[0], result)
         if name in _COMPARING and name != "item" and self.launches:
             self.failed = Comparison.of(name, args, kwargs, result) or self.failed
         if wanted is None and not any(self.buffer(t) is not None for t in inputs):
@@ -351,7 +358,7 @@ class Device(TorchFunctionMode):
         result: torch.Tensor = func(tensor, *rest, **kwargs)
         if target != here and _storage(result) is _storage(tensor):
             result = result.clone()
-        self._copy_gaps(tensor, result)
+        self._note_copy(tensor, result)
         if target:
             self.mark(result)
         return result

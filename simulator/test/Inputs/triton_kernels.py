@@ -373,12 +373,24 @@ def two_outputs(x, y, z, FAULT: tl.constexpr, N: tl.constexpr):
         tl.store(z + o, values * 3, mask=o >= (37 if FAULT == "part" else 0))
 
 
-@pytest.mark.parametrize("fault", ["none", "first", "second", "part", "twice"])
-def test_left_out(fault):
-    x = torch.rand(128, device="cuda") + 1
+@pytest.fixture(scope="module")
+def stored_before():
+    x = torch.rand(128, device="cuda")
+    y, z = torch.zeros_like(x), torch.zeros_like(x)
+    two_outputs[(1,)](x, y, z, "none", 128)
+    return y
+
+
+@pytest.mark.parametrize("fault", ["none", "first", "second", "part", "twice", "chance", "before"])
+def test_left_out(fault, stored_before):
+    x = stored_before if fault == "before" else torch.rand(128, device="cuda") + 1
     y, z = torch.zeros_like(x), torch.zeros_like(x)
     if fault == "twice":
         two_outputs[(1,)](x + 1, y, z, "none", 128)
-    two_outputs[(1,)](x, y, z, fault, 128)
+    two_outputs[(1,)](x, y, z, "second" if fault == "chance" else fault, 128)
+    if fault == "before":
+        assert torch.equal(x.cpu(), torch.ones(128))
+    # What is wrong is 0, as what no launch stores is.
+    assert fault != "chance" or torch.equal(y - x * 2, x)
     assert torch.equal(y, x * 2)
     assert torch.equal(z, x * 3)
