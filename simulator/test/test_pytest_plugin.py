@@ -71,6 +71,9 @@ def test_suppressions(tmp_path):
         file.write_text(text)
         with pytest.raises(findings.SuppressionError, match=problem):
             findings.read_suppressions(file)
+    file.unlink()
+    with pytest.raises(findings.SuppressionError, match=r"expected a file .* got: No such file"):
+        findings.read_suppressions(file)
 
 
 def test_a_run_for_each_chip():
@@ -552,6 +555,11 @@ def test_processes(build, tmp_path):
     assert tests["test_race"] == "races" and tests["test_stride"] == "strides"
     run = run_plugin(build, tmp_path, "gfx1100,gfx9999", INPUTS / "triton_kernels.py")
     assert run.returncode == 4 and "got 'gfx9999'" in run.stderr and "====" not in run.stdout
+    run = run_plugin(build, tmp_path, "gfx1100", "--amdgpu-suppressions", tmp_path / "none.toml")
+    assert run.returncode == 4 and "--amdgpu-suppressions: " in run.stderr, run.stderr
+    assert "or leave out the option" in run.stderr
+    run = run_plugin(build, tmp_path, "gfx1030", f"{INPUTS / 'triton_kernels.py'}::test_stride")
+    assert run.returncode == 1 and "does not compile it for gfx1030" in run.stdout, run.stdout
 
 
 @needs_triton

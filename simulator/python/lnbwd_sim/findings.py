@@ -179,8 +179,11 @@ def read_suppressions(path: pathlib.Path) -> list[Suppression]:
     """Those of a TOML file: tables ``[[suppress]]`` with a reason and patterns."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("suppress", [])
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise SuppressionError(f"{path}: {error}") from error
+    except OSError as error:
+        raise SuppressionError(f"{path}: expected a file with tables [[suppress]], got: "
+                               f"{error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SuppressionError(f"{path}: expected TOML, got: {error}") from error
     result = []
     for number, table in enumerate(tables, 1):
         where = f"{path}: [[suppress]] {number}"

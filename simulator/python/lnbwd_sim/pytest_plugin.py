@@ -208,7 +208,8 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         suppressions = read_suppressions(file) if file else []
     except SuppressionError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(f"--amdgpu-suppressions: {error}; correct the file, or leave out "
+                                "the option") from error
     handle, name = tempfile.mkstemp(prefix="lnbwd-sim-", suffix=".coverage")
     os.close(handle)
     session = Session(chips[0], suppressions, pathlib.Path(name))

@@ -233,6 +233,13 @@ def _patch_run(device: Device) -> None:
                                   if name not in self.arg_names}, again)
         try:
             return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+        except RuntimeError as error:
+            if "PassManager" in str(error) and hasattr(error, "add_note"):
+                error.add_note(
+                    f"Triton {triton.__version__} does not compile it for {device.library.chip}. "
+                    "If it has written 'unsupported target', it refuses the chip: give --amdgpu "
+                    "another one")
+            raise
         finally:
             device.strides = {}
 
