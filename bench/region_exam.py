@@ -104,7 +104,7 @@ def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]
         graph.eliminate_dead_code()  # As Inductor does.
     made = lnbwd.inductor.decisions(clear=True)
     rest = surroundings.computed(graph.nodes, largest)
-    count = sum(n.target is _REGION for n in graph.nodes)
+    count = sum(decision.taken for decision in made)
     if count == 1 and not rest:
         return "whole", set()
     found = {_in_general(decision.reason) for decision in made if not decision.taken}

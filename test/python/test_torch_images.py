@@ -256,6 +256,22 @@ def test_lanes_across_channels(device, dtype, shape):
 
 
 @pytest.mark.usefixtures("always_taken")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_follows_from_sums_has_a_program_of_its_own(device, dtype):
+    """Of channels with too many pixels to be rows: the sums, and the gradient behind them."""
+    dy, x = images(device, 2, (3, 8, 56, 56))
+    mean = torch.rand(8, device=device)
+
+    def function(dy, x, mean, rstd):
+        first, second, dx = norm_gradient(dy.to(mean.dtype), x.to(mean.dtype), mean, rstd)
+        return first, second, dx.to(dy.dtype)
+
+    check_against_double(function, (dy.to(dtype), x.to(dtype), mean, mean[:, None, None] + 1))
+    region, = taken()
+    assert region.column_sums == 2 and region.region.endswith("nodes behind")
+
+
+@pytest.mark.usefixtures("always_taken")
 @pytest.mark.parametrize("shape", [(3, 16, 6, 8), (3, 48, 6, 8)])
 def test_sums_of_contiguous_images(device, shape):
     """Each channel of a sample is a row; the samples are summed by Inductor."""

@@ -197,6 +197,9 @@ def estimate(around: Surroundings) -> Estimate:
         theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch)) and (
         theirs * count >= _LEAST_BESIDE_HELPER * LAUNCH
         or not (around.splits or _is_followed(region)))
+    for one in region.then:  # It moves the same in either's kernels.
+        moved = _bytes({*one.inputs, *(nodes[0] for _, nodes in one.outputs)}, region.domain)
+        ours, theirs, is_clear = ours + moved, theirs + moved, False
     # Rounded, for the order in which sets give their elements differs.
     return Estimate(round(ours, 6), round(theirs + apart_in_rows, 6), is_ahead,
                     not around.is_empty, launch, is_clear, count or 0)

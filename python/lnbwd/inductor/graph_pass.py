@@ -331,12 +331,13 @@ class RegionPass(_Pass):
                 replace(copy, region)
         chosen = self._measurements.choose(len(copy.nodes))
         for region, spec, is_worth in found:
-            assert region.program is not None
-            device, text = region.inputs[0].meta["val"].device, region.program.text()
-            if text not in ahead and (is_worth or spec in chosen):
-                ahead[text] = pool.submit(load, region.program, device)
-            if spec in chosen:
-                measured.append(ahead[text])
+            device = region.inputs[0].meta["val"].device
+            for program in region.programs:
+                text = program.text()
+                if text not in ahead and (is_worth or spec in chosen):
+                    ahead[text] = pool.submit(load, program, device)
+                if spec in chosen:
+                    measured.append(ahead[text])
         self._measurements.start()
         concurrent.futures.wait(measured)
         self._measurements.start_rest()
@@ -344,17 +345,29 @@ class RegionPass(_Pass):
 
     def _look_at(self, region: Region, splits: Sequence[Split]
                  ) -> tuple[Surroundings, Estimate, bool]:
-        """Makes a region's program; gives what is around it, what it moves, and whether it is
-        timed.
+        """Makes a region's program, and those of what follows if that is worth it; gives what is
+        around it, what it moves, and whether it is timed.
 
         Raises:
             Unsupported: it is left; says why.
         """
-        # What followed from a region that was taken before may be a result of that.
-        region.nodes = [node for node in region.nodes if not node._erased]
-        if leads_back(region):
-            raise Unsupported("a path leaves it and comes back")
-        convert(region)
+        try:
+            return self._estimated(region, splits)
+        except Unsupported:
+            if not region.then:
+                raise
+            region.then = []
+            return self._estimated(region, splits)
+
+    def _estimated(self, region: Region, splits: Sequence[Split]
+                   ) -> tuple[Surroundings, Estimate, bool]:
+        """The same with all that follows."""
+        for one in (*region.then, region):
+            # What followed from a region that was taken before may be a result of that.
+            one.nodes = [node for node in one.nodes if not node._erased]
+            if leads_back(one):
+                raise Unsupported("a path leaves it and comes back")
+            convert(one)
         if reason := _can_run_on(region.inputs[0].meta["val"].device):
             raise Unsupported(reason)
         around = surroundings(region, splits)
@@ -394,16 +407,20 @@ class RegionPass(_Pass):
             Unsupported: it is left; says why.
         """
         around, moved, is_measured = self._look_at(region, splits)
-        assert region.program is not None
-        device, text = region.inputs[0].meta["val"].device, region.program.text()
-        if text in ahead:
+        device = region.inputs[0].meta["val"].device
+        texts = [program.text() for program in region.programs]
+        for text in ahead.keys() & texts:
             ahead[text].result()
         times = self._measurements.find(around, moved) if is_measured else None
-        regions_op.load_kernel(register(text), device)
+        for text in texts:
+            regions_op.load_kernel(register(text), device)
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)
         else:
             verb, reason, is_worth = "take", str(times), times.is_worth(moved.is_part)
+        if not is_worth and region.then:
+            region.then = []
+            return self._take(graph, region, splits, ahead)
         if not is_worth:
             raise Unsupported(f"it would {verb} {reason}")
         replace(graph, region)

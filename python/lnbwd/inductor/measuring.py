@@ -168,8 +168,9 @@ class Neighbourhood:
         assert self.region.program is not None
         return "\n".join([
             *(f"{value.dtype} {tuple(value.shape)} {value.stride()}" for value in self.inputs),
-            str(self.graph), self.region.program.text(), str(self.graph.output_node().meta),
-            *map(str, (self.region.inputs, self.region.outputs)),
+            str(self.graph), *(one.text() for one in self.region.programs),
+            str(self.graph.output_node().meta),
+            *(f"{one.inputs}{one.outputs}" for one in (self.region, *self.region.then)),
             *(f"{one.target}{one.args}{one.kwargs}" for one in self.splits)])
 
     @functools.cached_property
@@ -393,7 +394,8 @@ def _extracted(region: Region, splits: Sequence[Split], whole: set[Node],
     copies: dict[Node, Node] = {}
     nodes = sorted(whole)
     used: dict[Node, None] = {}
-    map_arg(([node.args for node in nodes], [node.kwargs for node in nodes], region.inputs,
+    map_arg(([node.args for node in nodes], [node.kwargs for node in nodes],
+             [one.inputs for one in (region, *region.then)],
              [one.args for one in splits]), used.setdefault)
     constants = [node for node in used if node not in whole and is_constant(node)]
     for node in used:
@@ -438,7 +440,8 @@ def _moved(regions: Iterable[Region], splits: Iterable[Split], copies: Mapping[N
         region, nodes=of(region.nodes), row_sums=of(region.row_sums),
         column_sums=of(region.column_sums), inputs=of(region.inputs), shared=of(region.shared),
         tails=of(region.tails), unfused={*of(region.unfused)}, outside={*of(region.outside)},
-        outputs=[(place, of(found)) for place, found in region.outputs]) for region in regions
+        outputs=[(place, of(found)) for place, found in region.outputs],
+        then=_moved(region.then, (), copies)[0]) for region in regions
     ], [dataclasses.replace(
         one, args=map_arg(one.args, copies.__getitem__), partial=copies[one.partial],
         made=of(one.made), results=[(place, copies[node], meta) for place, node, meta in

@@ -19,6 +19,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+import operator
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,8 @@ class Region:
         outside: its nodes that others compute as well, of what it writes or reads.
         tails: views and conversions of sums over all rows, which become outputs themselves.
         alike: how many regions of its graph have the same operations over as many rows.
+        then: regions without sums, each with a program of its own, that follow from its sums: as
+            the gradient of a batch norm's operand does from sums over all rows.
     """
 
     domain: Domain
@@ -114,6 +117,12 @@ class Region:
     unfused: set[Node] = field(default_factory=set)
     outside: set[Node] = field(default_factory=set)
     alike: int = 1
+    then: list[Region] = field(default_factory=list)
+
+    @property
+    def programs(self) -> list[RowProgram]:
+        """Its program, and those of what follows."""
+        return [one.program for one in (self, *self.then) if one.program is not None]
 
     def describe(self) -> str:
         """What it is, in a few words."""
@@ -121,7 +130,8 @@ class Region:
         for node in [*self.row_sums, *self.column_sums]:
             name = node.name
         return (f"{self.domain}, {len(self.nodes)} nodes to {name}, {len(self.row_sums)} row sums, "
-                f"{len(self.column_sums)} column sums")
+                f"{len(self.column_sums)} column sums"
+                + "".join(f", and {len(one.nodes)} nodes behind" for one in self.then))
 
 
 def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
@@ -129,6 +139,7 @@ def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
     ``left``."""
     order = {node: place for place, node in enumerate(graph.nodes)}
     regions: list[Region] = []
+    others: list[Region] = []
     taken = set(left)
     for domain in _find_domains(graph):
         found = [_region(domain, group, order) for group in _find_groups(graph, domain, taken)
@@ -137,11 +148,29 @@ def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
             if region.row_sums or region.column_sums:
                 regions.append(region)
                 taken.update(region.nodes)
+            else:
+                others.append(region)
+    for region in others:
+        if taken.isdisjoint(region.nodes) and (leader := _leader(region, regions, order)):
+            leader.then.append(region)
+            taken.update(region.nodes)
     shapes = [(str(region.domain), *(node.target for node in region.nodes)) for region in regions]
     counts = collections.Counter(shapes)
     for region, shape in zip(regions, shapes, strict=True):
         region.alike = counts[shape]
     return sorted(regions, key=lambda region: order[region.nodes[0]])
+
+
+def _leader(region: Region, regions: Iterable[Region], order: dict[Node, int]) -> Region | None:
+    """The last region from whose sums, by way of what is small, one without sums follows."""
+    inside = set(region.nodes)
+    leads = reached([source for node in inside for source in node.all_input_nodes],
+                    lambda node: node.all_input_nodes if node in inside or (
+                        (is_fused(node) or is_reduction(node) or node.target is operator.getitem)
+                        and region.domain.role(node.meta.get("val")) != "row") else ())
+    found = [one for one in regions if one.domain == region.domain
+             and not leads.isdisjoint([*one.row_sums, *one.column_sums])]
+    return max(found, key=lambda one: order[one.nodes[0]], default=None)
 
 
 def without_region(graph: Graph, regions: Iterable[Region]) -> list[tuple[Node, str]]:
@@ -213,8 +242,6 @@ def _is_convertible(region: Region) -> bool:
         convert(region)
     except Unsupported:
         return False
-    finally:
-        region.tails.clear()
     return True
 
 
@@ -546,7 +573,7 @@ def _share_nodes(region: Region) -> list[Node]:
     as torch.compile computes them in each kernel that uses them."""
     inside = set(region.nodes)
     shared: set[Node] = set()
-    domain = region.domain
+    domain, has_sums = region.domain, bool(region.row_sums or region.column_sums)
 
     def is_shareable(node: Node) -> bool:
         return ((is_computed_in_place(node) or is_view(node)) and is_supported(node, domain)
@@ -554,6 +581,10 @@ def _share_nodes(region: Region) -> list[Node]:
 
     def is_row(node: Node) -> bool:
         return domain.role(node.meta.get("val")) == "row"
+
+    def is_stored(node: Node) -> bool:
+        # What follows from sums leaves no kernel of torch.compile's that would write it.
+        return is_in_memory(node, inside, None if has_sums else ())
 
     def size(nodes: Iterable[Node]) -> int:
         """Bytes an element that are read, and written where that is for the region's sake."""
@@ -569,13 +600,15 @@ def _share_nodes(region: Region) -> list[Node]:
         def is_made(current: Node, node: Node = node) -> bool | None:
             if current in inside or current in shared or is_constant(current):
                 return None
-            return is_shareable(current) and (current is node or not is_in_memory(current, inside))
+            return is_shareable(current) and (current is node or not is_stored(current))
 
         nodes, leaves = made_of(node, is_made) or (set(), set())
         # What is viewed in two orders is read in both.
         if (node in nodes and not all(map(is_view, nodes))
-                and all(_is_readable(leaf, domain) for leaf in leaves)
-                and size(leaves - set(read())) < size([node])):
+                and all(_is_readable(leaf, domain, None if has_sums else spread_over(one, domain))
+                        for one in nodes for leaf in sources(one) if leaf in leaves)
+                and (not (has_sums or is_stored(node))
+                     or size(leaves - set(read())) < size([node]))):
             shared.update(nodes)
     return [node for node in region.nodes[0].graph.nodes if node in shared]
 
@@ -613,6 +646,7 @@ def convert(region: Region) -> None:
     """
     conversion = Conversion(region.domain)
     inside = set(region.nodes)
+    region.tails = []
     region.shared = _share_nodes(region)
     # What is shared is computed of nothing that the region computes.
     put = put_inside(region.nodes)
@@ -634,7 +668,8 @@ def convert(region: Region) -> None:
         last = chain[-1]
         region.tails += chain[1:]
         value = last.meta["val"]
-        users = [user for user in last.users if user not in inside and node not in put]
+        users = [user for user in last.users if user not in inside and node not in put and not any(
+            node in one.shared and user in (*one.nodes, *one.shared) for one in region.then)]
         if not users or isinstance(value, tuple) or node not in inside:
             continue
         role = kind or region.domain.role(value)

@@ -61,6 +61,8 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
 
 def replace(graph: Graph, region: Region) -> None:
     """Puts the operator in the place of a region, or leaves the graph as it was."""
+    for one in region.then:
+        replace(graph, one)
     before = set(graph.nodes)
     try:
         replacements = _make_call(graph, region)

@@ -88,13 +88,15 @@ def is_made(node: Node) -> bool:
 
 def surroundings(region: Region, splits: Sequence[Split] = ()) -> Surroundings:
     """What there is around a region, with its program, of a graph with some split reductions."""
+    both = (region, *region.then)
     split = [one for one in splits if one.partial in region.nodes]
-    inside = {*region.nodes, *region.shared, *region.tails, *(n for one in split for n in one.made)}
+    inside = {*(n for one in both for n in (*one.nodes, *one.shared, *one.tails)),
+              *(n for one in split for n in one.made)}
     apart = separated(inside, lambda node: node.all_input_nodes)
     before = _computed_before(region, inside, apart)
-    outputs = [node for _, nodes in region.outputs for node in nodes]
+    outputs = [node for one in both for _, nodes in one.outputs for node in nodes]
     outputs += [node for one in split for _, node, _ in one.results if not node._erased]
-    barred = inside | before | apart | region.unfused
+    barred = inside | before | apart | separated(inside, lambda node: node.users)
 
     def following(node: Node) -> Iterable[Node]:
         if isinstance(node.meta["val"], tuple):
@@ -111,7 +113,8 @@ def surroundings(region: Region, splits: Sequence[Split] = ()) -> Surroundings:
     # Between its inputs and its nodes the region's program computes; and what only later kernels
     # use, torch.compile computes in those.
     kept = {node for node in behind if is_reduction(node) or is_in_memory(node)}
-    around = _leading(before.intersection(region.inputs), before) | _leading(kept, behind)
+    around = _leading(before.intersection(n for one in both for n in one.inputs), before)
+    around |= _leading(kept, behind)
     around -= inside
     is_empty = not computed(around, max(map(size_of, inside | around)))
     return Surroundings(
