@@ -466,3 +466,13 @@ def test_what_stands_for_a_split_sum_may_be_in_a_region(device, always_taken):
 
     check_against_double(function, (torch.randn(16, 6, device=device),))
     assert len(taken()) == 3 and not reasons()
+
+
+def test_a_view_of_what_is_stored_in_another_order_than_it_is_computed_in(device, always_taken):
+    def function(x):
+        y = x - x.flatten(1).mean(1).view(-1, 1, 1, 1)
+        z = y.unsqueeze(1).expand(8, 2, 8, 4, 6)
+        return F.rms_norm(y, (6,)), z, z.sum((0, 1, 2, 3))
+
+    check_against_double(function, (torch.randn(6, 8, 4, 8, device=device).permute(3, 1, 2, 0),))
+    assert len(taken()) == 3

@@ -36,12 +36,11 @@ def _shape(node: Node, graph: Graph) -> list[Any] | None:
     return shape
 
 
-def _in_order(graph: Graph, node: Node) -> Node:
-    """A dense tensor with its dimensions in the order of memory."""
-    if not is_permuted(node.meta["val"]):
+def _in_order(graph: Graph, node: Node, value: torch.Tensor) -> Node:
+    """A dense tensor with its dimensions in the order of a value's memory."""
+    if not is_permuted(value):
         return node
-    return new_node(graph, torch.ops.aten.permute.default, (
-        node, list(memory_order(node.meta["val"]) or ())))
+    return new_node(graph, torch.ops.aten.permute.default, (node, list(memory_order(value) or ())))
 
 
 def _flat(graph: Graph, node: Node, count: int) -> Node:
@@ -49,9 +48,10 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
     found = memory_of(node)
     assert found is not None
     base, offset = found
-    value = base.meta["val"]
+    value = base.meta.get(STORED, base.meta["val"])
     if memory_order(value) is not None:
-        flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
+        flat = new_node(graph, torch.ops.aten.reshape.default, (
+            _in_order(graph, base, value), [-1]))
     else:
         flat = new_node(graph, torch.ops.aten.as_strided.default, (base, [elements(value)], [1]))
     if count == flat.meta["val"].numel():
@@ -100,7 +100,8 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
             if operand.is_strided:
                 inputs[index] = _flat(graph, node, operand.row_length(program.length))
             else:
-                inputs[index] = _in_order(graph, node) if operand.kind == "row" else node
+                inputs[index] = _in_order(
+                    graph, node, node.meta["val"]) if operand.kind == "row" else node
         if program.has_groups and program.groups is None and not any(
                 i.dims.tells_groups for i in program.inputs):
             # The first row block says how many groups there are.
