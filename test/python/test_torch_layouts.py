@@ -476,3 +476,12 @@ def test_a_view_of_what_is_stored_in_another_order_than_it_is_computed_in(device
 
     check_against_double(function, (torch.randn(6, 8, 4, 8, device=device).permute(3, 1, 2, 0),))
     assert len(taken()) == 3
+
+
+def test_a_view_that_is_split_early_may_be_what_is_summed(device, always_taken):
+    def function(x):
+        y = (x * 2).view(16, 8, 3, 4)
+        return y.permute(0, 2, 3, 1).softmax(-1), y.sum((0, 2, 3))
+
+    check_against_double(function, (torch.randn(16, 96, device=device),))
+    assert not any("an error in lnbwd" in reason for reason in reasons())

@@ -45,7 +45,7 @@ from .domains import same
 from .estimates import LAUNCH, Estimate
 from .fusion import base_of, is_alias, is_in_memory, made_in_place, takes_part
 from .nodes import STORED, is_constant
-from .partial_sums import Split, merge
+from .partial_sums import Split, latest, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
@@ -443,9 +443,9 @@ def _moved(regions: Iterable[Region], splits: Iterable[Split], copies: Mapping[N
         outputs=[(place, of(found)) for place, found in region.outputs],
         then=_moved(region.then, (), copies)[0]) for region in regions
     ], [dataclasses.replace(
-        one, args=map_arg(one.args, copies.__getitem__), partial=copies[one.partial],
-        made=of(one.made), results=[(place, copies[node], meta) for place, node, meta in
-                                    one.results]) for one in splits]
+        one, args=map_arg(one.args, lambda node: copies[latest(node, copies)]),
+        partial=copies[one.partial], made=of(one.made), results=[
+            (place, copies[node], meta) for place, node, meta in one.results]) for one in splits]
 
 
 # --------------------------------------------------------------------------------------------------

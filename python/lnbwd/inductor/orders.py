@@ -24,7 +24,7 @@ from ..rowprogram import reached
 from .domains import memory_order
 from .fusion import is_fused, is_in_memory, other_users
 from .nodes import STORED, is_computed_in_place, is_reduction, is_view, row_sum_axis, sources
-from .partial_sums import ACROSS, erase_unused, new_node
+from .partial_sums import ACROSS, REPLACED, erase_unused, new_node
 
 aten = torch.ops.aten
 
@@ -72,6 +72,7 @@ def _split_early(graph: Graph) -> None:
             new = new_node(graph, whole.target, tuple(
                 views.get(a, a) if isinstance(a, Node) else a for a in whole.args), **whole.kwargs)
         view.replace_all_uses_with(new)
+        view.meta[REPLACED] = new
         erase_unused(graph, [whole, view])
         stack += views.values()
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,13 +165,18 @@ def _lies_in_rows(node: Node) -> bool:
         or value.dim() - 1 not in (dim % value.dim() for dim in node.args[1]))  # type: ignore[union-attr]
 
 
+def latest(node: Node, nodes: Container[Node]) -> Node:
+    """What stands in a graph with some nodes for one that may have been replaced."""
+    while node not in nodes and REPLACED in node.meta:
+        node = node.meta[REPLACED]
+    return node
+
+
 def merge(graph: Graph, splits: Sequence[Split]) -> None:
     """Makes those what they were whose partial reductions are still in the graph."""
     nodes = set(graph.nodes)
     for one in splits:
-        operand = one.args[0]
-        while operand not in nodes and REPLACED in operand.meta:
-            operand = operand.meta[REPLACED]
+        operand = latest(one.args[0], nodes)
         if one.partial not in nodes or operand not in nodes:
             continue
         with graph.inserting_before(one.partial):
