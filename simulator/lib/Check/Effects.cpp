@@ -52,6 +52,7 @@ private:
   void memory();
   void scalar();
   void limits();
+  void summary();
 
   const InstructionTable &P;
   const Inst &I;
@@ -184,6 +185,33 @@ void Finder::limits() {
     Scalar(S);
 }
 
+/// What makes the checks of most instructions short.
+void Finder::summary() {
+  auto Note = [](uint64_t &Used, llvm::ArrayRef<RegisterSpan> Spans) {
+    for (RegisterSpan S : Spans)
+      Used |= bitsOf(S);
+  };
+  Note(E.VectorsUsed, E.VectorRead);
+  Note(E.VectorsUsed, E.VectorWrite);
+  Note(E.ScalarsUsed, E.ScalarRead);
+  E.ReadsScalars = E.ReadsScc || E.ScalarsUsed;
+  uint64_t Written = 0;
+  Note(Written, E.ScalarWrite);
+  E.WritesScalars = Written != 0;
+  E.ScalarsUsed |= Written | (E.BranchOnVcc ? bitsOf({SlotVCC, 1}) : 0);
+  if (I.Lane && E.VectorWrite[0].Count)
+    E.KeptBits = bitsKept(&I);
+  E.IsPlain = (E.How == Flow::Lane || E.How == Flow::Bits) && I.Lane &&
+              !I.Conversion && !I.Inner && !(I.Flags & FlagDpp) &&
+              !E.KeptBits && !E.WritesScalars && !E.VectorWrite[1].Count;
+  for (unsigned K = 0; K < I.NumSrc && E.IsPlain; ++K)
+    for (unsigned R = 0; R < E.VectorRead[K].Count && E.IsPlain; ++R) {
+      E.IsPlain = E.PlainCount < std::size(E.PlainRows);
+      if (E.IsPlain)
+        E.PlainRows[E.PlainCount++] = E.VectorRead[K].First + R;
+    }
+}
+
 Effects Finder::find() {
   E.Counted = Facts.Class;
   E.Waits = Facts.Waits;
@@ -206,9 +234,7 @@ Effects Finder::find() {
   }
   limits();
   E.Idles = (Facts.Flags & isa::FactNoEffect) != 0;
-  E.ReadsScalars = E.ReadsScc;
-  for (const RegisterSpan &S : E.ScalarRead)
-    E.ReadsScalars |= S.Count != 0;
+  summary();
   E.MayNeed = E.BranchOnScc || E.BranchOnVcc || E.NeedsScalars ||
               E.How == Flow::ScalarIndexed || E.Access != MemoryAccess::None;
   return E;

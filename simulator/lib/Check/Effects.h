@@ -23,6 +23,7 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
+#include <cstddef>
 #include <vector>
 
 namespace lnbwd::sim {
@@ -32,6 +33,13 @@ struct RegisterSpan {
   uint16_t First = 0;
   uint8_t Count = 0;
 };
+
+/// The registers of a span as bits, by their numbers modulo 64.
+inline uint64_t bitsOf(RegisterSpan S) {
+  const uint64_t Bits = S.Count < 64 ? (1ull << S.Count) - 1 : ~0ull;
+  const unsigned By = S.First % 64;
+  return By ? Bits << By | Bits >> (64 - By) : Bits;
+}
 
 inline bool overlap(RegisterSpan A, RegisterSpan B) {
   return A.Count && B.Count && A.First < B.First + B.Count &&
@@ -80,23 +88,38 @@ struct MemoryUse {
 };
 constexpr uint16_t LastMemoryId = (1u << 12) - 1; ///< Moment::IdBits
 
-struct Effects {
-  /// By source operand, then the second scale; Count 0: not a vector.
-  RegisterSpan VectorRead[5];
-  RegisterSpan ScalarRead[5]; ///< by source operand, then implicit ones
+/// What every instruction is asked for comes first, in one line of the host's
+/// cache.
+struct alignas(64) Effects {
+  /// What it reads or writes (bitsOf).
+  uint64_t VectorsUsed = 0, ScalarsUsed = 0;
   RegisterSpan VectorWrite[2];
-  RegisterSpan ScalarWrite[3];
+  /// The bits of its result register that it leaves as they were.
+  uint32_t KeptBits = 0;
+  uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
+  /// Its result is defined in a lane, and nothing else changes, if all scalars
+  /// that it reads are, and these rows in the lane.
+  uint16_t PlainRows[6] = {};
+  uint8_t PlainCount = 0;
+  bool IsPlain = false;
   Flow How = Flow::None;
   MemorySpace Space = MemorySpace::None;
   MemoryAccess Access = MemoryAccess::None;
   WaitKind Waits = WaitKind::None;
   BarrierKind Barrier = BarrierKind::None;
   CountClass Counted = CountClass::ScalarAlu;
-  bool Idles = false;        ///< does nothing but take time
-  bool ReadsScalars = false; ///< has any of ScalarRead, or reads SCC
-  bool MayNeed = false;      ///< something that has to be defined
-  bool ReadsScc = false, WritesScc = false;
+  bool Idles = false;         ///< does nothing but take time
+  bool ControlsCache = false; ///< Use.Cache.isControl()
+  bool ReadsScalars = false;  ///< has any of ScalarRead, or reads SCC
+  bool WritesScalars = false; ///< has any of ScalarWrite
+  bool MayNeed = false;       ///< something that has to be defined
   bool WritesExec = false;
+
+  /// By source operand, then the second scale; Count 0: not a vector.
+  RegisterSpan VectorRead[5];
+  RegisterSpan ScalarRead[5]; ///< by source operand, then implicit ones
+  RegisterSpan ScalarWrite[3];
+  bool ReadsScc = false, WritesScc = false;
   bool BranchOnVcc = false, BranchOnScc = false;
   bool NeedsScalars = false; ///< all scalar sources must be defined
   bool ToLds = false;        ///< a load that goes to LDS
@@ -109,8 +132,12 @@ struct Effects {
   bool CacheWrite = false;   ///< a write-back that is counted like a store
   bool CacheLoad = false;    ///< an invalidation that is counted like a load
   MemoryUse Use;             ///< filled in by findMemoryUses
-  uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
 };
+static_assert(offsetof(Effects, VectorRead) <= 64, "one line of the cache");
+
+/// The bits of its result register that an instruction of the vector ALU leaves
+/// as they were (RegisterFlow.cpp).
+uint32_t bitsKept(const Inst *I);
 
 /// The effects of all instructions of a program, and what follows from them.
 struct CodeEffects {

@@ -162,9 +162,12 @@ bool HazardChecker::checkShared(const Inst *I, const Effects &E) {
 
 /// What a vector instruction reads and writes of the shared registers.
 void HazardChecker::noteShared(const Effects &E) {
-  for (const RegisterSpan &S : E.ScalarRead)
-    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
-      ReadByVectors[Slot / 2] = true;
+  if (E.ReadsScalars)
+    for (const RegisterSpan &S : E.ScalarRead)
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
+        ReadByVectors[Slot / 2] = true;
+  if (!E.WritesScalars)
+    return;
   // For these LLVM does not always wait.
   for (const RegisterSpan &S : E.ScalarWrite)
     for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
@@ -205,7 +208,6 @@ bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
 
 bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   const bool Trans = E.Counted == CountClass::Transcendental;
-  const uint32_t Flags = I->Record->Facts.Flags;
   if (Hazards.Newer & NewerTrans) {
     // The two youngest are all that can still be under way.
     for (const TransResult &R : Slow)
@@ -225,7 +227,7 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
                           "one before it",
                           "another vector instruction, v_nop for example,");
   if (Hazards.Newer & NewerPermlane && LastExecWrite &&
-      (Flags & isa::FactPermutes))
+      (I->Record->Facts.Flags & isa::FactPermutes))
     return newerFault(I, LastExecWrite,
                       "v_permlane follows a v_cmpx that has set EXEC",
                       "another vector instruction, which v_nop is not,");
@@ -238,7 +240,8 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
     return false;
   // One instruction of a pair that is issued together counts for both.
   if (I->Class == InstClass::Vector) {
-    Results[Vectors % Forwarded] = {I, E.VectorWrite[0], Vectors, ExecWrites};
+    if (Hazards.Newer & NewerForwarding)
+      Results[Vectors % Forwarded] = {I, E.VectorWrite[0], Vectors, ExecWrites};
     ++Vectors;
   }
   if (Trans) {
@@ -248,7 +251,7 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   LastMatrixEffects = &E;
   if (E.WritesExec)
     LastExecWrite = I;
-  else if (!(Flags & isa::FactIdles))
+  else if (LastExecWrite && !(I->Record->Facts.Flags & isa::FactIdles))
     LastExecWrite = nullptr;
   return true;
 }
@@ -268,7 +271,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     // Those that compute one value for all lanes are the vector ALU's.
     if (I->Record->Facts.Where == isa::Unit::Vector)
       return checkVector(I, E);
-    if (E.Use.Cache.isControl())
+    if (E.ControlsCache)
       dropVectorResults(); // As those that access memory.
     break;
   case InstClass::ScalarMemory:

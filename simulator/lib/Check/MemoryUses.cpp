@@ -498,6 +498,7 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
     if (E.Access != MemoryAccess::None || E.CacheWrite || E.CacheLoad ||
         IsControl)
       E.Use.Cache = cacheUse(I.Record->Facts, P.text(&I), P.chip());
+    E.ControlsCache = E.Use.Cache.isControl();
     if (E.Access == MemoryAccess::None)
       continue;
     HasCompareSwap |= E.CompareSwap;

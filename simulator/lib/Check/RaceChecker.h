@@ -43,7 +43,7 @@ public:
   void before(const Effects &E) {
     if (__builtin_expect(Barrier || !Arriving.empty(), 0))
       settle();
-    if (E.Access != MemoryAccess::None || E.Use.Cache.isControl())
+    if (E.Access != MemoryAccess::None || E.ControlsCache)
       issue(E);
   }
   /// An access of the present instruction.

@@ -149,6 +149,12 @@ private:
   Source blameInactive(const Inst *I, unsigned Register) const;
   void define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
               const Source &Reason);
+  void define(RegisterSpan S, uint64_t Lanes) {
+    for (unsigned K = 0; K < S.Count; ++K) {
+      Vectors.set(S.First + K, Lanes, ~0ull);
+      Vectors.written(S.First + K, Lanes);
+    }
+  }
   void defineScalar(RegisterSpan S, uint32_t Missing, const Source &Reason);
   bool scalarResults(const Inst *I, const Effects &E, bool Good);
   bool newExec(const Inst *I, const Source &Reason);

@@ -48,8 +48,7 @@ static uint32_t bitsUsed(const Inst *I, unsigned K) {
   return ~0u;
 }
 
-/// The bits of its result register that an instruction leaves as they were.
-static uint32_t bitsKept(const Inst *I) {
+uint32_t lnbwd::sim::bitsKept(const Inst *I) {
   if (I->Flags & FlagSdwa)
     return I->Flags & FlagPreserve ? ~sdwaField(I->DstSel) : 0;
   if (!isShort(I->Lane->Dst))
@@ -128,7 +127,7 @@ bool RegisterChecker::propagateLanes(const Inst *I, const Effects &E,
     for (unsigned K = 0; K < I->NumSrc; ++K)
       Good &= definedLanes(I, E, K, Exec, Writable);
   }
-  const uint32_t Kept = I->Lane && To.Count ? bitsKept(I) : 0;
+  const uint32_t Kept = E.KeptBits;
   const uint64_t KeptMissing = Kept ? Writable & ~Vectors.defined(To.First) : 0;
   if (__builtin_expect(Writable & ~Good, 0)) {
     if (I->Lane && copiesRegister(I, E)) {
@@ -150,10 +149,7 @@ bool RegisterChecker::propagateLanes(const Inst *I, const Effects &E,
     Vectors.set(To.First, KeptMissing, Missing);
     Vectors.written(To.First, Writable);
   } else {
-    for (unsigned K = 0; K < To.Count; ++K) {
-      Vectors.set(To.First + K, Writable, ~0ull);
-      Vectors.written(To.First + K, Writable);
-    }
+    define(To, Writable);
   }
   for (const RegisterSpan &S : E.ScalarWrite)
     for (unsigned K = 0; K < S.Count; ++K)
@@ -398,6 +394,15 @@ bool RegisterChecker::propagateScalars(const Inst *I, const Effects &E) {
 
 bool RegisterChecker::propagate(const Inst *I, const Effects &E,
                                 uint64_t Exec) {
+  if (E.IsPlain && scalarSourcesDefined(E)) {
+    uint64_t Good = ~0ull;
+    for (unsigned K = 0; K < E.PlainCount; ++K)
+      Good &= Vectors.defined(E.PlainRows[K]);
+    if (__builtin_expect(!(Exec & ~Good), 1)) {
+      define(E.VectorWrite[0], Exec);
+      return true;
+    }
+  }
   switch (E.How) {
   case Flow::Lane:
   case Flow::Bits:

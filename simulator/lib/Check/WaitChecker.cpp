@@ -44,7 +44,8 @@ const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
 void WaitChecker::start() {
   for (EventQueue &Q : Queues)
     Q.drop();
-  Outstanding = OutstandingLds = 0;
+  Outstanding = OutstandingLds = RegistersPending = 0;
+  VectorsPending = ScalarsPending = 0;
   std::memset(PendingVector, 0, sizeof(PendingVector));
   std::memset(PendingScalar, 0, sizeof(PendingScalar));
 }
@@ -63,6 +64,9 @@ void WaitChecker::retire(WaitCounter C) {
     --PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
     --PendingScalar[Ev.Scalar.First + K];
+  RegistersPending -= Ev.Vector.Count + Ev.Scalar.Count;
+  if (!RegistersPending)
+    VectorsPending = ScalarsPending = 0;
   OutstandingLds -= Ev.FillsLds;
   --Q.Types[Ev.Type];
   // Few are in flight, mostly: their places stay in the host's cache.
@@ -98,6 +102,9 @@ void WaitChecker::push(WaitCounter C, const Event &New) {
     ++PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
     ++PendingScalar[Ev.Scalar.First + K];
+  RegistersPending += Ev.Vector.Count + Ev.Scalar.Count;
+  VectorsPending |= bitsOf(Ev.Vector);
+  ScalarsPending |= bitsOf(Ev.Scalar);
   OutstandingLds += Ev.FillsLds;
 }
 

@@ -42,6 +42,10 @@ public:
   bool unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                      unsigned Lane);
   bool anything() const { return Outstanding != 0; }
+  /// Whether it may read or write a register that waits for its value.
+  bool mayTouch(const Effects &E) const {
+    return (E.VectorsUsed & VectorsPending) | (E.ScalarsUsed & ScalarsPending);
+  }
   bool anyLoadToLds() const { return OutstandingLds != 0; }
   /// Whether the memory instruction of that number has not been waited for.
   bool isUnderWay(uint32_t Number) const;
@@ -108,6 +112,8 @@ private:
   Wave &W;
   unsigned Outstanding = 0;
   unsigned OutstandingLds = 0; ///< loads in flight to LDS
+  unsigned RegistersPending = 0;
+  uint64_t VectorsPending = 0, ScalarsPending = 0; ///< all of them, if not more
   uint8_t PendingVector[NumVectorRows];
   uint8_t PendingScalar[NumScalarSlots];
   EventQueue Queues[NumWaits];

@@ -97,10 +97,10 @@ bool WaveChecker::before(const Inst *I) {
   if (L.MayExceed && (E.MaxVgpr > L.VgprLimit || E.MaxAgpr > L.AgprLimit ||
                       E.MaxSgpr > L.SgprLimit))
     return limitFault(I, E);
-  if (E.Idles && !E.Use.Cache.isControl())
+  if (E.Idles && !E.ControlsCache)
     return !L.hazards() || Hazards.check(I, E);
   if (Waits.anything()) {
-    if (L.waits() && !Waits.checkPending(I, E))
+    if (Waits.mayTouch(E) && L.waits() && !Waits.checkPending(I, E))
       return false;
     if (E.Waits != WaitKind::None)
       Waits.waitInstruction(I, E);
