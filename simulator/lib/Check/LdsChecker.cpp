@@ -83,7 +83,10 @@ const LdsPattern &LdsChecker::pattern(const Effects &E, const uint32_t *A,
                                       uint64_t Mask, unsigned Bytes,
                                       bool IsLoad) {
   // An instruction mostly asks for the same places, only further on.
-  LdsPattern &P = Patterns[E.Use.Id & (Patterns.size() - 1)];
+  auto &Known = Patterns[E.Use.Id & (Patterns.size() - 1)];
+  if (!Known)
+    Known = std::make_unique<LdsPattern>();
+  LdsPattern &P = *Known;
   const uint32_t Step = A[0] - P.A[0];
   bool IsSame =
       P.Mask == Mask && P.Bytes == Bytes && P.IsLoad == IsLoad && Step % 4 == 0;

@@ -18,6 +18,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <memory>
 #include <vector>
 
 namespace lnbwd::sim {
@@ -74,7 +75,7 @@ private:
   uint8_t Stored = LdsDefined; ///< in Written, by the present instruction
   static constexpr size_t MostPatterns = 64;
   /// The latest ones, by instruction; a power of two of them.
-  std::vector<LdsPattern> Patterns;
+  std::vector<std::unique_ptr<LdsPattern>> Patterns;
 };
 
 } // namespace lnbwd::sim
