@@ -78,7 +78,7 @@ ResidentWorkgroup::ResidentWorkgroup(Launch &L, LaneTemps &Temps) : L(L) {
 }
 
 void ResidentWorkgroup::start(uint64_t Number) {
-  TimeSlices = 0;
+  Executed = 0;
   WG.Id[0] = uint32_t(Number % L.Grid[0]);
   WG.Id[1] = uint32_t(Number / L.Grid[0] % L.Grid[1]);
   WG.Id[2] = uint32_t(Number / L.Grid[0] / L.Grid[1]);
@@ -320,6 +320,7 @@ void ResidentWorkgroup::runWave(Wave &W, uint64_t Left) {
       }
     }
     Left -= Steps;
+    Executed += Steps;
     Unreported += Instructions;
     if (Unreported >= ReportedTogether)
       reportExecuted(W, I);
@@ -377,7 +378,6 @@ void ResidentWorkgroup::failStuck() {
 }
 
 bool ResidentWorkgroup::runTimeSlices() {
-  ++TimeSlices;
   bool Ran = false;
   const unsigned Count = WG.NumWaves;
   const uint64_t R = L.Shuffle ? nextRandom(Random) : 0;

@@ -48,7 +48,7 @@ public:
   /// Adds what was counted since the last call.
   void collect(lnbwd_sim_counters &C);
 
-  unsigned TimeSlices = 0;
+  uint64_t Executed = 0; ///< instructions of the present one, about
 
 private:
   struct FreeDeleter {

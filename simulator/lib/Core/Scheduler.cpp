@@ -28,8 +28,10 @@
 
 using namespace lnbwd::sim;
 
-/// Time slices of a workgroup before its thread starts another one beside it.
-constexpr unsigned PatientSlices = 8;
+/// Instructions of a workgroup before its thread starts another one beside it:
+/// those that wait for others execute many, while those that often come to a
+/// barrier are faster one after the other. Orders that are shuffled overlap.
+constexpr uint64_t Patience = 1 << 19, ShuffledPatience = 1 << 10;
 
 /// What one host thread does. AllResident: the workgroups that the chip holds.
 /// Threads has others begin, once they may, and says how many work.
@@ -75,7 +77,8 @@ static void work(Launch &L, size_t AllResident,
     for (size_t K = 0; K < Active.size();) {
       if (!Active[K]->runTimeSlices())
         break;
-      Patient &= Active[K]->TimeSlices < PatientSlices;
+      Patient &=
+          Active[K]->Executed < (L.Shuffle ? ShuffledPatience : Patience);
       if (Active[K]->done()) {
         Active[K]->collect(Counters);
         Idle.push_back(std::move(Active[K]));
