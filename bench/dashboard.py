@@ -627,9 +627,9 @@ def simulate() -> dict[str, Block]:
 
 def learn() -> dict[str, Block]:
     """The block of the trees that choose schedules."""
-    rows = [json.loads(subprocess.check_output(
-        [sys.executable, SOURCE / "bench/chooser/train.py", sweep, "--held-out", "5"]))
-            for sweep in sorted((SOURCE / "docs/sweeps").glob("schedules-*.xz"))]
+    rows = [json.loads(line) for vendor in ("amd", "nvidia") for line in subprocess.check_output(
+        [sys.executable, SOURCE / "bench/chooser/train.py", "--held-out", "5",
+         *sorted((SOURCE / "docs/sweeps").glob(f"*-{vendor}.*"), reverse=True)]).splitlines()]
     return {"chooser": {"date": str(datetime.date.today()), "machine": "one core",
                         "command": "dashboard.py chooser", "rows": rows}}
 

@@ -4,11 +4,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the trees that choose schedules from a sweep of timed schedules.
 
-  train.py docs/sweeps/schedules-nvidia.jsonl.xz --out lib/Analysis/ScheduleTrees.nvidia.trees
-  train.py docs/sweeps/schedules-nvidia.jsonl.xz --held-out 5     the regret, cross-validated
+  train.py docs/sweeps/{schedules,regions}-nvidia.jsonl.xz --out ScheduleTrees.nvidia.trees
+  train.py docs/sweeps/{schedules,regions}-nvidia.jsonl.xz --held-out 5    the regrets, in folds
 
-Needs LightGBM and NumPy. A sweep has a JSON object a line. The first one says what it is: "chip",
-its "family", "leaves" of a tree, "about": where times are from. Others are problems: "program",
+Needs LightGBM and NumPy. A sweep has a JSON object a line. The first one of the first sweep says
+what it is: "chip", its "family", "about": where times are from. Others are problems: "program",
 MLIR with one lnbwd.rowwise; "rows", its M; "schedules", each as the option `schedule` takes it; and
 "us", the microseconds of each. In the place of "us" it may have "registers" of a lane, each over
 those that a lane can have: what spills has more than 1. A problem counts as often as its "weight"
@@ -22,7 +22,6 @@ import json
 import lzma
 import pathlib
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,13 +30,15 @@ from typing import Any, NamedTuple
 import lightgbm
 import numpy as np
 
-TREES, REGISTER_TREES, REGISTER_LEAVES = 200, 60, 15
+# The trees that predict times of a family, or registers, and their leaves.
+TREES = {"nvidia": (300, 100), "amd": (200, 31), "registers": (60, 15)}
 # Beside the roofline, a launch takes some microseconds, whatever it does.
 LAUNCH_US = 2.0
 LEAF = 255
 # How much less a schedule counts, the longer it takes than the best of its problem.
 NEAR_BEST = 4.0
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FEATURES = "lib/Analysis/ScheduleFeatures.cpp"
 
 
 class Samples(NamedTuple):
@@ -84,30 +85,30 @@ def train(samples: Samples, trees: int, leaves: int) -> lightgbm.Booster:
         lightgbm.Dataset(samples.features, samples.target, weight=samples.weight), trees)
 
 
-def train_times(samples: Samples, leaves: int) -> lightgbm.Booster:
+def train_times(samples: Samples, family: str) -> lightgbm.Booster:
     """The trees that predict times. The best of a problem have to be told apart, those that take
-    much longer only from them."""
+    much longer only from them: how much longer is no matter, and may be a fault of timing."""
     best = np.full(samples.problem.max() + 1, np.inf)
     np.minimum.at(best, samples.problem, samples.target)
     beyond = np.minimum(samples.target - best[samples.problem], 1)
-    weight = samples.weight * np.exp(-NEAR_BEST * beyond)
-    return train(samples._replace(weight=weight), TREES, leaves)
+    return train(samples._replace(target=best[samples.problem] + beyond,
+                                  weight=samples.weight * np.exp(-NEAR_BEST * beyond)),
+                 *TREES[family])
 
 
-def regrets(samples: Samples, leaves: int, folds: int) -> np.ndarray[Any, Any]:
-    """The time of the schedule that trees choose over that of the best, for each problem that they
-    were not trained on."""
-    found = []
+def regrets(samples: Samples, family: str, folds: int) -> np.ndarray[Any, Any]:
+    """The time of the choice over that of the best, for each problem, by trees of other ones."""
+    found: np.ndarray[Any, Any] = np.empty(samples.problem.max() + 1)
     fold = np.random.default_rng(1).integers(0, folds, samples.problem.max() + 1)
     of = fold[samples.problem]
     for held in range(folds):
-        model = train_times(Samples(*(part[of != held] for part in samples)), leaves)
+        model = train_times(Samples(*(part[of != held] for part in samples)), family)
         for number in np.flatnonzero(fold == held):
             mine = samples.problem == number
             target = samples.target[mine]
             chosen = np.asarray(model.predict(samples.features[mine])).argmin()
-            found.append(np.exp(target[chosen] - target.min()))
-    return np.array(found)
+            found[number] = np.exp(target[chosen] - target.min())
+    return found
 
 
 def tables(model: lightgbm.Booster) -> Iterator[str]:
@@ -126,7 +127,7 @@ def tables(model: lightgbm.Booster) -> Iterator[str]:
                        for index, (feature, value, skip) in enumerate(nodes))
 
 
-def main() -> int:
+def main() -> None:
     """Trains and writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sweep", type=pathlib.Path, nargs="+", help="the first says what")
@@ -134,28 +135,31 @@ def main() -> int:
     parser.add_argument("--held-out", type=int, metavar="FOLDS", help="print the regret")
     parser.add_argument("--out", type=pathlib.Path, help="the file of trees")
     options = parser.parse_args()
-    about, *problems = [json.loads(line) for sweep in options.sweep
+    about, *problems = [{**json.loads(line), "sweep": place}
+                        for place, sweep in enumerate(options.sweep)
                         for line in lzma.decompress(sweep.read_bytes()).splitlines()]
-    chip, family, leaves = about["chip"], about["family"], about["leaves"]
+    chip, family = about["chip"], about["family"]
     names, times = read(options.opt, chip, problems, "us")
-    size = f"{len(times.target):,} schedules of {times.problem.max() + 1:,} row programs"
+    def size_of(problem: np.ndarray[Any, Any]) -> str:
+        return f"{len(problem):,} schedules of {len(np.unique(problem)):,} row programs"
     if options.held_out:
-        found = regrets(times, leaves, options.held_out)
-        median, p95 = np.percentile(found, (50, 95)).round(4)
-        print(json.dumps({"trees": family, "sweep": size, "median": median, "p95": p95}))
+        found = regrets(times, family, options.held_out)
+        for sweep in range(len(options.sweep)):
+            of = np.array([problem["sweep"] == sweep for problem in problems if "us" in problem])
+            median, p95 = np.percentile(found[of], (50, 95)).round(4)
+            size = size_of(times.problem[of[times.problem]])
+            print(json.dumps({"trees": family, "sweep": size, "median": median, "p95": p95}))
     if options.out:
         _, registers = read(options.opt, chip, problems, "registers")
-        features = "lib/Analysis/ScheduleFeatures.cpp"
-        blob = subprocess.run(["git", "hash-object", ROOT / features], capture_output=True,
-                              text=True, check=True).stdout.strip()[:10]
+        blob = subprocess.check_output(["git", "hash-object", ROOT / FEATURES], text=True)[:10]
         options.out.write_text("\n".join([
-            f"# {', '.join(sweep.name for sweep in options.sweep)}, {size}: {about['about']}.",
-            f"# {features} was {blob} (git log --find-object). By bench/chooser/train.py.",
+            f"# {', '.join(s.name for s in options.sweep)}, {size_of(times.problem)}: "
+            f"{about['about']}.",
+            f"# {FEATURES} was {blob} (git log --find-object). By bench/chooser/train.py.",
             f"features {names}",
-            f"{family} times", *tables(train_times(times, leaves)),
-            f"{family} registers", *tables(train(registers, REGISTER_TREES, REGISTER_LEAVES)), ""]))
-    return 0
+            f"{family} times", *tables(train_times(times, family)),
+            f"{family} registers", *tables(train(registers, *TREES["registers"])), ""]))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

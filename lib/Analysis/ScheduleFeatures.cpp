@@ -14,7 +14,6 @@
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 
 #include "lnbwd/Analysis/RowPhases.h"
-#include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -79,7 +78,9 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   facts.bytesRead =
       double(getColumnBits(op.getRows()) + getColumnBits(op.getTables())) / 8;
   facts.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
-  for (const AcrossBlock &block : getAcrossBlocks(op))
+  facts.across = getAcrossBlocks(op);
+  facts.hasOddPieces = lnbwd::hasOddPieces(op);
+  for (const AcrossBlock &block : facts.across)
     facts.bytesAcross += double(block.elementBytes);
   facts.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
   if (std::optional<int64_t> count = op.getStaticRowCount())
@@ -226,6 +227,13 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double accessLanes = std::min(schedule.lanesAcross ? groups : lanes, wave) *
                        width * elementBytes / lineBytes;
   bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;
+
+  auto countAcross = [&](RowAccess access) {
+    return schedule.lanesAcross
+               ? 0
+               : countBlocks(program.across, access, schedule.threadsPerRow,
+                             schedule.rowGroups, chip);
+  };
 
   // A workgroup that has all rows of its columns leaves no partial sums.
   double partials = schedule.rowsPerWorkgroup ? grid : 0;

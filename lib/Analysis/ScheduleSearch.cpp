@@ -117,10 +117,6 @@ static constexpr double idleUnitsCost = 0.5;
 /// add up what their groups have of a leaf, before the next one, and others of
 /// a workgroup, in which those beside it go on.
 static constexpr double busyMicroseconds = 0.1, idleMicroseconds = 0.2;
-/// How many times as long a loop over rows in odd pieces takes, which keeps the
-/// addresses of all elements in registers. On an H100 the gradient and the
-/// forward pass of batch norms took 1.3 to 1.9 times as long with a loop.
-static constexpr double addressesTime = 1.35;
 /// Rows that are added up before they are added to a total. A
 /// lane has 30 to 130 rows where there are many: the error of a sum of sums is
 /// least where both have as many terms.
@@ -444,6 +440,11 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
           for (int64_t workgroups : triedWorkgroups) {
             if (threads * workgroups > mostComputeUnitThreads)
               break;
+            // Each group has a workgroup at least: where these fill the chip,
+            // others would only leave partial sums.
+            if (isWhole && op.getStaticGroupCount().value_or(0) >=
+                               workgroups * chip.computeUnits)
+              continue;
             fields.workgroupsPerComputeUnit = workgroups;
             setRowsOfWorkgroup(fields, fields.rowGroups * unroll, op);
             visit(fields);
@@ -488,7 +489,13 @@ static int64_t countDoubts(const ProgramFacts &program,
                         columns > mostColumnShare * groups *
                                       std::exp2(get(Feature::iterations_log));
   double moreAccesses = std::max(0.0, get(Feature::accesses) - mostAccesses);
-  return int64_t(hasFewBytes) + int64_t(hasManyColumns) + int64_t(moreAccesses);
+  // Row blocks that lie across, of which their sweep has none: element by
+  // element, or transposed without loads of other rows in flight meanwhile.
+  bool waits = schedule.workgroupsPerComputeUnit == 1 && !schedule.prefetch &&
+               schedule.unroll == 1;
+  return int64_t(hasFewBytes) + int64_t(hasManyColumns) +
+         int64_t(moreAccesses) + int64_t(get(Feature::apart_blocks)) +
+         (waits && get(Feature::transposed_blocks) > 0);
 }
 
 /// Microseconds of the vector instructions that `schedule` adds to those of the
@@ -593,23 +600,6 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     return result;
   ProgramFacts program = ProgramFacts::of(op, rows);
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
-  SmallVector<AcrossBlock> across = getAcrossBlocks(op);
-  // No sweep has row blocks that lie across: element by element, or transposed
-  // without loads of other rows in flight meanwhile. An iteration over staged
-  // rows has none of those that are transposed, and what it waits for only
-  // other workgroups hide.
-  auto countDoubtsAcross = [&](const ScheduleFields &each) -> int64_t {
-    if (each.lanesAcross)
-      return 0;
-    auto count = [&](RowAccess access) {
-      return countBlocks(across, access, each.threadsPerRow, each.rowGroups,
-                         chip);
-    };
-    bool waits = each.stages || (each.workgroupsPerComputeUnit == 1 &&
-                                 !each.prefetch && each.unroll == 1);
-    return count(RowAccess::Apart) +
-           (waits && count(RowAccess::Transposed) > 0);
-  };
   // No sweep has tiles of a wave, nor column sums beside rows that wait for one
   // sum after another, as gradients that are written in float8. On an H200 the
   // former took 0.79 to 1.04 of the time (13 shapes, 0.94 in the mean) as
@@ -630,7 +620,6 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
         predictRegisterShare(
             getFeatures(program, ScheduleFields(schedule), chip), chip));
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
-  bool keepsAddresses = chip.backend != Backend::AMDGPU && hasOddPieces(op);
   double most = chip.backend == Backend::AMDGPU || hasLeaves
                     ? mostTriedRegisters
                     : mostRegisters;
@@ -674,13 +663,11 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
       times[i] += getAddedMicroseconds(program, fields[i], chip);
-      if (keepsAddresses && fields[i].workgroupsPerComputeUnit)
-        times[i] *= addressesTime;
       if (hasLeaves)
         times[i] = takeLeaves(op, fields[i], chip, int64_t(program.rows),
                               times[i], features[i]);
-      int64_t doubts = countDoubts(program, fields[i], features[i], chip);
-      doubts += countDoubtsAcross(fields[i]) + countDoubtsUnswept(fields[i]);
+      int64_t doubts = countDoubts(program, fields[i], features[i], chip) +
+                       countDoubtsUnswept(fields[i]);
       double excess = predictRegisterShare(features[i], chip) - most;
       if (needsRegisters && excess > 0)
         continue;

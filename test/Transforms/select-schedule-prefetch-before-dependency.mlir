@@ -9,18 +9,18 @@
 // A forward pass brings its rows near early and lets the next kernel start. Where a field is set by hand, the
 // rule is asked about the schedule that this makes, and where either field is, it is not asked.
 // CHECK-LABEL: func.func @forward(
-// CHECK:       dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// CHECK:       dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 // LATE-LABEL:  func.func @forward(
 // LATE-NOT:    early
 // LATE:        return
 // RELOAD-LABEL: func.func @forward(
-// RELOAD:      dependent_launch = true, reload = true, late_columns = true>
+// RELOAD:      dependent_launch = true, reload = true>
 // SPLIT-LABEL: func.func @forward(
 // SPLIT:       workgroups_per_row = 2, {{.*}}dependent_launch = true>
 // SAID-LABEL:  func.func @forward(
 // SAID:        workgroups_per_row = 2, {{.*}}dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 // NEXT-LABEL:  func.func @forward(
-// NEXT:        dependent_launch = true, late_columns = true>
+// NEXT:        dependent_launch = true>
 // OLD-LABEL:   func.func @forward(
 // OLD-NOT:     early
 func.func @forward(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>) {

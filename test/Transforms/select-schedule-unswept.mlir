@@ -1,14 +1,12 @@
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=8192 | FileCheck %s
 
 // Programs of kinds that no sweep has. Column sums beside rows that wait for
-// one sum after another: where waves share them, registers hold them ahead, not
-// stages.
+// one sum after another have no stages where waves share them.
 
 // CHECK-LABEL: func.func @gradient(
 // CHECK: #lnbwd.schedule<
 // CHECK-NOT: stages
-// CHECK-SAME: prefetch = 1
-// CHECK-NOT: stages
+// CHECK-SAME: dependent_launch = true>
 func.func @gradient(%dys: memref<?x2048xbf16>, %xs: memref<?x2048xbf16>,
     %out: memref<?x2048xf8E5M2>, %largest: memref<?xf32>,
     %sum: memref<2048xf32>) {

@@ -19,6 +19,7 @@
 #define LNBWD_ANALYSIS_SCHEDULEFEATURES_H
 
 #include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 #include <array>
@@ -53,9 +54,12 @@ struct ProgramFacts {
   /// Operations of the region on each element, and functions among them that
   /// take many instructions.
   double operations, functions;
-  /// Bytes of a column in row blocks that lie across: they are transposed in
-  /// shared memory.
+  /// Row blocks that lie across, and the bytes of a column in them.
+  llvm::SmallVector<AcrossBlock> across;
   double bytesAcross;
+  /// Whether rows lie in pieces of an odd number of elements: a loop over them
+  /// keeps the address of each element in registers.
+  bool hasOddPieces;
 
   /// Of `op`, whose number of rows is `rows` where the types do not say it, and
   /// as many as move 128 MiB where that is 0.
