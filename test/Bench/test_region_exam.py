@@ -17,8 +17,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((141, 1360, 1014, 25), (30, 228, 145, 7)),
-          8: ((125, 171, 117, 4), (29, 29, 18, 1))}
+LIMITS = {1: ((171, 1588, 1243, 34), (59, 322, 242, 14)),
+          8: ((154, 200, 149, 6), (40, 40, 29, 3))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
