@@ -152,6 +152,19 @@ def test_what_no_region_computes_is_kept(device, dtype):
     assert len(taken()) == 1
 
 
+def test_what_is_divided_by_one_is_written(device):
+    """It has the numbers of what is read, but memory of its own."""
+    def function(x):
+        y = x / 1.0
+        return y, y.logsumexp(-1)
+
+    x, = operands(device, "r")
+    captured = check_against_double(function, (x,))
+    graph, = captured.graphs
+    assert len(taken()) == 1
+    assert not any(n.target is torch.ops.aten.div.Tensor for n in graph.nodes)
+
+
 @pytest.mark.parametrize("dtype", [F32, BF16])
 @pytest.mark.parametrize("most", [lambda y: y.amax(-1), lambda y: y.norm(torch.inf, 0)])
 def test_what_is_compared_with_its_largest_element_is_kept(device, always_taken, dtype, most):

@@ -48,7 +48,7 @@ from .conversion import (
 )
 from .convert import check, is_scale, is_supported
 from .domains import CODES, DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, repeated_dims, same
-from .fusion import blocks_read, is_fused, is_in_memory, made_of, separated
+from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
     STORED,
     column_domain,
@@ -683,9 +683,11 @@ def convert(region: Region) -> None:
         block = 1
         if role == "lead":
             role, block = "row", region.domain.repeats(value) or 1
-        # What is read is there already, in whatever shape.
+        # What is read is there already, in whatever shape; what is computed of it is not, if only
+        # divided by one.
         source = conversion.builder.nodes[conversion.values[node]]
         if (source[0] == "input" and kind is None
+                and base_of(node) is base_of(reads[source[1]])
                 and reads[source[1]].meta["val"].dtype == value.dtype
                 and not places_of[source[1]].is_strided):
             continue
