@@ -10,7 +10,7 @@ from captured import Captured, check_against_double, reasons, run_captured, take
 from cases import diagonal
 from torch import nn
 
-from lnbwd.inductor import estimates, partial_sums
+from lnbwd.inductor import estimates, graph_pass, partial_sums
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 PIXELS = (0, 2, 3)
@@ -269,6 +269,16 @@ def test_what_follows_from_sums_has_a_program_of_its_own(device, dtype):
     check_against_double(function, (dy.to(dtype), x.to(dtype), mean, mean[:, None, None] + 1))
     region, = taken()
     assert region.column_sums == 2 and region.region.endswith("nodes behind")
+
+
+def test_what_follows_from_sums_is_left_where_it_is_not_worth_it(device, monkeypatch):
+    """Its bytes are those of the sums and as many again, and those of the result."""
+    monkeypatch.setattr(graph_pass, "_is_worth", lambda moved: moved.ours < 10)
+    dy, x = images(device, 2, (3, 8, 56, 56))
+    mean = torch.rand(8, device=device)
+    check_against_double(norm_gradient, (dy, x, mean, mean[:, None, None] + 1))
+    region, = taken()
+    assert region.column_sums == 2 and "behind" not in region.region
 
 
 @pytest.mark.usefixtures("always_taken")
