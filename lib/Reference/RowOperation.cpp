@@ -298,8 +298,7 @@ bool isSigned(const RowOperation &operation) {
          operation.attributes.choice[0] == 's';
 }
 
-/// An integer of 32 bits with its sign.
-static double toSigned(double value) {
+double toSigned(double value) {
   return static_cast<int32_t>(static_cast<uint32_t>(value));
 }
 
@@ -405,6 +404,20 @@ static Bounded fromSigned(const Bounded *x, const RowOperation &) {
   return toFloat(toSigned(x[0].value), x);
 }
 
+/// Beyond its type an integer is undefined.
+static Bounded toInteger(const Bounded *x, const RowOperation &operation) {
+  Bounded whole = step<std::trunc>(x, operation);
+  if (!(std::abs(whole.value) < 0x1p32))
+    return {0, Bounded::kNoBound};
+  if (operation.type.element == Element::I32)
+    whole.value = static_cast<uint32_t>(static_cast<int64_t>(whole.value));
+  return whole;
+}
+
+static Bounded extendSign(const Bounded *x, const RowOperation &) {
+  return {toSigned(x[0].value), x[0].error};
+}
+
 const ElementwiseOperation *findElementwise(const std::string &name) {
   static const ElementwiseOperation operations[] = {
       {"arith.addf", 2, add},
@@ -426,6 +439,9 @@ const ElementwiseOperation *findElementwise(const std::string &name) {
       {"arith.extui", 1, keep, /*takesIntegers=*/true},
       {"arith.uitofp", 1, fromUnsigned, /*takesIntegers=*/true},
       {"arith.sitofp", 1, fromSigned, true, /*takesNumbers=*/true},
+      {"arith.fptosi", 1, toInteger},
+      {"arith.fptoui", 1, toInteger},
+      {"arith.extsi", 1, extendSign, true, true},
       {"arith.addi", 2, combineNumbers<std::plus<>>, true, true},
       {"arith.subi", 2, combineNumbers<std::minus<>>, true, true},
       {"arith.muli", 2, combineNumbers<std::multiplies<>>, true, true},

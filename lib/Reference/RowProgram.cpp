@@ -631,7 +631,10 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
         if (isRead[output.buffer])
           rowsOut[o][element] = value[j];
         if (isFinal[output.buffer])
-          consumer(worker, output.buffer, element, compared[j]);
+          consumer(worker, output.buffer, element,
+                   output.type.element == Element::I32
+                       ? Bounded{toSigned(compared[j].value), compared[j].error}
+                       : compared[j]);
       }
     }
   }

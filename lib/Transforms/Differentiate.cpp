@@ -144,10 +144,13 @@ private:
     return llvm::is_contained(saved,
                               op.getOperandName(op.getNumDpsInputs() + index));
   }
-  /// Whether a loss may depend on output `index`. If the options do not say so,
-  /// a row output that is saved is an output all the same, and a row scalar
-  /// that is saved was put out to be saved.
+  /// Whether a loss may depend on output `index`, which masks and other
+  /// integers are not. If the options do not say so, a row output that is saved
+  /// is an output all the same, and a row scalar that is saved was put out to
+  /// be saved.
   bool hasAdjoint(RowwiseOp op, unsigned index) {
+    if (isConstant(op, op.getNumDpsInputs() + index))
+      return false;
     if (!of.empty())
       return llvm::is_contained(
           of, op.getOperandName(op.getNumDpsInputs() + index));
@@ -208,7 +211,8 @@ LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
   InFlightDiagnostic diag =
       op.emitOpError("expected an output that the loss depends on, but all (");
   listNames(diag, op, op.getNumDpsInputs(), op->getNumOperands());
-  diag << ") are row scalars that are saved, which have no adjoint; ";
+  diag << ") are integers, or row scalars that are saved, which have no "
+          "adjoint; ";
   if (numOutputs == 1)
     return diag << "write saved=none";
   return diag << "write saved=none, or name in saved those that the loss does "
@@ -374,19 +378,11 @@ static NamedOperationAttr describeGradient(func::FuncOp function,
                                  forward.getZeroCentredGamma());
 }
 
-/// Bytes that are put out would have to come back as an adjoint, and constants
-/// that come in have none.
+/// Constants that come in have no gradient.
 static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    unsigned index = operand.getOperandNumber();
-    if (!isConstant(op, index))
-      continue;
+  for (unsigned index = 0; index < op.getNumDpsInputs(); ++index) {
     std::string name = op.getOperandName(index);
-    if (op.isDpsInit(&operand))
-      return op.emitOpError("expected row outputs of f16, bf16 or f32 in a "
-                            "program that is differentiated, got ")
-             << name << " of i8; leave the mask to a program of its own";
-    if (!llvm::is_contained(wrt, name))
+    if (!isConstant(op, index) || !llvm::is_contained(wrt, name))
       continue;
     InFlightDiagnostic diag = op.emitOpError(
         "expected the option wrt to name inputs of f16, bf16 or f32, got ");
@@ -394,7 +390,7 @@ static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
       return diag << name
                   << ", a table, whose gradient is a scatter that no "
                      "row program has";
-    return diag << name << " of " << getElementTypeOrSelf(operand.get())
+    return diag << name << " of " << getElementTypeOrSelf(op.getOperand(index))
                 << ", which has no gradient";
   }
   return success();

@@ -81,7 +81,7 @@ class Operand:
     Attributes:
         kind: the name of its dimensions in :data:`lnbwd.operations.KINDS`: "row_block", ...
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also float8
-            or bool, a mask; for what has no columns also int32 or int64, which are read.
+            or bool, a mask; for what has no columns also int32 or int64.
         row_length: N; 1 where there are no columns.
         is_part: whether it is a part of the rows, or a row block in another order, which is a
             column to a launch.

@@ -58,7 +58,8 @@ def _is_cheap(program: RowProgram) -> list[bool]:
     needs_all, is_rounded = set[int](), set[int]()
     for output in program.outputs:
         if output.kind != "column_sum":
-            (needs_all if output.dtype in ("f32", "i8") else is_rounded).add(output.value)
+            (needs_all if output.dtype in ("f32", "i8", "i32", "i64") else is_rounded).add(
+                output.value)
     conditions = program.is_condition()
     is_short = all(i.dtype in ("f16", "bf16") for i in program.inputs if i.is_row(program.length))
     users: dict[int, list[int]] = {}
@@ -172,11 +173,15 @@ class _Writer:
             index = node[1]
         key = (index, dtype)
         if key not in self.narrow:
-            operation, wide = (("truncf", "f32") if dtype != "i8" else
-                               ("extui", "i1") if self.conditions[index] else ("fptoui", "f32"))
-            self.narrow[key] = self.emit(
-                f"arith.{operation} {self.value(index, is_row)} : {self.type(wide, is_row)} to "
-                + self.type(dtype, is_row))
+            value = self.value(index, is_row)
+            operation, wide = (("extui", "i1") if self.conditions[index] else
+                               ("fptoui", "f32") if dtype == "i8" else
+                               ("fptosi", "f32") if dtype in ("i32", "i64") else ("truncf", "f32"))
+            if dtype == "i64":  # An integer of 32 bits takes one instruction.
+                value, wide = self.rounded(index, "i32", is_row), "i32"
+                operation = "extsi"
+            self.narrow[key] = self.emit(f"arith.{operation} {value} : {self.type(wide, is_row)} "
+                                         f"to {self.type(dtype, is_row)}")
         return self.narrow[key]
 
     def index(self, dims: Sequence[int], type_: str) -> str:

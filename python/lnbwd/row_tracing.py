@@ -49,6 +49,7 @@ from .inductor.nodes import (
     is_column_sum,
     is_constant,
     is_group_sum,
+    is_index,
     is_random,
     is_view,
 )
@@ -64,8 +65,8 @@ FUNCTIONS = ("abs", "ceil", "clamp", "cos", "erf", "exp", "exp2", "expm1", "floo
              "sign", "sin", "sqrt", "square", "tanh", "trunc", "where")
 """The functions of torch on elements that row functions may call."""
 
-SUMS_OF_ROWS = ("amax", "amin", "log_softmax", "logsumexp", "mean", "norm", "softmax", "std", "sum",
-                "var")
+SUMS_OF_ROWS = ("all", "amax", "amin", "any", "argmax", "argmin", "log_softmax", "logsumexp", "max",
+                "mean", "min", "norm", "softmax", "std", "sum", "var")
 """Those over the last dimension."""
 
 _NUMBERS = (aten.arange.default, aten.arange.start, aten.arange.start_step)
@@ -565,11 +566,12 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         got = f"{str(value.dtype).replace('torch.', '')} {shape}"
         expected = [*rows.shape[:-1], *{"row": [signature.length // block], "scalar": [1],
                                         "number": []}[shapes[-1]]]
-        types = FLOATS if role == "row" else DTYPES
+        types = FLOATS if role == "row" else {**DTYPES, **(INTEGERS if is_index(node) else {})}
         if role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected:
             raise refuse(node, f"is what {what}, {got}; expected rows {list(rows.shape)} or row "
-                               f"scalars {[*rows.shape[:-1], 1]} of a floating-point type")
-        outputs.append(Output("row" if role == "lead" else role, FLOATS[value.dtype],
+                               f"scalars {[*rows.shape[:-1], 1]} of a floating-point type, or "
+                               "where a row's largest element is")
+        outputs.append(Output("row" if role == "lead" else role, types[value.dtype],
                               conversion.value(node), block))
     results, extras = outputs[:count], outputs[count:]
     builder = conversion.builder

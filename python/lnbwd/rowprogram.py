@@ -112,9 +112,10 @@ class Output(_Tensor):
     of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of B
     groups, or of a program without sums "column_max" and "group_max", the largest; ``dtype`` its
     type, as that of an input; ``value`` the index of a node: of "i8" a condition, or whole numbers
-    from 0 to 255. A "row" may have one number for each ``block`` elements, the first of these, [M,
-    N / block]. With ``parts``, which are those of an input, a "row" or "scalar" lies in another
-    order, all of its elements or of each block of these the first."""
+    from 0 to 255, of "i32" and "i64" whole numbers below 2^31. A "row" may have one number for each
+    ``block`` elements, the first of these, [M, N / block]. With ``parts``, which are those of an
+    input, a "row" or "scalar" lies in another order, all of its elements or of each block of these
+    the first."""
 
     kind: str
     dtype: str

@@ -195,7 +195,8 @@ class Kernel:
                 kind = KINDS[ELEMENT_BYTES[element]]
                 if argument["access"] == "write":
                     pattern = {np.uint8: poison & 0xFF, np.uint16: poison,
-                               np.uint32: poison * 0x10001}[kind]
+                               np.uint32: poison * 0x10001,
+                               np.uint64: poison * 0x1000100010001}[kind]
                     contents = np.full(elements, pattern, kind)
                 else:
                     contents = inputs[name]

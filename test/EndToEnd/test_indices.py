@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Indices of rows and columns, and integers, in row programs."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,21 @@ def test_columns_of_several_workgroups(build, runtime, tmp_path):
     compiling.compile_to(file, build, source(2048, has_row_sum=False), "gfx942",
                          "schedule=column_tile=512,threads_per_row=64,vector_width=4")
     check(runtime, "gfx942", file, 2048, 3, has_row_sum=False)
+
+
+@pytest.mark.sample(chip=("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"),
+                    n=(37, 1000, 50257))
+def test_where_the_largest_is(build, runtime, tmp_path, chip, n):
+    """The first of several, of NaNs, of infinities, of elements that are all equal."""
+    file = tmp_path / "f.hsaco"
+    text = (pathlib.Path(__file__).parents[2] / "examples" / "argmax.mlir").read_text()
+    compiling.compile_to(file, build, text.replace("50257", str(n)), chip)
+    x = np.random.default_rng(n).integers(-20, 21, (7, n)).astype(np.float32)
+    x[1, [8, 20]], x[2, [9, 11]], x[3], x[4], x[5, n - 1] = np.nan, np.inf, -np.inf, 2.5, 99
+    outputs = devices.Kernel(runtime.open("sim", chip), file).launch(
+        7, {"x": devices.encode(x.ravel(), "f32")})
+    np.testing.assert_array_equal(outputs["place"].view(np.int64), x.argmax(1))
+    np.testing.assert_array_equal(devices.decode(outputs["largest"], "f32"), x.max(1))
 
 
 @pytest.mark.sample(chip=chips.GPUS, n=(37, 4096))

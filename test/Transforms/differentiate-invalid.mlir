@@ -10,9 +10,9 @@
 // RUN: not lnbwd-opt %t/statistics.mlir --lnbwd-differentiate 2>&1 | FileCheck %s --check-prefix=STATISTICS
 
 // A gradient of nothing would be 0.
-// SCALAR:     scalar.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (s) are row scalars that are saved, which have no adjoint; write saved=none
-// SCALARS:    scalars.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (s, t) are row scalars that are saved, which have no adjoint; write saved=none, or name in saved those that the loss does not depend on
-// STATISTICS: statistics.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (mean, rstd) are row scalars
+// SCALAR:     scalar.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (s) are integers, or row scalars that are saved, which have no adjoint; write saved=none
+// SCALARS:    scalars.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (s, t) are integers, or row scalars that are saved, which have no adjoint; write saved=none, or name in saved those that the loss does not depend on
+// STATISTICS: statistics.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (mean, rstd) are integers, or row scalars
 
 // BOTH:  names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to be 'none' alone or names of outputs, got both
 // WRT:   names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option wrt to name some of x, scale, got 'z'
@@ -137,15 +137,15 @@ func.func @f(%x: memref<?x64xbf16>, %y: memref<?xbf16>) {
 
 // -----
 
-func.func @mask_out(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %m: memref<?x8xi8>) {
-  // expected-error@+1 {{expected row outputs of f16, bf16 or f32 in a program that is differentiated, got positive of i8; leave the mask to a program of its own}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>, %m[m, n] : memref<?x8xi8>)
-      attributes {operand_names = ["x", "y", "positive"]} {
+func.func @mask_out(%x: memref<?x8xf32>, %m: memref<?x8xi8>) {
+  // expected-error@+1 {{but all (positive) are integers, or row scalars that are saved, which have no adjoint}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%m[m, n] : memref<?x8xi8>)
+      attributes {operand_names = ["x", "positive"]} {
   ^bb0(%xr: vector<8xf32>):
     %zero = arith.constant dense<0.0> : vector<8xf32>
     %positive = arith.cmpf ogt, %xr, %zero : vector<8xf32>
     %byte = arith.extui %positive : vector<8xi1> to vector<8xi8>
-    lnbwd.yield %xr, %byte : vector<8xf32>, vector<8xi8>
+    lnbwd.yield %byte : vector<8xi8>
   }
   return
 }

@@ -25,7 +25,8 @@ BINARY = [lambda x, y: (x + y) * 0.5, lambda x, y: x - torch.tanh(y), lambda x, 
           torch.maximum, torch.minimum, lambda x, y: x / (1 + y.square())]
 ROW_SUMS = [lambda x: x.mean(-1, keepdim=True), lambda x: torch.tanh(x).sum(-1, True) / 8,
             lambda x: torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 0.1),
-            lambda x: x.amax(-1, keepdim=True), lambda x: x.amin(-1, keepdim=True)]
+            lambda x: x.amax(-1, keepdim=True), lambda x: x.amin(-1, keepdim=True),
+            lambda x: x.max(-1, keepdim=True)[0]]
 OVER_ROWS = [torch.sum, torch.amax]
 
 STEP = st.one_of(

@@ -126,8 +126,8 @@ def raises_a_number(x: Rows):
     return 2 ** x  # HERE: ** with an exponent that is no constant is not supported in row functions
 
 
-def takes_the_place_of_the_largest(x: Rows):
-    return x.argmax(-1)  # HERE: argmax is not supported in row functions
+def multiplies_up(x: Rows):
+    return x.prod(-1)  # HERE: prod is not supported in row functions
 
 
 def widens(x: Rows):
@@ -176,7 +176,7 @@ REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean
            takes_no_part, takes_every_other, branches, reads_an_element, counts_rows,
            asks_for_the_number_of_rows, draws_numbers, drops_out, takes_another_tensor,
            changes_its_argument, takes_a_power,
-           takes_an_infinite_power, raises_a_number, takes_the_place_of_the_largest, widens,
+           takes_an_infinite_power, raises_a_number, multiplies_up, widens,
            has_another_length, returns_nothing, returns_a_number, returns_a_list, returns_a_column,
            returns_a_condition, depends_on_nothing, numbers_in_integers, numbers_from_one]
 
@@ -211,7 +211,9 @@ def test_what_a_message_says_is_supported_is(name):
     def function(x: Rows):
         more = {"clamp": (0.0, 1.0), "maximum": (2 * x,), "minimum": (2 * x,)}.get(name, ())
         if name in row_tracing.SUMS_OF_ROWS:
-            return getattr(torch, name)(x, dim=-1)
+            result = getattr(torch, name)(x, dim=-1)
+            return result[0] if name in ("max", "min") else (
+                torch.where(result[..., None], x, 0.0) if name in ("all", "any") else result)
         return torch.where(x > 0, x, 1.0) if name == "where" else getattr(torch, name)(x, *more)
 
     signature = row_tracing.Signature({"x": "row"}, {"x": torch.float32}, N, 2, {})

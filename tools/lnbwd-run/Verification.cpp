@@ -141,6 +141,8 @@ double tolerance(bool isSum, Element format) {
   default:
     break;
   }
+  if (!getInfo(format).isFloat())
+    return 0;
   if (getInfo(format).saturates())
     return 1.1 * reference::unitRoundoff(format);
   return isSum ? 1e-6 : 5e-7;

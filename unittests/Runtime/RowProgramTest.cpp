@@ -208,12 +208,19 @@ TEST(RowProgramTest, ComputesIndicesAndIntegers) {
   size_t one = b.constant("2xi32", 1), half = b.constant("2xf32", 0.5);
   b.output(kRowBlock, "2xf32", 1, b.add("arith.sitofp", "2xf32", {less}));
   b.output(kRowBlock, "2xf32", 2, b.add("arith.uitofp", "2xf32", {less}));
+  b.output(kRowBlock, "2xi64", 5, b.add("arith.extsi", "2xi64", {less}));
+  b.output(kRowBlock, "2xi32", 6,
+           b.add("arith.fptosi", "2xi32",
+                 {b.add("arith.mulf", "2xf32",
+                        {b.add("arith.sitofp", "2xf32", {less}),
+                         b.constant("2xf32", 1.25)})}));
   for (const char *choice : {"slt", "ult"})
     b.output(kRowBlock, "2xf32", choice[0] == 's' ? 3 : 4,
              b.add("arith.select", "2xf32",
                    {b.choose("arith.cmpi", "2xi1", {less, one}, choice), half,
                     b.constant("2xf32", 2)}));
-  Interpreted run(b.program, 6, {std::vector<float>(12), {}, {}, {}, {}});
+  Interpreted run(b.program, 6,
+                  {std::vector<float>(12), {}, {}, {}, {}, {}, {}});
   const double values[] = {-9, -8, 1, 2, 11, 12};
   for (size_t i = 0; i < 12; ++i) {
     double value = values[i % 6];
@@ -222,6 +229,8 @@ TEST(RowProgramTest, ComputesIndicesAndIntegers) {
     EXPECT_EQ(run.outputs[2][i].value, value + (value < 0 ? 0x1p32 : 0));
     EXPECT_EQ(run.outputs[3][i].value, value < 1 ? 0.5 : 2);
     EXPECT_EQ(run.outputs[4][i].value, 2);
+    EXPECT_EQ(run.outputs[5][i].value, value);
+    EXPECT_EQ(run.outputs[6][i].value, std::trunc(1.25 * value));
   }
 }
 

@@ -102,6 +102,9 @@ const ElementwiseOperation *findElementwise(const std::string &name);
 /// Whether `operation` compares integers with their signs.
 bool isSigned(const RowOperation &operation);
 
+/// An integer of 32 bits, which has no sign here, with its sign.
+double toSigned(double value);
+
 /// Whether `operation`, a comparison, has a predicate that is known.
 bool hasKnownPredicate(const RowOperation &operation);
 

@@ -51,6 +51,7 @@ from .domains import (
 from .fusion import base_of, is_in_memory
 from .nodes import (
     CONSTANTS,
+    INDICES,
     NORM,
     NUMBERS,
     OF_INTEGERS,
@@ -58,8 +59,10 @@ from .nodes import (
     SOFTMAXES,
     STORED,
     VIEWS,
+    WITH_INDICES,
     is_block_max,
     is_constant,
+    is_index,
     is_seed,
     is_view,
     row_sum_axis,
@@ -166,7 +169,7 @@ def _is_exact(argument: Any) -> bool:
     if isinstance(argument, Node) and is_constant(argument):
         argument = argument.args[CONSTANTS[argument.target]]  # type: ignore[index]
     if isinstance(argument, Node):
-        return argument.target is NUMBERS
+        return argument.target is NUMBERS or is_index(argument)
     return isinstance(argument, int) and abs(argument) < LARGEST_EXACT
 
 
@@ -346,6 +349,8 @@ def _row_sum(c: Conversion, node: Node) -> Any:
         return c.builder.add("ne", c.builder.add("row_max", value), zero)
     if node.target is aten.amin.default:
         return c.builder.add("neg", c.builder.add("row_max", c.builder.add("neg", value)))
+    if node.target in INDICES or node.target in WITH_INDICES:
+        return _place_of_largest(c, node, value)
     if node.target is NORM:
         return _norm(c, node, value)
     if node.target is aten.sum.dim_IntList:
@@ -360,6 +365,22 @@ def _row_sum(c: Conversion, node: Node) -> Any:
     total = c.builder.add("row_sum", c.builder.add("mul", centred, centred))
     variance = c.multiply(total, 1 / (c.domain.length - correction))
     return (variance, mean) if node.target is aten.var_mean.correction else variance
+
+
+def _place_of_largest(c: Conversion, node: Node, value: int) -> Any:
+    """The number of the first of a row's largest elements, of which a NaN is one, or of its
+    smallest, or that element and its number. The element's gradient is its own alone."""
+    if c.domain.length > LARGEST_EXACT:
+        raise Unsupported("gives numbers that float32 does not have")
+    b = c.builder
+    sized = b.add("neg", value) if node.target in (aten.argmin.default, aten.min.dim) else value
+    is_it = b.add("or", b.add("eq", sized, b.add("detach", b.add("row_max", sized))),
+                  b.add("ne", sized, sized))
+    place = b.add("select", is_it, b.add("neg", b.add("index")), b.constant(-math.inf))
+    first = b.add("detach", b.add("neg", b.add("row_max", place)))
+    if node.target in INDICES:
+        return first
+    return _pick(c, value, b.add("eq", b.add("index"), first)), first
 
 
 def _norm(c: Conversion, node: Node, value: int) -> int:
@@ -433,7 +454,7 @@ def _random(c: Conversion, node: Node) -> int:
 def _getitem(c: Conversion, node: Node) -> int:
     pair = c.values.get(node.args[0])  # type: ignore[arg-type]
     if not isinstance(pair, tuple):
-        raise Unsupported("takes a part of something that is no variance with its mean")
+        raise Unsupported("takes a part of something that is no pair of numbers of a row")
     return int(pair[node.args[1]])  # type: ignore[index]
 
 
@@ -571,8 +592,8 @@ def check(node: Node, domain: Domain) -> None:
     is_sum = node.target in ROW_SUMS
     if node.target is operator.getitem:
         pair = node.args[0]
-        if (not isinstance(pair, Node) or pair.target is not aten.var_mean.correction
-                or row_sum_axis(pair) != domain):
+        if (not isinstance(pair, Node) or row_sum_axis(pair) != domain
+                or pair.target not in (aten.var_mean.correction, *WITH_INDICES)):
             raise Unsupported("takes a part of a tuple")
         return
     results = value if isinstance(value, tuple) else (value,)
@@ -583,7 +604,9 @@ def check(node: Node, domain: Domain) -> None:
                               f"column of {domain}")
         if not isinstance(result, torch.Tensor) or not (
                 result.dtype in ELEMENTS or (role != "row" and is_scale(node))
-                or (result.dtype in INTEGERS and node.target in OF_INTEGERS)):
+                or (result.dtype in INTEGERS and (
+                    node.target in OF_INTEGERS or node.target in INDICES
+                    or (node.target in WITH_INDICES and result is results[1])))):
             raise Unsupported(f"gives {describe(result)}")
     role = domain.role(results[0])
     trial = Conversion(domain, is_trial=True)

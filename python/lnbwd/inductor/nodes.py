@@ -6,6 +6,7 @@ rows that they go over."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -36,14 +37,21 @@ OF_INTEGERS = {*VIEWS, NUMBERS, aten.where.self}
 # The place of the dimensions among their arguments.
 ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
              aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
-             aten.any.dim: 1, aten.any.dims: 1,
+             aten.any.dim: 1, aten.any.dims: 1, aten.argmax.default: 1, aten.argmin.default: 1,
+             aten.max.dim: 1, aten.min.dim: 1,
              aten.logsumexp.default: 1, aten.linalg_vector_norm.default: 2}
+
+INDICES = {aten.argmax.default, aten.argmin.default}
+"""Those that give where in the row the largest, or smallest, element is."""
+
+WITH_INDICES = {aten.max.dim, aten.min.dim}
+"""Those that give the element as well."""
 
 NORM = aten.linalg_vector_norm.default
 """A norm of the row, which graphs of torch.compile have no more: it decomposes it."""
 
 _REDUCTIONS = {*ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
-               aten.prod.dim_int, aten.argmax.default, aten.argmin.default}
+               aten.prod.dim_int}
 """All that reduce a tensor along dimensions, row programs or not."""
 
 INDEXED = {aten.embedding.default, aten.gather.default, aten.index.Tensor,
@@ -59,6 +67,16 @@ SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.de
 def is_view(node: Node) -> bool:
     """Whether a node hands its operand's elements on in another shape."""
     return node.op == "call_function" and node.target in VIEWS
+
+
+def is_index(node: Any) -> bool:
+    """Whether a node is a view of where in its row an element is."""
+    while isinstance(node, Node) and is_view(node):
+        node = node.args[0]
+    if isinstance(node, Node) and node.target is operator.getitem and node.args[1] == 1:
+        source: Any = node.args[0]
+        return source.target in WITH_INDICES
+    return isinstance(node, Node) and node.target in INDICES
 
 
 def is_random(node: Node) -> bool:

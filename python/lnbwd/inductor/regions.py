@@ -57,6 +57,7 @@ from .nodes import (
     is_computed_in_place,
     is_constant,
     is_group_sum,
+    is_index,
     is_random,
     is_reduction,
     is_returned,
@@ -673,9 +674,11 @@ def convert(region: Region) -> None:
         if not users or isinstance(value, tuple) or node not in inside:
             continue
         role = kind or region.domain.role(value)
-        # What is no output is computed outside as well: columns, and conditions of row scalars.
+        # What is no output is computed outside as well: columns, integers but for those that say
+        # where in a row an element is, and conditions of row scalars.
         is_condition = role == "scalar" and value.dtype == torch.bool
-        if role in ("column", "group_column") or value.dtype in INTEGERS or (
+        if role in ("column", "group_column") or (value.dtype in INTEGERS and not (
+                role == "scalar" and is_index(node))) or (
                 is_condition and not conversion.follows_from_sum(conversion.values[node])):
             continue
         if role is None or (is_power(node, region.domain) and node.meta[POWERS] is None):
@@ -693,7 +696,7 @@ def convert(region: Region) -> None:
             continue
         if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
-        known = SMALL if role == "scalar" else {**ELEMENTS, **CODES}
+        known = {**SMALL, **INTEGERS} if role == "scalar" else {**ELEMENTS, **CODES}
         output = Output(role, known[value.dtype],
                         conversion.number(node) if is_condition else conversion.values[node], block,
                         parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())

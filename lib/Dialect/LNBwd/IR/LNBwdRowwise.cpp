@@ -579,10 +579,9 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                             "all 'max', got both; write two programs";
     if (added && op.getAccumulate() && !type.getElementType().isF32())
       return emitError() << "sums that accumulate to be f32, got " << type;
-    // Integers are read and not written.
-    const Dims &dims = access == Access::Row                   ? kRowBlock
-                       : access == Access::Scalar && !isOutput ? kRowScalar
-                                                               : kColumn;
+    const Dims &dims = access == Access::Row      ? kRowBlock
+                       : access == Access::Scalar ? kRowScalar
+                                                  : kColumn;
     if (failed(verifyRowElement(op, name, type, dims)))
       return failure();
   }
