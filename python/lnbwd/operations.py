@@ -69,8 +69,7 @@ class Element:
 
     def is_of(self, dims: Dims) -> bool:
         """Whether operands of those dimensions may have such elements."""
-        is_block = dims.has_rows and dims.has_columns
-        return {"float": True, "float8": is_block, "mask": is_block,
+        return {"float": True, "float8": dims.has_rows and dims.has_columns, "mask": dims.has_rows,
                 "integer": not dims.has_columns}[self.use]
 
 

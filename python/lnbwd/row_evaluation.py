@@ -61,10 +61,10 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     for name, *operands in program.nodes:
         if name == "input":
             value = tensors[operands[0]]
-            if program.inputs[operands[0]].kind == "scalar":
-                value = value.to(wide)
-            elif program.inputs[operands[0]].dtype == "i8":
+            if program.inputs[operands[0]].dtype == "i8":
                 value = value != 0
+            elif program.inputs[operands[0]].kind == "scalar":
+                value = value.to(wide)
         elif name == "constant":
             # Made on the device: a copy from the host would end the capture of a CUDA graph.
             value = torch.full((1, 1), operands[0], dtype=torch.float32,

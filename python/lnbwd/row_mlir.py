@@ -248,7 +248,7 @@ class _Writer:
             if dtype in ("i32", "i64"):
                 return self.emit(f"arith.sitofp %in{operands[0]} : {dtype} to f32")
             if dtype == "i8":
-                byte = self.type("i8", True)
+                byte = self.type("i8", is_row)
                 zero = self.constant(0, byte)
                 return self.emit(f"arith.cmpi ne, %in{operands[0]}, {zero} : {byte}")
             return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")

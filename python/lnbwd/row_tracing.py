@@ -42,7 +42,16 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .errors import refusal
 from .inductor.conversion import Conversion, Unsupported, UnsupportedOperation
 from .inductor.convert import check
-from .inductor.domains import DTYPES, FLOATS, INTEGERS, Domain, is_permuted, product
+from .inductor.domains import (
+    DTYPES,
+    ELEMENTS,
+    FLOATS,
+    INTEGERS,
+    SCALARS,
+    Domain,
+    is_permuted,
+    product,
+)
 from .inductor.nodes import (
     NORM,
     SOFTMAXES,
@@ -566,11 +575,12 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         got = f"{str(value.dtype).replace('torch.', '')} {shape}"
         expected = [*rows.shape[:-1], *{"row": [signature.length // block], "scalar": [1],
                                         "number": []}[shapes[-1]]]
-        types = FLOATS if role == "row" else {**DTYPES, **(INTEGERS if is_index(node) else {})}
-        if role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected:
+        types = ELEMENTS if role == "row" else DTYPES if role == "lead" else SCALARS
+        if (role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected
+                or (value.dtype in INTEGERS and not is_index(node))):
             raise refuse(node, f"is what {what}, {got}; expected rows {list(rows.shape)} or row "
-                               f"scalars {[*rows.shape[:-1], 1]} of a floating-point type, or "
-                               "where a row's largest element is")
+                               f"scalars {[*rows.shape[:-1], 1]} of a floating-point type or bool, "
+                               "or where a row's largest element is")
         outputs.append(Output("row" if role == "lead" else role, types[value.dtype],
                               conversion.value(node), block))
     results, extras = outputs[:count], outputs[count:]

@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Row blocks of bytes, masks of booleans, as inputs and as outputs of row programs."""
+"""Row blocks and row scalars of bytes, masks of booleans, as inputs and as outputs of row
+programs."""
 
 import re
 
@@ -14,8 +15,9 @@ import device as devices
 
 
 def source(n: int, dtype: str, has_row_sum: bool) -> str:
-    """y = 2 x where the mask is set, less the sum of the row over 64 if wanted; the mask of y >
-    0, the number of rows with a mask bit in each column."""
+    """y = 2 x where the mask is set in a row that is kept, less the sum of the row over 64 if
+    wanted; the mask of y > 0, the rows that are not kept, the number of rows with a mask bit in
+    each column."""
     wide = f"vector<{n}xf32>"
     narrow = f"vector<{n}x{dtype}>"
     def cast(op, value, source_type, target_type):
@@ -25,7 +27,12 @@ def source(n: int, dtype: str, has_row_sum: bool) -> str:
     x = "%xr" if dtype == "f32" else "%xw"
     lines += [f"%zero = arith.constant dense<0> : vector<{n}xi8>",
               f"%none = arith.constant dense<0.0> : {wide}",
-              f"%tile = arith.cmpi ne, %mr, %zero : vector<{n}xi8>",
+              f"%set = arith.cmpi ne, %mr, %zero : vector<{n}xi8>",
+              "%false = arith.constant 0 : i8", "%isKept = arith.cmpi ne, %kr, %false : i8",
+              "%isDropped = arith.cmpi eq, %kr, %false : i8",
+              "%dropped = arith.extui %isDropped : i1 to i8",
+              f"%isKeptRow = vector.broadcast %isKept : i1 to vector<{n}xi1>",
+              f"%tile = arith.andi %set, %isKeptRow : vector<{n}xi1>",
               f"%twice = arith.addf {x}, {x} : {wide}",
               f"%kept = arith.select %tile, %twice, %none : vector<{n}xi1>, {wide}"]
     y = "%kept"
@@ -43,15 +50,17 @@ def source(n: int, dtype: str, has_row_sum: bool) -> str:
         lines += [f"%yn = {cast('truncf', y, wide, narrow)}"]
         out = "%yn"
     body = "\n    ".join(lines)
-    return f"""func.func @f(%x: memref<?x{n}x{dtype}>, %m: memref<?x{n}xi8>,
-    %y: memref<?x{n}x{dtype}>, %p: memref<?x{n}xi8>, %c: memref<{n}xf32>) {{
-  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x{n}x{dtype}>, %m[m, n] : memref<?x{n}xi8>)
+    return f"""func.func @f(%x: memref<?x{n}x{dtype}>, %m: memref<?x{n}xi8>, %k: memref<?xi8>,
+    %y: memref<?x{n}x{dtype}>, %p: memref<?x{n}xi8>, %d: memref<?xi8>,
+    %c: memref<{n}xf32>) {{
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x{n}x{dtype}>, %m[m, n] : memref<?x{n}xi8>,
+          %k[m] : memref<?xi8>)
       outs(%y[m, n] : memref<?x{n}x{dtype}>, %p[m, n] : memref<?x{n}xi8>,
-           %c[n] add : memref<{n}xf32>)
-      attributes {{operand_names = ["x", "mask", "y", "positive", "count"]}} {{
-  ^row(%xr: {narrow}, %mr: vector<{n}xi8>):
+           %d[m] : memref<?xi8>, %c[n] add : memref<{n}xf32>)
+      attributes {{operand_names = ["x", "mask", "keep", "y", "positive", "dropped", "count"]}} {{
+  ^row(%xr: {narrow}, %mr: vector<{n}xi8>, %kr: i8):
     {body}
-    lnbwd.yield {out}, %po, %count : {narrow}, vector<{n}xi8>, {wide}
+    lnbwd.yield {out}, %po, %dropped, %count : {narrow}, vector<{n}xi8>, i8, {wide}
   }}
   return
 }}
@@ -76,13 +85,15 @@ def test_masks(build, runtime, tmp_path, chip, row, has_row_sum):
         # Few values, whose sums are exact.
         x = random.integers(-8, 9, rows * n) / 8
         mask = random.integers(0, 2, rows * n).astype(np.uint8)
-        outputs = kernel.launch(rows, {"x": devices.encode(x, dtype), "mask": mask})
-        kept = np.where(mask != 0, 2 * x, 0.0).reshape(rows, n)
+        keep = random.integers(0, 2, rows).astype(np.uint8)
+        outputs = kernel.launch(rows, {"x": devices.encode(x, dtype), "mask": mask, "keep": keep})
+        kept = np.where(mask != 0, 2 * x, 0.0).reshape(rows, n) * keep[:, None]
         expected = kept - kept.sum(1, keepdims=True) / 64 if has_row_sum else kept
         y = devices.decode(outputs["y"], dtype).reshape(rows, n)
         np.testing.assert_array_equal(
             y, devices.decode(devices.encode(expected, dtype), dtype).reshape(rows, n))
         np.testing.assert_array_equal(outputs["positive"].reshape(rows, n), expected > 0)
+        np.testing.assert_array_equal(outputs["dropped"], keep == 0)
         np.testing.assert_array_equal(devices.decode(outputs["count"], "f32"),
                                       mask.reshape(rows, n).sum(0))
 

@@ -80,7 +80,7 @@ def test_other_integers_bound_a_region(device):
 
 
 def test_safe_softmax(device):
-    """Whether a row is masked whole leaves the kernel as a number, and is a boolean again."""
+    """Whether a row is masked whole leaves the kernel as a boolean."""
     def function(x, mask):
         x = x.masked_fill(mask, float("-inf"))
         is_masked = (x == float("-inf")).all(-1, keepdim=True)
@@ -90,7 +90,7 @@ def test_safe_softmax(device):
     mask[0, 1], mask[1, 2] = True, False
     got, _ = run_captured(function, x, mask)
     program, = (d.program for d in taken())
-    assert [(o.kind, o.dtype) for o in program.outputs] == [("row", "f32"), ("scalar", "f32")]
+    assert [(o.kind, o.dtype) for o in program.outputs] == [("row", "f32"), ("scalar", "i8")]
     want = function(x, mask)
     assert got[1].dtype == torch.bool and torch.equal(got[1], want[1])
     torch.testing.assert_close(got[0], want[0])
@@ -121,5 +121,8 @@ def test_a_second_kernel_counts(device, monkeypatch):
 
     x, = operands(device, "r")
     keep = torch.ones(2, 3, 1, dtype=torch.bool, device=device)
-    run_captured(function, x, keep, ~keep)
+    run_captured(function, x, keep[:, :1], ~keep[:, :1])
     assert not taken() and "bytes" in reasons()[0]
+    # Booleans of rows are read as they are.
+    check_against_double(function, [x, keep, x[..., :1] > 0])
+    assert [i.dtype for i in taken()[0].program.inputs] == ["f32", "i8", "i8"]

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where in a row its largest element is: as an output of a region, an operand, and in row
+"""Where in a row its largest element is, and masks: as outputs of regions, operands, and in row
 functions."""
 
 import pytest
@@ -103,11 +103,11 @@ def places(x: Rows, z: Rows):
 
 @lnbwd.rowwise
 def before_the_largest(x: Rows):
-    """Elements behind the row's largest become that."""
+    """Elements behind the row's largest become that; with masks of elements and of rows."""
     largest, place = torch.max(x, -1, keepdim=True)
     number = torch.arange(x.shape[-1], dtype=torch.float32)
     is_any = (x > 1.5).any(-1, keepdim=True) & ~(x > -3).all(-1, keepdim=True)
-    return torch.where((number > place.float()) | is_any, largest, x)
+    return torch.where((number > place.float()) | is_any, largest, x), x > 1, is_any
 
 
 @pytest.mark.parametrize("function", [places, before_the_largest])

@@ -155,8 +155,8 @@ def returns_a_column(x: Rows, g: Columns):
     return g * 2  # HERE: mul is what it returns, float32 [48]; expected rows [M, 48] or row scalars
 
 
-def returns_a_condition(x: Rows):
-    return x > 0  # HERE: gt is what it returns, bool [M, 48]
+def returns_a_double(x: Rows):
+    return x.double()  # HERE: double gives float64 [M, 48]; expected operations
 
 
 def depends_on_nothing(x: Rows):  # HERE: none of its results depends on its rows
@@ -178,7 +178,7 @@ REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean
            changes_its_argument, takes_a_power,
            takes_an_infinite_power, raises_a_number, multiplies_up, widens,
            has_another_length, returns_nothing, returns_a_number, returns_a_list, returns_a_column,
-           returns_a_condition, depends_on_nothing, numbers_in_integers, numbers_from_one]
+           returns_a_double, depends_on_nothing, numbers_in_integers, numbers_from_one]
 
 
 def expected_words(function):

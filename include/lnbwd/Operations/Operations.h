@@ -91,8 +91,9 @@ struct ElementInfo {
     case ElementUse::Float:
       return true;
     case ElementUse::Float8:
-    case ElementUse::Mask:
       return dims.hasRows && dims.hasColumns;
+    case ElementUse::Mask:
+      return dims.hasRows;
     case ElementUse::Integer:
       return !dims.hasColumns;
     default:

@@ -175,10 +175,18 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
 /// From the first lane of the wave where that has but one row.
 static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
                                     const LaneLayout &layout) {
-  if (layout.type.hasWavesOfOneRow(layout.places->chip.waveSize))
-    return Values{ROCDL::ReadfirstlaneOp::create(b, op.getScalar().getType(),
-                                                 op.getScalar())};
-  return Values{op.getScalar()};
+  Value value = op.getScalar();
+  Type type = value.getType();
+  if (!layout.type.hasWavesOfOneRow(layout.places->chip.waveSize))
+    return Values{value};
+  // Bytes have no registers of their own.
+  bool isByte = type.isInteger(8);
+  if (isByte)
+    value = arith::ExtUIOp::create(b, b.getI32Type(), value);
+  value = ROCDL::ReadfirstlaneOp::create(b, value.getType(), value);
+  if (isByte)
+    value = arith::TruncIOp::create(b, type, value);
+  return Values{value};
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,6 +20,7 @@ from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut, rea
 from .domains import (
     ELEMENTS,
     INTEGERS,
+    SCALARS,
     SMALL,
     SMALL_SHARE,
     Domain,
@@ -124,7 +125,8 @@ class Conversion:
         elif role == "scalar" and repeated_dims(value):  # type: ignore[arg-type]
             place = self.shared_scalar(node)
         elif role is not None:
-            known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
+            known = (ELEMENTS if role == "row" else SCALARS if role == "scalar"
+                     else {**SMALL, **INTEGERS})
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
         return self.read_as(node, place)
 

@@ -47,7 +47,10 @@ INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
 
 SMALL = {**DTYPES, torch.bool: "f32"}
 """Those of what has fewer elements than a row block. Booleans are 0 and 1 there: a node in front of
-the region makes them, or one behind it takes them."""
+the region makes them."""
+
+SCALARS = {**DTYPES, **INTEGERS, torch.bool: "i8"}
+"""Those of row scalars."""
 
 Number = int | torch.SymInt
 
@@ -232,7 +235,7 @@ class Domain:
         if not others and same(distance, 1) and same(size, self.length):
             return Input("column", dtype)
         if not others and same(distance, self.length) and same(size, self.rows):
-            return Input("scalar", dtype)
+            return Input("scalar", SCALARS[value.dtype])
         if (len(others) == 1 and same(distance, 1) and same(size, self.length)
                 and self.groups is not None and same(others[0][1], self.groups)
                 and same(others[0][0] * others[0][1], self.rows * self.length)):

@@ -47,7 +47,18 @@ from .conversion import (
     spread_over,
 )
 from .convert import check, is_scale, is_supported
-from .domains import CODES, DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, repeated_dims, same
+from .domains import (
+    CODES,
+    DTYPES,
+    ELEMENTS,
+    INTEGERS,
+    SCALARS,
+    SMALL,
+    Domain,
+    parts_of,
+    repeated_dims,
+    same,
+)
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
     STORED,
@@ -696,9 +707,8 @@ def convert(region: Region) -> None:
             continue
         if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
-        known = {**SMALL, **INTEGERS} if role == "scalar" else {**ELEMENTS, **CODES}
-        output = Output(role, known[value.dtype],
-                        conversion.number(node) if is_condition else conversion.values[node], block,
+        known = SCALARS if role == "scalar" else {**ELEMENTS, **CODES}
+        output = Output(role, known[value.dtype], conversion.values[node], block,
                         parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())
         # Of what the graph returns a change in place of one shows in views of the same alone.
         memory = (memory_of(last) or (last,))[0] if is_returned(last) else None

@@ -135,9 +135,7 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
                 elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
                     replacement = new_node(graph, torch.ops.aten.reshape.default, (
                         replacement, shape))
-                if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
-                    replacement = new_node(graph, cast, (replacement, torch.bool))
-                elif node.meta["val"].dtype == torch.uint8:
+                if node.meta["val"].dtype == torch.uint8:
                     replacement = new_node(graph, torch.ops.aten.view.dtype, (
                         replacement, node.meta["val"].dtype))
                 replacements.append((node, replacement))

@@ -32,6 +32,25 @@ gpu.module @m {
 
 // -----
 
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
+
+// A byte goes through a register.
+// CHECK-LABEL: gpu.func @byte
+// CHECK:         %[[WIDE:.*]] = arith.extui %[[N:.*]] : i8 to i32
+// CHECK:         %[[FIRST:.*]] = rocdl.readfirstlane %[[WIDE]] : i32
+// CHECK:         %[[SHARED:.*]] = arith.trunci %[[FIRST]] : i32 to i8
+// CHECK:         "test.use"(%[[SHARED]])
+gpu.module @m {
+  gpu.func @byte(%n: i8) {
+    %layout = lane.layout : !layout
+    %shared = lane.broadcast_scalar %n at %layout : !layout, i8
+    "test.use"(%shared) : (i8) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
 !layout = !lane.layout<row_length = 64, lanes = 16, groups = 16, width = 4>
 
 // Of several rows a wave, each lane loads its own number.

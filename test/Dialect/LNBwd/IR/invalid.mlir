@@ -400,7 +400,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<f32>, %a2: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xi16>) {
-  // expected-error@+1 {{expected the elements of a row scalar to be f16, bf16, f32, i32 or i64, got 'i16'}}
+  // expected-error@+1 {{expected the elements of a row scalar to be f16, bf16, f32, i8, i32 or i64, got 'i16'}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m] : memref<?xi16>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : i16

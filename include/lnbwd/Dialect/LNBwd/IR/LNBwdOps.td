@@ -70,10 +70,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     program then multiplies matrices, and its row blocks have one column
     dimension each. Column dimensions are static. Elements are f16, bf16 or f32;
     those of row blocks may be i8 or a float of 8 bits as well, those of operands
-    without columns i32 or i64. A sum is added up in float32, in a fixed order;
-    with `accumulate`, to what the output holds. Operands come in the order of
-    the table. [row-programs.md](../row-programs.md) says what else each of them
-    may be.
+    without columns i32 or i64, row scalars i8. A sum is added up in float32, in
+    a fixed order; with `accumulate`, to what the output holds. Operands come in
+    the order of the table. [row-programs.md](../row-programs.md) says what else
+    each of them may be.
 
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
