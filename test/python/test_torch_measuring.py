@@ -481,6 +481,18 @@ def test_what_cannot_pay_is_not_timed(device, tmp_path, monkeypatch, least, aske
     assert all(reason.startswith("it is too small to be timed") for reason in reasons())
 
 
+def test_a_view_that_others_read_of_what_is_in_front_is_a_result(device, tmp_path):
+    """torch.compile's kernel writes it."""
+    def function(x, y):
+        front = torch.atan2(x, y).t()
+        return front, front.sum(0)
+
+    timer, asked = check(device)
+    run(function, torch.rand(6, 64), torch.rand(6, 64), timer=timer, folder=tmp_path)
+    both, _ = only(asked)
+    assert all(len(module.graph.output_node().args[0]) == 2 for module in (both.ours, both.theirs))
+
+
 @pytest.mark.parametrize("times,is_alone,is_compared", [
     (Times(1.0, None), True, False), (None, True, True), (None, False, False)])
 def test_what_is_as_fast_as_memory_is_not_compared(monkeypatch, times, is_alone, is_compared):

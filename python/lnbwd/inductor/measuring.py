@@ -382,7 +382,7 @@ def neighbourhood(around: Surroundings) -> Neighbourhood:
         raise LnbwdError(f"it has {len(whole)} nodes with its neighbours")
     results = sorted(node for node in whole if isinstance(
         node.meta.get("val"), Tensor) and any(user not in whole for user in node.users) and (
-        node in behind or (node in before and not is_alias(node) and is_in_memory(node, inside))))
+        node in behind or (base_of(node) in before and is_in_memory(node, inside))))
     return Neighbourhood(*_extracted(region, around.splits, whole, results),
                          all(map(is_alias, before | behind - {*around.outputs})))
 
