@@ -43,8 +43,9 @@ IS_SURE = Estimate.is_sure
 
 @pytest.fixture(autouse=True)
 def never_sure():
-    """Everything is measured that can be."""
-    with mock.patch.object(Estimate, "is_sure", False):
+    """Everything is measured that can be, and comes from memory."""
+    with (mock.patch.object(Estimate, "is_sure", False),
+          mock.patch.object(measuring, "_LEAST_FROM_MEMORY", 0)):
         yield
 
 
@@ -481,6 +482,21 @@ def test_what_cannot_pay_is_not_timed(device, tmp_path, monkeypatch, least, aske
     assert all(reason.startswith("it is too small to be timed") for reason in reasons())
 
 
+@pytest.mark.parametrize("rate,is_as_fast", [(79, False), (81, True), (104, True), (106, False)])
+def test_what_is_faster_than_memory_moves_less_than_was_counted(rate, is_as_fast):
+    assert measuring.is_as_fast_as_memory(rate, 100) == is_as_fast
+
+
+@pytest.mark.parametrize("least,is_compared", [(6 * 64 * 8, False), (6 * 64 * 8 + 1, True)])
+def test_what_a_cache_may_hold_is_compared_at_once(device, tmp_path, monkeypatch, least,
+                                                   is_compared):
+    monkeypatch.setattr(measuring, "_LEAST_FROM_MEMORY", least)
+    timer = Timer(1.0, 2.0)
+    run(centre, torch.rand(6, 64, device=device), timer=timer, folder=tmp_path)
+    [both] = timer.asked
+    assert both.is_alone and (both.least_bytes is None) == is_compared
+
+
 def test_a_view_that_others_read_of_what_is_in_front_is_a_result(device, tmp_path):
     """torch.compile's kernel writes it."""
     def function(x, y):
@@ -499,7 +515,6 @@ def test_what_is_as_fast_as_memory_is_not_compared(monkeypatch, times, is_alone,
     """torch.compile's kernels for a region that is alone are begun with when its own was timed;
     those of others are under way by then."""
     class Begun:
-        is_alone = False
         is_begun = False
 
         @property
@@ -507,7 +522,7 @@ def test_what_is_as_fast_as_memory_is_not_compared(monkeypatch, times, is_alone,
             self.is_begun = True
 
     both, kept = Begun(), []
-    both.is_alone = is_alone
+    both.least_bytes = 1 if is_alone else None
     measurements = Measurements()
     measurements._started["one"] = both
     monkeypatch.setattr(measurements, "_keep", lambda *what: kept.append(what))
