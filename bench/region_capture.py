@@ -44,7 +44,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx import Node  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
-from lnbwd.inductor.nodes import is_reduction  # noqa: E402
+from lnbwd.inductor.nodes import CONVOLUTIONS, is_reduction  # noqa: E402
+from lnbwd.rowprogram import reached  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 _DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "
@@ -137,22 +138,37 @@ def _encoded(item: Any, places: dict[Node, int]) -> Any:
 
 
 def _pattern(nodes: list[Node], outputs: list[Node], model: str) -> Pattern:
-    inside, places, inputs = set(nodes), {}, []
-    for node in nodes:
-        for source in node.all_input_nodes:
-            if source not in inside and source not in places:
-                places[source] = len(places)
-                value = source.meta["val"]
-                inputs.append([str(value.dtype).removeprefix("torch."), list(value.shape),
-                               list(value.stride())])
-    for node in nodes:
-        places[node] = len(places)
-    return {"model": model, "inputs": inputs,
+    inside = set(nodes)
+    inputs = {one: one.meta["val"] for node in nodes for one in node.all_input_nodes
+              if one not in inside}
+    places = {node: place for place, node in enumerate((*inputs, *nodes))}
+    return {"model": model, "inputs": [
+                [str(value.dtype).removeprefix("torch."), list(value.shape), list(value.stride())]
+                for value in inputs.values()],
             "nodes": [["getitem" if not isinstance(node.target, torch._ops.OpOverload)
                        else str(node.target), _encoded(node.args, places),
                        {key: _encoded(value, places) for key, value in node.kwargs.items()}]
                       for node in nodes],
             "outputs": [places[node] for node in outputs], "seen": False}
+
+
+def parts_of(nodes: set[Node]) -> Iterator[set[Node]]:
+    """What one kernel may compute of Inductor's origins of one, with the convolutions beside it.
+    What leads to one operand of a convolution has among its origins what leads to the others."""
+    def beside(node: Node) -> set[Node]:
+        read = {one for one in node.all_input_nodes if one not in nodes}
+        return {*node.all_input_nodes, *node.users, *(user for one in read for user in one.users)}
+
+    def results(node: Node) -> list[Node]:
+        return node.all_input_nodes if node.target is operator.getitem else [
+            user for user in node.users if user.target is operator.getitem]
+
+    convolved = reached((n for n in nodes if n.target in CONVOLUTIONS), results) & nodes
+    left = nodes - convolved
+    while left:
+        part = reached([min(left)], lambda node: left & beside(node))  # noqa: B023
+        left = left - part
+        yield part | reached(convolved & {o for n in part for o in beside(n)}, results) & nodes
 
 
 def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
@@ -166,18 +182,15 @@ def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
         origins |= {user for o in origins for user in o.users if user.target is operator.getitem}
         groups.append((origins, any(part.is_reduction() for part in parts)))
     for origins in (origins for origins, reduces in groups if reduces):
-        outputs = [node for node in origins if any(
+        outputs = {node for node in origins if any(
             user not in origins and not any(user in g and node in g for g, _ in groups)
-            for user in node.users)]
-        wanted, stack = set(), list(outputs)
-        while stack:
-            node = stack.pop()
-            if node in origins and node not in wanted:
-                wanted.add(node)
-                stack += node.all_input_nodes
-        if any(map(is_reduction, wanted)):  # And not only what is beside it in the kernel.
-            yield _pattern(sorted(wanted, key=order.__getitem__),
-                           sorted(outputs, key=order.__getitem__), model)
+            for user in node.users)}
+        wanted = reached(outputs, lambda node: origins & {*node.all_input_nodes})  # noqa: B023
+        for part in parts_of(wanted):
+            if any(map(is_reduction, part)):  # And not only what is beside it in the kernel.
+                ends = {n for n in part if n in outputs or (wanted - part).intersection(n.users)}
+                yield _pattern(*(sorted(some, key=order.__getitem__) for some in (part, ends)),
+                               model)
 
 
 def key_of(pattern: Pattern) -> str:

@@ -5,13 +5,17 @@
 
 import json
 import lzma
+import operator
 import re
 
 import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 import lnbwd
+import region_capture
 import region_exam
 from lnbwd_bench import results
 
@@ -53,3 +57,19 @@ def test_a_pattern_is_a_graph():
     made = module(*values)
     assert [tuple(m.shape) for m in made] == [
         tuple(n.meta["val"].shape) for n in module.graph.output_node().args[0]]
+
+
+def test_what_leads_to_other_operands_of_a_convolution_is_of_another_kernel():
+    """Inductor has it among the origins of the kernel of one operand."""
+    aten, graph = torch.ops.aten, torch.fx.Graph()
+    gradient, image, weight = map(graph.placeholder, "giw")
+    first = graph.call_function(aten.relu.default, (gradient,))
+    total = graph.call_function(aten.sum.dim_IntList, (first, [0, 2, 3]))
+    other = graph.call_function(aten.mul.Tensor, (image, 2))
+    both = graph.call_function(aten.convolution_backward.default, (first, other, weight))
+    result = graph.call_function(operator.getitem, (both, 0))
+    last = graph.call_function(aten.neg.default, (result,))
+    nodes = {first, total, other, both, result, last}
+    assert {*map(frozenset, region_capture.parts_of(nodes))} == {
+        frozenset(part) for part in ((first, total, both, result), (other, both, result),
+                                     (both, result, last))}
