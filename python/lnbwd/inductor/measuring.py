@@ -96,9 +96,9 @@ far from wrong may save a launch each."""
 
 _LEAST_OF_PEAK, _MOST_OF_PEAK, _LEAST_FROM_MEMORY = 0.8, 1.05, 64e6
 """The shares of its memory's rate between which a kernel is not compared with others, and the bytes
-that it moves at least: a faster one moves less than was counted, and of less a cache has a part. On
-an H100 and an H200 none of 69 such regions took 1.02 times as long as torch.compile's kernels; two of
-15 that move less 1.15 and 1.18 times, and both that were faster than that 1.02 and 1.4 times."""
+that it moves at least: a faster one moves less than was counted, and of less a cache has a part.
+On an H100 and an H200 none of 69 such regions took 1.02 times as long as torch.compile's kernels;
+two of 15 that move less 1.15 and 1.18 times, and both that were faster than that 1.02 and 1.4."""
 
 _ROUNDS, _SECONDS = 7, 1e-3
 """How often both are timed, and for how long."""
