@@ -258,8 +258,8 @@ std::optional<json::Value> PlanBuilder::evaluate(Value value) {
     }
     // One workgroup for each group is a static size, after a cast.
     Value source = count.getSource();
-    while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp>(
-        source.getDefiningOp()))
+    while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp,
+                           memref::ExpandShapeOp>(source.getDefiningOp()))
       source = source.getDefiningOp()->getOperand(0);
     if (source.getDefiningOp<memref::AllocOp>())
       return evaluate(source);
@@ -296,7 +296,8 @@ FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
 /// What a kernel's operand is a view of.
 static Value getBuffer(Value value) {
   while (Operation *cast = value.getDefiningOp()) {
-    if (!isa<memref::ReinterpretCastOp, memref::MemorySpaceCastOp>(cast))
+    if (!isa<memref::ReinterpretCastOp, memref::ExpandShapeOp,
+             memref::MemorySpaceCastOp>(cast))
       break;
     value = cast->getOperand(0);
   }

@@ -55,6 +55,34 @@ static int64_t countPartsOfLeaf(RowwiseOp op) {
              : 1;
 }
 
+/// Gives `memory`, of partial sums group by group, a dimension for each of
+/// those of the groups: all but the first have the sizes `inner`.
+static Value splitGroups(OpBuilder &builder, Value memory, Value groups,
+                         Value workgroups, ArrayRef<int64_t> inner) {
+  Location loc = memory.getLoc();
+  auto shape = llvm::to_vector(cast<MemRefType>(memory.getType()).getShape());
+  SmallVector<OpFoldResult> sizes{
+      arith::DivUIOp::create(
+          builder, loc, groups,
+          arith::ConstantIndexOp::create(builder, loc,
+                                         ShapedType::getNumElements(inner)))
+          .getResult()};
+  SmallVector<ReassociationIndices> dims{
+      llvm::to_vector(llvm::seq<int64_t>(int64_t(inner.size()) + 1))};
+  shape.insert(shape.begin() + 1, inner.begin(), inner.end());
+  for (size_t i = 1; i < shape.size(); ++i) {
+    if (ShapedType::isDynamic(shape[i]))
+      sizes.push_back(workgroups);
+    else
+      sizes.push_back(builder.getIndexAttr(shape[i]));
+    if (i > inner.size())
+      dims.push_back({int64_t(i)});
+  }
+  return memref::ExpandShapeOp::create(
+      builder, loc, MemRefType::get(shape, builder.getF32Type()), memory, dims,
+      sizes);
+}
+
 /// Adds, before `op`, one allocation of partial sums for each of its sums.
 static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   Location loc = op.getLoc();
@@ -114,8 +142,14 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
     workgroups = arith::MulIOp::create(builder, loc, workgroups, counts.groups);
   for (size_t i = 0; i < op.getColumnSums().size(); ++i)
     partials.columns.push_back(allocate(workgroups));
-  for (size_t i = 0; i < op.getGroupSums().size(); ++i)
-    partials.groups.push_back(allocate({counts.groups, counts.workgroups}));
+  SmallVector<int64_t> sizes = op.getDimSizes();
+  for (size_t i = 0; i < op.getGroupSums().size(); ++i) {
+    Value memory = allocate({counts.groups, counts.workgroups});
+    if (int64_t inner = op.getNumGroupDims() - 1)
+      memory = splitGroups(builder, memory, counts.groups, counts.workgroups,
+                           ArrayRef(sizes).slice(1, size_t(inner)));
+    partials.groups.push_back(memory);
+  }
   return partials;
 }
 
@@ -154,7 +188,8 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
   bool isOfGroups = sums == op.getGroupSums();
   RowwiseOp finalize =
       addSum(builder, op, isOfGroups ? "_finalize_groups" : "_finalize",
-             partials, isOfGroups ? 2 : 1, sums, sums.getBeginOperandIndex(),
+             partials, isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1,
+             sums, sums.getBeginOperandIndex(),
              op.getReduction(sums.getBeginOperandIndex()));
   finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
@@ -334,8 +369,8 @@ class FinalizeColumnSums
           return signalPassFailure();
         finalize.setScheduleAttr(schedule);
         for (Value partial : values) {
-          if (auto cast = partial.getDefiningOp<memref::ReinterpretCastOp>())
-            partial = cast.getSource();
+          if (auto view = partial.getDefiningOp<ViewLikeOpInterface>())
+            partial = view.getViewSource();
           memref::DeallocOp::create(rewriter, op.getLoc(), partial);
         }
       }

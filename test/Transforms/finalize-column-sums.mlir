@@ -132,6 +132,30 @@ func.func @groups(%x: memref<?x?x512xf32>, %c: memref<512xf32>, %g: memref<?x512
 
 // -----
 
+// Groups of two dimensions: the partial sums have both.
+// CHECK-LABEL: func @groups_of_two_dimensions(
+// CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x8x?x512xf32>, %[[G:[a-z0-9_]+]]: memref<?x8x512xf32>)
+// CHECK:         %[[B:[a-z0-9_]+]] = lnbwd.group_count %[[X]] {{.*}}2
+// CHECK:         %[[W:[a-z0-9_]+]] = lnbwd.workgroup_count
+// CHECK:         %[[P:[a-z0-9_]+]] = memref.alloc(%[[B]], %[[W]]) : memref<?x?x512xf32>
+// CHECK:         %[[FIRST:[a-z0-9_]+]] = arith.divui %[[B]], %{{.*}}
+// CHECK:         %[[PG:[a-z0-9_]+]] = memref.expand_shape %[[P]] {{\[\[}}0, 1], [2], [3]] output_shape [%[[FIRST]], 8, %[[W]], 512]
+// CHECK:         outs(%[[PG]][m0, m1, *, n] add : memref<?x8x?x512xf32>)
+// CHECK:         lnbwd.rowwise @k_finalize_groups domain(m0, m1, m2 | n) ins(%[[PG]][m0, m1, m2, n] : memref<?x8x?x512xf32>) outs(%[[G]][m0, m1, n] add : memref<?x8x512xf32>)
+// CHECK:         memref.dealloc %[[P]]
+func.func @groups_of_two_dimensions(%x: memref<?x8x?x512xf32>, %g: memref<?x8x512xf32>) {
+  lnbwd.rowwise @k domain(m0, m1, m2 | n) ins(%x[m0, m1, m2, n] : memref<?x8x?x512xf32>) outs(%g[m0, m1, n] add : memref<?x8x512xf32>)
+      attributes {operand_names = ["x", "g"],
+                  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
 // One workgroup has a whole group, but not what a column sum is of.
 // CHECK-LABEL: func @one_workgroup_for_each_group(
 // CHECK-NOT:     memref.alloc

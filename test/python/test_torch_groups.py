@@ -181,6 +181,18 @@ def test_sums_over_dimensions_between_others(device, dims):
     assert [o.kind for o in program.outputs] == ["group_sum", "group_sum"]
 
 
+@pytest.mark.parametrize("tokens", [5, 1500])
+def test_sums_of_groups_of_two_dimensions(device, always_taken, tokens):
+    """A mask that heads share has rows of samples alone, so that heads are a dimension apart."""
+    x, mask = (torch.randn(2, heads, tokens, 16, generator=torch.Generator().manual_seed(heads)).to(
+        device) for heads in (3, 1))
+    check_against_double(lambda x, mask: torch.where(mask > 0, x, 0.0).sum(2), [x, mask],
+                         tolerance=1e-5)
+    program, = (d.program for d in taken())
+    assert [o.kind for o in program.outputs] == ["group_sum"]
+    assert [len(i.parts) for i in program.inputs] == [0, 2]
+
+
 def test_sums_between_others_of_permuted_rows(device):
     """A sum over the last dimension is of rows, wherever they lie, if they follow from it."""
     x = torch.randn(2, 16, 5, 3, generator=torch.Generator().manual_seed(0)).to(device)

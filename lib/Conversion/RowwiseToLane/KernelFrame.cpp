@@ -404,10 +404,10 @@ FailureOr<unsigned> lnbwd::distributePrograms(
       else if (failed(check(op, chip)))
         return failure();
       for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-        // Partial sums of a leaf of the canonical order, as rows.
+        // Partial sums, of a leaf of the canonical order as rows.
         Value buffer = operand;
-        if (auto rows = buffer.getDefiningOp<memref::ReinterpretCastOp>())
-          buffer = rows.getSource();
+        if (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+          buffer = view.getViewSource();
         if (!isa<BlockArgument>(buffer) &&
             !buffer.getDefiningOp<memref::AllocOp>())
           return op.emitOpError("expected operand ")

@@ -502,14 +502,18 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                               "them, got "
                            << type << " with " << AffineMapAttr::get(map);
     }
-    if (access == Access::GroupColumn && isOutput && rows != 1)
-      return emitError() << name << " to have the first row dimension, and of "
-                         << "the others none, got " << AffineMapAttr::get(map);
     if (access == Access::Row && added)
       return emitError() << "rows to be added up over the last row dimensions "
                             "or all, got "
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
+    if (access == Access::GroupColumn && isOutput &&
+        llvm::is_contained(ArrayRef(sizes).slice(1, size_t(rows) - 1),
+                           ShapedType::kDynamic))
+      return emitError() << "dimensions of groups but the first to be static, "
+                            "got "
+                         << type << " with " << AffineMapAttr::get(map)
+                         << "; collapse them into one";
     bool mayLackColumns = !hasContractions && access != Access::Table &&
                           (!isOutput || (access == Access::Row && isFirst));
     if (access == Access::Matrix

@@ -1740,3 +1740,14 @@ func.func @part_of_a_block(%x: memref<?x80xf32>, %y: memref<?x80xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @group_sum_of_dynamic_dims(%x: memref<?x?x?x64xf32>, %g: memref<?x?x64xf32>) {
+  // expected-error@+1 {{operand 1: expected dimensions of groups but the first to be static, got 'memref<?x?x64xf32>' with affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>; collapse them into one}}
+  lnbwd.rowwise @k domain(m0, m1, m2 | n) ins(%x[m0, m1, m2, n] : memref<?x?x?x64xf32>) outs(%g[m0, m1, n] add : memref<?x?x64xf32>) {
+  ^bb0(%xr: vector<64xf32>):
+    lnbwd.yield %xr : vector<64xf32>
+  }
+  return
+}
