@@ -53,6 +53,9 @@ BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "nv": 16, 128: 128}
 """What a scale may be of, and its elements: a row, or 32 with powers of two, 16 of float4 with
 scales in float8, 128."""
 
+_SIZES = {"f8E8M0FNU": 32, "f8E4M3FN": 16, "f32": 128}
+"""The elements of blocks by the type of their scales."""
+
 
 class _Format(NamedTuple):
     """What values are rounded to: the largest number, the exponent's bias, bits of the fraction."""
@@ -269,6 +272,18 @@ class _Program(Draft):
         return text, program, tuple(names)
 
 
+def _of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
+    """Where scales of blocks lie, or bytes of two values, by the row and by the element in it."""
+    if given.dtype == "i8":
+        return ((1, rows, length // 2),), ((2, length // 2, 1),)
+    size = _SIZES[given.dtype]
+    blocks = length // size
+    if given.kind == "part" and size < 128:
+        return _swizzle(rows, blocks, size)
+    below = size if given.kind == "part" else 1
+    return ((below, rows // below, blocks),), ((size, blocks, 1),)
+
+
 @functools.lru_cache(1024)
 def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
              has_mean: bool, has_data: bool, is_swizzled: bool) -> _Made:
@@ -296,7 +311,7 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
     A wave's lanes have neighbours along the rows, and each lane several rows one below the other,
     which lie side by side in what is transposed."""
     size = BLOCKS[block]
-    width = 16 // max(ELEMENTS[i.dtype].bytes for _, i in types if i.kind == "row")
+    width = 16 // max([2, *(ELEMENTS[i.dtype].bytes for _, i in types if i.kind == "row")])
     across = math.gcd(length, width * (2 if block == 128 else 8))
     # Of a row with one scale, that would be no row.
     tall = 64 if size * across == 32 else size
@@ -314,9 +329,10 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
 
     each_row, each_column = (1, rows, 1), (1, length, 1)
     matrix = places(((1, rows, length),), (each_column,))
-    lie = {"row": matrix, "scalar": places((each_row,), ()), "column": places((), (each_column,))}
-    p = _Program(tile, {name: Input("part", i.dtype, lie[i.kind]) if i.kind in lie else i
-                        for name, i in types})
+    lie = {"row": (((1, rows, length),), (each_column,)), "scalar": ((each_row,), ()),
+           "column": ((), (each_column,))}
+    p = _Program(tile, {name: i if i.kind == "number" else Input("part", i.dtype, places(
+        *lie.get(i.kind) or _of_blocks(i, rows, length))) for name, i in types})
     values = p.gated(activation)
     if not activation:
         x = values[""]
@@ -419,21 +435,19 @@ def _scale_input(name: str, value: Quantized) -> Input:
     shape, scale = _shape(value), value.scale
     assert scale is not None
     length, count, own = int(shape[-1]), math.prod(shape[:-1]), ELEMENT_NAMES[scale.dtype]
-    blocks = scale.shape[-1]
-    size = {torch.float8_e8m0fnu: 32, torch.float8_e4m3fn: 16}.get(scale.dtype, 128)
+    blocks, size = scale.shape[-1], _SIZES[own]
     if scale.shape[:-1] == shape[:-1] and blocks == 1 and len(shape) > 1:
         return Input("scalar", own)
     if scale.shape == (*shape[:-1], length // size) and length % size == 0:
         return Input("lead", own, ((size, length // size),))
-    if size < 128 and scale.dim() == 1 and length % (4 * size) == 0 == count % 128 and (
-            blocks == count * length // size):
-        by_row, by_element = _swizzle(int(count), length // size, size)
-        return Input("part", own, (*_place(((length, int(count), 1),), by_row),
-                                   *_place(((1, length, 1),), by_element)))
-    if size == 128 and length % 128 == 0 == count % 128 and (
-            scale.shape == (count // 128, length // 128)):
-        return Input("part", own, ((128 * length, int(count) // 128),
-                                   (128, length // 128)))
+    is_swizzled = size < 128 and scale.dim() == 1 and length % (4 * size) == 0 and (
+        blocks == count * length // size)
+    if count % 128 == 0 and (is_swizzled or (size == 128 and length % 128 == 0 and scale.shape == (
+            count // 128, length // 128))):
+        by_row, by_element = _of_blocks(Input("part", own), int(count), length)
+        parts = (*_place(((length, int(count), 1),), by_row),
+                 *_place(((1, length, 1),), by_element))
+        return Input("part" if parts else "number", own, parts)
     raise ValueError(f"{name}.scale: expected {own} of each row, [..., 1], of blocks of {size} "
                      f"elements{' or 128x128' if size == 128 else ', swizzled or not,'} of "
                      f"{list(shape)}, got {list(scale.shape)}")
@@ -511,9 +525,6 @@ def _joined(*results: _Results) -> Quantized:
 def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool = False,
            swizzled: bool = False, along_rows: bool = True, required: Sequence[str] = ()) -> None:
     """Raises TypeError or ValueError for operands that do not fit the first, which is rows."""
-    if columns and any(isinstance(t, Quantized) for _, t in operands.values()):
-        raise TypeError("columns: expected tensors that are not Quantized; widen them by "
-                        "dequantize")
     (name, (_, x)), *others = ((name, (kind, _stand_in(name, value)))
                                for name, (kind, value) in operands.items())
     check_dense(name, x, KERNEL_TYPES)
@@ -684,8 +695,8 @@ def glu_backward_quantized(grad: Tensor | Quantized, gate: Tensor | Quantized,
                   swizzled, seed)
 
 
-def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
-                     block: Literal["mx", "nv"] | int = "mx", swizzled: bool = False) -> Quantized:
+def quantize_columns(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
+                     block: _Block = "mx", swizzled: bool = False) -> Quantized:
     """Quantises a tensor in blocks of rows, and transposes it: what the product that gives a
     weight's gradient wants of its operands.
 

@@ -196,7 +196,7 @@ def widened(q, is_swizzled: bool):
     ("gfx950", "128", False), ("gfx942", "128x128", False)])
 def test_quantised_operands_are_widened(chip, format, is_swizzled):
     block, dtype = FORMATS_READ[format]
-    x, weight = made(128, 256) * 3, made(256, seed=1)
+    x, weight = made(256 if format == "128x128" else 128, 256) * 3, made(256, seed=1)
     x[0, :16], x[1] = 0, -x[1] * 1e-30
     with lnbwd.simulate(chip):
         q = lnbwd.functional.quantize(x, dtype=dtype, block=block, swizzled=is_swizzled)
@@ -219,6 +219,14 @@ def test_quantised_operands_are_widened(chip, format, is_swizzled):
         gated = lnbwd.functional.glu_quantized(q, wanted, block="mx")
         by_hand = lnbwd.functional.glu_quantized(wanted, wanted, block="mx")
         assert torch.equal(gated.data.float(), by_hand.data.float())
+        for both, of in ((lnbwd.functional.quantize(q, block="mx", columns=True),
+                          lnbwd.functional.quantize(wanted, block="mx", columns=True)),
+                         (lnbwd.functional.rms_norm_quantized(q, block=128, columns=True),
+                          lnbwd.functional.rms_norm_quantized(wanted, block=128, columns=True))):
+            differ = both.columns.data.float() != of.columns.data.float()
+            assert differ.float().mean() < (0.01 if both.rstd is not None else 1e-9)
+            torch.testing.assert_close(both.columns.scale.float(), of.columns.scale.float(),
+                                       rtol=1e-6, atol=0)
     # By PyTorch, without a chip.
     assert torch.equal(lnbwd.functional.dequantize(q), wanted.bfloat16())
 
@@ -230,5 +238,3 @@ def test_quantised_operands_that_do_not_fit_are_named():
             lnbwd.functional.dequantize(q._replace(scale=q.scale[:, :3].contiguous()))
         with pytest.raises(ValueError, match="input: expected a Quantized with a scale, got None"):
             lnbwd.functional.rms_norm_quantized(q._replace(scale=None))
-        with pytest.raises(TypeError, match="columns: expected tensors that are not Quantized"):
-            lnbwd.functional.quantize(q, block="mx", columns=True)
