@@ -38,7 +38,7 @@ __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",
            "rms_norm_backward_quantized", "rms_norm_quantized"]
 
-_Block = Literal["mx", "nv"] | int | None
+_Block = Literal["mx", "mx-rceil", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, Input], ...]
 _Made = tuple[str, RowProgram, tuple[str, ...]]
@@ -49,7 +49,7 @@ _Operands = dict[str, tuple[str, "Tensor | Quantized | None"]]
 _PREFIXES = ("up_columns_", "columns_", "up_", "")
 """What the names of a program's outputs begin with: whose they are, inner ones first."""
 
-BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "nv": 16, 128: 128}
+BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "mx-rceil": 32, "nv": 16, 128: 128}
 """What a scale may be of, and its elements: a row, or 32 with powers of two, 16 of float4 with
 scales in float8, 128."""
 
@@ -168,6 +168,14 @@ class _Program(Draft):
             scale = power * 2.0 ** (1 - math.frexp(most)[1])
             # A sum with 0, or with NaN where the scale is NaN.
             factor = scale.power_inverse() + (power - power)
+        elif block == "mx-rceil":
+            element = "f8E8M0FNU"
+            # 2^127 is infinity's. Divided by the least scale, values would not be zeros.
+            ratio = (amax / most).min(2.0 ** 127)
+            power = ratio.round(element)
+            scale = power.lt(ratio).select(power * 2.0, power)
+            factor = scale.eq(2.0 ** 127).select(2.0 ** -127, scale.power_inverse())
+            factor = scale.gt(2.0 ** -127).select(factor, 1.0) + (ratio - ratio)
         elif given is None:
             factor = most / amax.max(_LEAST)
             scale = 1.0 / factor
@@ -546,10 +554,10 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool
         raise TypeError(f"dtype: expected {names}, got {dtype}")
     factor = operands.get("factor", ("", None))[1]
     is_float4 = dtype == torch.float4_e2m1fn_x2
-    if block not in (("mx", "nv") if is_float4 else (None, "mx", 128)) or (
+    if block not in ("mx", "mx-rceil", *(("nv",) if is_float4 else (None, 128))) or (
             factor is not None and block not in (None, "nv")):
-        wanted = ("'mx' or 'nv', and 'nv' with a factor" if is_float4 else
-                  "None, 'mx' or 128 (or, of quantize, '128x128'), and None with a factor")
+        wanted = "'mx', 'mx-rceil'" + (" or 'nv', and 'nv' with a factor" if is_float4 else
+                  ", None or 128 (or, of quantize, '128x128'), and None with a factor")
         raise ValueError(f"block: expected {wanted}, got {block!r}"
                          f"{' with a factor' if factor is not None else ''} for {dtype}")
     size, length = BLOCKS[block], x.shape[-1]
@@ -557,9 +565,10 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool
     if along_rows and size and (length % size or length == size):
         raise ValueError(f"{name}: expected rows of two or more whole blocks of {size} elements, "
                          f"got {list(x.shape)}; pad the rows, or leave block out")
-    if swizzled and (block not in ("mx", "nv") or length % (4 * size) or rows % 128):
-        raise ValueError("swizzled: expected block='mx' or 'nv', a multiple of 128 rows and of 4 "
-                         f"blocks in each, got {rows} rows of {length} with block={block!r}")
+    if swizzled and (size not in (16, 32) or length % (4 * size) or rows % 128):
+        raise ValueError("swizzled: expected blocks of 'mx', 'mx-rceil' or 'nv', a multiple of 128 "
+                         f"rows and of 4 blocks in each, got {rows} rows of {length} with "
+                         f"block={block!r}")
     if columns and (block is None or rows % max(size, 64)):
         raise ValueError(f"columns: expected a block and a multiple of {max(size, 64)} rows, got "
                          f"{rows} rows with block={block!r}")
@@ -614,7 +623,7 @@ def _gated(operands: Mapping[str, Tensor | Quantized], activation: str, dtype: t
     _check(given, dtype, block, columns, swizzled, required=tuple(operands))
     if len(operands) > 1 and activation not in ("silu", "gelu"):
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
-    if columns and block == "mx" and seed is None:
+    if columns and BLOCKS[block] == 32 and seed is None:
         return _joined(_run(_tiles, given, dtype, block, swizzled, True, activation))
     results = [_run(_glu, given, dtype, block, activation, swizzled)]
     if columns:
@@ -741,9 +750,9 @@ def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
         factor: for all rows, a tensor of one float32 (``[]``), as delayed scaling has it; None: one
             for each row or block. With "nv" what blocks' scales are for: 2688 over the tensor's
             largest magnitude is best.
-        block: 128: a factor for each 128 elements; "mx": for each 32 elements a scale that is a
-            power of two (``torch.float8_e8m0fnu``; mxfp8, mxfp4); "nv": of float4, for each 16
-            elements a scale of ``torch.float8_e4m3fn`` (nvfp4).
+        block: 128: a factor for each 128 elements; "mx" or "mx-rceil": for each 32 elements a scale
+            that is a power of two (``torch.float8_e8m0fnu``; mxfp8, mxfp4); "nv": of float4, for
+            each 16 elements a scale of ``torch.float8_e4m3fn`` (nvfp4).
         columns: whether the values are also quantised in blocks of rows, with a block alone: as of
             :func:`quantize_columns`.
         swizzled: whether scales of "mx" or "nv" are in the order of cuBLASLt and CUTLASS, tiles of

@@ -164,9 +164,9 @@ def test_values_are_rounded_by_chance(block):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"dtype": FLOAT4}, "block: expected 'mx' or 'nv'.* got None for torch.float4_e2m1fn_x2"),
+    ({"dtype": FLOAT4}, "block: expected .*'nv'.* got None for torch.float4_e2m1fn_x2"),
     ({"dtype": FLOAT4, "block": "mx", "factor": torch.tensor(1.0)}, "and 'nv' with a factor"),
-    ({"block": "nv"}, "block: expected None, 'mx' or 128"),
+    ({"block": "nv"}, "block: expected 'mx', 'mx-rceil', None or 128"),
     ({"dtype": FLOAT4, "block": "nv", "swizzled": True}, "swizzled: .* multiple of 128 rows")])
 def test_wrong_arguments_are_named(options, message):
     with lnbwd.simulate("gfx942"), pytest.raises(ValueError, match=message):

@@ -316,7 +316,7 @@ def test_rows_of_nan_and_infinity():
 @pytest.mark.parametrize("change, message", [
     ({"dtype": torch.float16}, "dtype: expected torch.float8_e4m3fn"),
     ({"factor": torch.ones(4, 1)}, r"factor: expected the shape \[\] \(one number\)"),
-    ({"block": 64}, "block: expected None, 'mx' or 128"),
+    ({"block": 64}, "block: expected 'mx', 'mx-rceil', None or 128"),
     ({"block": "mx", "factor": torch.tensor(1.0)}, "and None with a factor"),
     ({"block": 128}, "input: expected rows of two or more whole blocks of 128"),
     ({"weight": torch.ones(63)}, r"weight: expected the shape \[64\]"),
@@ -326,16 +326,26 @@ def test_wrong_arguments_are_named(change, message):
         lnbwd.functional.rms_norm_quantized(made(4, 64), **change)
 
 
-def mx_reference(y: torch.Tensor, dtype: torch.dtype):
-    """The OCP's MX formats as torchao has them (floor), by integers: the scale is 2^(floor(log2 of
-    the block's largest magnitude) - the exponent of the format's largest number)."""
+def mx_reference(y: torch.Tensor, dtype: torch.dtype, is_up: bool = False):
+    """The OCP's MX formats, by integers: the scale is 2^(floor(log2 of the block's largest
+    magnitude) - the exponent of the format's largest number), or the next power of two from the
+    magnitude over the largest number on: torchao's FLOOR and RCEIL, which is TransformerEngine's
+    formula too."""
     blocks = y.unflatten(-1, (-1, 32))
     amax = blocks.abs().amax(-1)
     most = torch.finfo(dtype).max
-    target = {448.0: 8, 57344.0: 15, 240.0: 7}[most]
-    code = ((amax.view(torch.int32) >> 23) & 255) - target
-    code = torch.where(amax.isfinite(), code.clamp(min=0), 255)
-    inverse = torch.where(code == 255, torch.nan, (254 - code << 23).view(torch.float32))
+    if is_up:
+        bits = (amax / most).view(torch.int32)
+        # From 2^-127 on, a subnormal number.
+        code = (bits >> 23) + (bits & 0x7FFFFF > torch.where(bits >> 23 > 0, 0, 0x400000)).int()
+        code = torch.where(amax.isinf(), 254, torch.where(amax.isnan(), 255, code))
+        inverse = torch.where(code == 254, 2.0 ** -127, (254 - code << 23).view(torch.float32))
+        inverse = torch.where(code == 0, 1.0, torch.where(code == 255, torch.nan, inverse))
+    else:
+        target = {448.0: 8, 57344.0: 15, 240.0: 7}[most]
+        code = ((amax.view(torch.int32) >> 23) & 255) - target
+        code = torch.where(amax.isfinite(), code.clamp(min=0), 255)
+        inverse = torch.where(code == 255, torch.nan, (254 - code << 23).view(torch.float32))
     data = (blocks * inverse[..., None]).clamp(-most, most).to(dtype)
     return data.flatten(-2), code.to(torch.uint8)
 
@@ -369,15 +379,19 @@ def block_rows(length: int) -> torch.Tensor:
 
 
 # Lanes of a wave, one wave and several to a row.
+@pytest.mark.parametrize("block", ["mx", "mx-rceil"])
 @pytest.mark.parametrize("chip, name, length", diagonal(
     ["gfx908", "gfx942", "gfx950", "gfx1100", "gfx1201"], ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ"],
     [64, 96, 512, 4128]))
-def test_mx_scales_are_torchaos(chip, name, length):
+def test_mx_scales_are_torchaos(chip, name, length, block):
     x = block_rows(length)
+    # Over 448 or 57344: a power of two, and the numbers beside it.
+    x[5, :32], x[6, :32] = 7.0, 0
+    x[5, 3], x[6, :3] = 7.0 * (1 + 2.0 ** -22), 7.0 * (1 - 2.0 ** -24)
     dtype = native.TYPES[name]
     with lnbwd.simulate(chip):
-        results = quantize(x, name, "mx")
-    data, code = mx_reference(x, dtype)
+        results = quantize(x, name, block)
+    data, code = mx_reference(x, dtype, block == "mx-rceil")
     assert torch.equal(results["scale"].view(torch.uint8), code)
     assert same(results["data"], data)
 
@@ -528,7 +542,7 @@ def test_scales_of_gradients_are_swizzled():
 
 @pytest.mark.parametrize("shape, options, message", [
     ((64, 256), {"block": "mx", "swizzled": True}, "swizzled: .* multiple of 128 rows .* got 64"),
-    ((128, 256), {"block": 128, "swizzled": True}, "swizzled: expected block='mx'"),
+    ((128, 256), {"block": 128, "swizzled": True}, "swizzled: expected blocks of 'mx'"),
     ((96, 256), {"block": "mx", "columns": True}, "columns: .* multiple of 64 rows, got 96"),
     ((128, 256), {"columns": True}, "columns: expected a block")])
 def test_wrong_layouts_are_named(shape, options, message):
