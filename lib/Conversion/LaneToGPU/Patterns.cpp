@@ -118,6 +118,15 @@ static int64_t getAlignedColumns(AffineMap map, int64_t width) {
   return std::gcd(width, first.getLargestKnownDivisor());
 }
 
+/// Whether one access of a view may take every `piece`th of `width` columns.
+static bool takesEvery(AffineMap map, int64_t piece, int64_t width) {
+  AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, map.getContext());
+  AffineMap pieces = simplifyAffineMap(map.replace(
+      column, column * piece, map.getNumDims(), /*numResultSyms=*/0));
+  return piece < width && width % piece == 0 &&
+         getAlignedColumns(pieces, width / piece) == width / piece;
+}
+
 Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
                         ValueRange indices, BufferLoad load) {
   auto view = memory.getDefiningOp<lane::ViewOp>();
@@ -131,14 +140,22 @@ Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
   if (!vector)
     return loadAt(type, indices);
   Type element = vector.getElementType();
-  int64_t width = vector.getNumElements();
-  if (getPiece(map) % width == 0 && getColumnStep(map) == 0)
+  int64_t width = vector.getNumElements(), piece = getPiece(map);
+  bool isRepeated = getColumnStep(map) == 0;
+  if (piece % width == 0 && isRepeated)
     return vector::BroadcastOp::create(b, vector, loadAt(element, indices));
+  SmallVector<Value> elements, at(indices);
+  // Each element is of several columns.
+  if (isRepeated && takesEvery(map, piece, width)) {
+    Value part = loadAt(VectorType::get(width / piece, element), indices);
+    for (Value one : vector::ToElementsOp::create(b, part).getResults())
+      elements.append(piece, one);
+    return vector::FromElementsOp::create(b, vector, elements);
+  }
   // Side by side as far as that is aligned, or one by one.
   int64_t aligned = getAlignedColumns(map, width);
   if (aligned == width)
     return loadAt(type, indices);
-  SmallVector<Value> elements, at(indices);
   for (int64_t i = 0; i < width; i += aligned) {
     at.back() = b.add(indices.back(), i);
     Value part =
@@ -189,18 +206,12 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
                  : vector   ? getAlignedColumns(map, width)
                             : 1;
   // The numbers of an access's blocks are one access, if they lie side by side.
-  if (isRepeated && part < width) {
-    AffineExpr column = b.getAffineDimExpr(map.getNumDims() - 1);
-    AffineMap ofBlocks = simplifyAffineMap(map.replace(
-        column, column * part, map.getNumDims(), /*numResultSyms=*/0));
-    int64_t blocks = width / part;
-    if (getAlignedColumns(ofBlocks, blocks) == blocks) {
-      Value first = vector::ShuffleOp::create(
-          b, value, value,
-          llvm::map_to_vector(llvm::seq(blocks),
-                              [&](int64_t i) { return i * part; }));
-      return storeAt(b, first, view.getMemory(), emitPlace(b, view, indices));
-    }
+  if (isRepeated && takesEvery(map, part, width)) {
+    Value first = vector::ShuffleOp::create(
+        b, value, value,
+        llvm::map_to_vector(llvm::seq(width / part),
+                            [&](int64_t i) { return i * part; }));
+    return storeAt(b, first, view.getMemory(), emitPlace(b, view, indices));
   }
   int64_t repeated = vector && !isRepeated
                          ? getRepeatedBits(cast<MemRefType>(memory.getType()))

@@ -44,16 +44,38 @@ gpu.module @kernels {
 !layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
 !memory = memref<?x128xf32, #gpu.address_space<global>>
 gpu.module @kernels {
-  // Pieces of two: each column by itself.
-  // CHECK-LABEL: gpu.func @apart
-  // CHECK-COUNT-4: memref.load
-  // CHECK:         vector.from_elements
-  gpu.func @apart(%g: memref<?x64xf32, #gpu.address_space<global>>, %y: !memory, %row: index) kernel {
+  // Pieces of two, one load of all.
+  // CHECK-LABEL: gpu.func @pieces
+  // CHECK:         %[[PIECE:.*]] = arith.divui %{{.*}}, %c2
+  // CHECK:         %[[PIECES:.*]] = vector.load %{{.*}}[%{{.*}}, %[[PIECE]]] {{.*}}, vector<2xf32>
+  // CHECK:         %[[ALL:.*]]:2 = vector.to_elements %[[PIECES]]
+  // CHECK:         vector.from_elements %[[ALL]]#0, %[[ALL]]#0, %[[ALL]]#1, %[[ALL]]#1
+  gpu.func @pieces(%g: memref<?x64xf32, #gpu.address_space<global>>, %y: !memory, %row: index) kernel {
     %layout = lane.layout : !layout
     %view = lane.view %g : memref<?x64xf32, #gpu.address_space<global>>
         to memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 2)>, #gpu.address_space<global>>
     %f = lane.load %view[%row] at %layout : !layout,
         memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 2)>, #gpu.address_space<global>> -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 63 + d1 floordiv 2)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Pieces of two in rows that begin anywhere: each column by itself.
+  // CHECK-LABEL: gpu.func @apart
+  // CHECK-COUNT-4: memref.load
+  // CHECK:         vector.from_elements
+  gpu.func @apart(%g: !elements, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %g : !elements to !view
+    %f = lane.load %view[%row] at %layout : !layout, !view -> vector<1x4xf32>
     lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
     gpu.return
   }
