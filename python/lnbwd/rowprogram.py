@@ -268,9 +268,11 @@ class RowProgram:
                 cuts[-1] == self.rows * self.length):
             del cuts[-1]
         if cuts is None:
+            found = dict.fromkeys("x".join(str(part[1]) for part in one.parts)
+                                  for one in (*self.inputs, *self.outputs) if one.parts)
             raise ValueError(f"expected parts of row blocks that are dimensions of {self.length} "
                              f"columns, and of rows in a known number of groups if in any, got "
-                             f"{self.inputs}")
+                             f"parts of {', '.join(found)}")
         outer = [d for d in cuts if d >= self.length]
         sizes = [after // d for d, after in itertools.pairwise(outer)]
         sizes.append(None if self.rows is None  # type: ignore[arg-type]
