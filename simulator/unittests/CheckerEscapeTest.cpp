@@ -136,6 +136,58 @@ TEST_P(CheckerCompilerEscapes, FlagBeforeTheWriteBackIsDone) {
   EXPECT_CLEAN(run(Kernel(""), 2));
 }
 
+// llvm-project #202333: no wait states between a wide store in a branch and
+// what overwrites its data. #213394: the pass that places waits relies on a
+// branch that another pass removes; there on the wait of gfx1250, which is not
+// simulated, here on a wait state that the branch was.
+TEST_P(CheckerCompilerEscapes, DataOfAWideStoreIsOverwritten) {
+  if (Chip != "gfx942" && Chip != "gfx950")
+    GTEST_SKIP();
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+  auto Kernel = [](const std::string &Between) {
+    return "s_mov_b64 s[8:9], exec\nv_lshlrev_b32 v8, 4, v0\n"
+           "v_mov_b32 v2, 1.0\nv_mov_b32 v3, 1.0\n"
+           "v_mov_b32 v4, 1.0\nv_mov_b32 v5, 1.0\n"
+           "global_store_dwordx4 v8, v[2:5], s[6:7]\n" +
+           Between + "\nv_pk_mul_f32 v[2:3], v[4:5], v[4:5]\nend:";
+  };
+  EXPECT_CLEAN(run(Kernel("s_or_b64 exec, exec, s[8:9]\ns_nop 0")));
+  EXPECT_SAYS(run(Kernel("s_or_b64 exec, exec, s[8:9]")), "wait state");
+  EXPECT_CLEAN(run(Kernel("s_nop 0\ns_cbranch_execz end")));
+  EXPECT_SAYS(run(Kernel("s_nop 0")), "wait state");
+}
+
+// llvm-project #222040: wait states are counted 19 instructions back, and a
+// product of 16 passes on gfx950 needs 20.
+TEST_P(CheckerCompilerEscapes, ResultOfALongProduct) {
+  if (Chip != "gfx950")
+    GTEST_SKIP();
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+  auto Kernel = [](unsigned Between) {
+    std::string Text =
+        "v_mov_b32 v2, 0\nv_mov_b32 v3, 0\ns_nop 1\n"
+        "v_mfma_f32_32x32x4_2b_bf16 v[32:63], v[2:3], v[2:3], 0\n";
+    for (unsigned K = 0; K < Between; ++K)
+      Text += "s_nop 0\n";
+    return Text + "v_mov_b32 v4, v32";
+  };
+  EXPECT_CLEAN(run(Kernel(20)));
+  EXPECT_SAYS(run(Kernel(19)), "needs 20 wait states");
+}
+
+// FlyDSL #1087: a spilled pair of scalar registers is never written, and is the
+// base of a buffer descriptor.
+TEST_P(CheckerCompilerEscapes, BaseOfADescriptorIsNotDefined) {
+  if (!isGfx9(Chip))
+    GTEST_SKIP();
+  auto Kernel = [](const std::string &Base) {
+    return Base + "s_mov_b32 s10, 0x4000\ns_mov_b32 s11, 0x20000\n"
+                  "buffer_load_dword v2, v1, s[8:11], 0 offen\nWAITV";
+  };
+  EXPECT_CLEAN(run(Kernel("s_mov_b64 s[8:9], s[4:5]\n")));
+  EXPECT_SAYS(run(Kernel("")), "is not defined");
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, CheckerEscapes,
                          ::testing::Values("gfx90a", "gfx942", "gfx1100",
                                            "gfx1201"),
