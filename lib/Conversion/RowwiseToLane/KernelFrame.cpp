@@ -159,14 +159,13 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
-  // whether to say so of them is the target's choice. AMD's chips pay for each
-  // request: the attribute says so, and the code generator loads them once per
-  // wave. Where they are loaded ahead, it would move loads that nothing can
-  // change to where they are used; so would NVIDIA's assembler, after the next
-  // barrier.
+  // whether to say so of them is the target's choice. With a scalar unit the
+  // code generator then loads them once per wave. Where they are loaded ahead,
+  // it would move loads that nothing can change to where they are used; so
+  // would NVIDIA's assembler, after the next barrier.
   bool loadsAhead =
       op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
-  bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
+  bool scalarsToo = chip.hasScalarUnit() && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     Dims dims = getDims(op, i);
     bool isScalar = !dims.hasColumns;

@@ -23,13 +23,6 @@
 
 namespace lnbwd::lane {
 
-/// Whether loads of rows that do not exist can be dropped without a branch, so
-/// that the code generator can count the loads in flight. Buffer loads do
-/// it, whose descriptor has the bounds.
-inline bool canDropLoads(const ChipInfo &chip) {
-  return chip.backend == Backend::AMDGPU;
-}
-
 /// The row loops of `kernel` for which `isWanted`.
 template <typename Predicate>
 llvm::SmallVector<ForRowsOp> collectLoops(mlir::Operation *kernel,
