@@ -37,7 +37,7 @@ from lnbwd_bench.stream import Traffic
 Shape = tuple[int, ...]
 ALLOWED = 1e-3
 """Of :func:`error`."""
-_SIZES = {"mx": 32, "nv": 16}
+_SIZES = {"mx": 32, "nv": 16, 128: 128}
 _FLOAT4 = torch.float4_e2m1fn_x2
 
 
@@ -57,8 +57,14 @@ def _swizzled(scale: Tensor) -> Tensor:
     return blocks.reshape(-1, 4, 32, 4).transpose(1, 2).reshape(-1)
 
 
-def _along_rows(y: Tensor, dtype: torch.dtype, block: str | None, factor: Tensor | None,
+def _along_rows(y: Tensor, dtype: torch.dtype, block: str | int | None, factor: Tensor | None,
                 swizzled: bool) -> dict[str, Tensor]:
+    if block == "128x128":
+        rows, length = y.shape
+        tiles = y.view(rows // 128, 128, -1, 128).transpose(1, 2)
+        found = _along_rows(tiles.flatten(2).flatten(0, 1), dtype, None, None, False)
+        data = found["data"].view(tiles.shape).transpose(1, 2).reshape(y.shape)
+        return {"data": data, "scale": found["scale"].view(-1, length // 128)}
     most = 6.0 if dtype == _FLOAT4 else torch.finfo(dtype).max
     if block is None:
         amax = y.abs().amax(-1, keepdim=True)
@@ -66,6 +72,9 @@ def _along_rows(y: Tensor, dtype: torch.dtype, block: str | None, factor: Tensor
         data = (y * used).clamp(-most, most).to(dtype)
         return {"data": data, **({"scale": 1 / used} if factor is None else {"amax": amax.amax()})}
     blocks = y.unflatten(-1, (-1, _SIZES[block]))
+    if block == 128:
+        found = _along_rows(blocks, dtype, None, None, False)
+        return {"data": found["data"].flatten(-2), "scale": found["scale"].squeeze(-1)}
     amax = blocks.abs().amax(-1)
     if block == "mx":
         exponent = {6.0: 2, 448.0: 8, 57344.0: 15}[most]
@@ -107,6 +116,22 @@ def _rms_norm(x: Tensor, weight: Tensor, *, rstd: Tensor | None = None,
     return _quantized(x * rstd * weight, rstd=rstd, **options)
 
 
+def _swiglu_backward(grad: Tensor, gate: Tensor, up: Tensor,
+                     dtype: torch.dtype = torch.float8_e5m2, **options: Any) -> Quantized:
+    dy, gate, up = grad.float(), gate.float(), up.float()
+    part = 1 / (torch.exp(-gate) + 1)
+    value = gate * part
+    return _quantized(dy * up * (value * (1 - part) + part), dtype, **options,
+                      up=_quantized(dy * value, dtype, **options))
+
+
+def _dequantize(q: Quantized) -> Tensor:
+    """Of mxfp8 whose scales are not subnormal."""
+    assert q.scale is not None
+    scale = (q.scale.view(torch.uint8).int() << 23).view(torch.float32)
+    return (q.data.float().unflatten(-1, (-1, 32)) * scale[..., None]).flatten(-2).bfloat16()
+
+
 def _layer_norm_backward(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor,
                          grad_sum: Tensor, dtype: torch.dtype = torch.float8_e5m2,
                          **options: Any) -> Quantized:
@@ -123,6 +148,7 @@ FORMULAS = types.SimpleNamespace(
     quantize=lambda x, **options: _quantized(x.float(), **options),
     glu_quantized=lambda gate, up, **options: _quantized(
         F.silu(gate.float()) * up.float(), **options),
+    glu_backward_quantized=_swiglu_backward, dequantize=_dequantize,
     rms_norm_quantized=_rms_norm, layer_norm_quantized=_layer_norm,
     layer_norm_backward_quantized=_layer_norm_backward)
 """The functions by PyTorch; statistics that are given take the place of its own."""
@@ -154,12 +180,19 @@ CASES = {
     "layer_norm_backward-mxfp8-both": Case("layer_norm_backward_quantized", "xxmrwx", _BOTH,
                                            Traffic(3, 2)),
     "swiglu-mxfp8-both": Case("glu_quantized", "xx", _BOTH, Traffic(2, 1)),
-    "quantize-mxfp8-both": Case("quantize", "x", _BOTH, Traffic(1, 1))}
-"""What is timed, by name. ``kinds``: x rows, w a column, m and r statistics of rows, f a factor."""
+    "quantize-mxfp8-both": Case("quantize", "x", _BOTH, Traffic(1, 1)),
+    "rms_norm-float8-128": Case("rms_norm_quantized", "xw", {"block": 128}, Traffic(2, 1)),
+    "quantize-float8-128x128": Case("quantize", "x", {"block": "128x128"}, Traffic(2, 1)),
+    "swiglu_backward-mxfp8-both": Case("glu_backward_quantized", "xxx", _BOTH, Traffic(3, 2)),
+    "dequantize-mxfp8": Case("dequantize", "qs", {}, Traffic(1, 2))}
+"""What is timed, by name. ``kinds``: x rows, w a column, m and r statistics of rows, f a factor, q
+float8 and s its scales."""
 
 
-def _flat(result: Quantized) -> tuple[Tensor, ...]:
+def _flat(result: Quantized | Tensor) -> tuple[Tensor, ...]:
     """All tensors, those of a byte an element, or less, as bytes."""
+    if isinstance(result, Tensor):
+        return (result,)
     parts = [part for value in result if value is not None
              for part in (_flat(value) if isinstance(value, Quantized) else [value])]
     return tuple(part.view(torch.uint8) if part.element_size() == 1 else part for part in parts)
@@ -171,6 +204,8 @@ def call(name: str) -> Callable[..., tuple[Tensor, ...]]:
 
     def run(library: Any, *tensors: Tensor, **statistics: Tensor) -> tuple[Tensor, ...]:
         options = {**case.options, **statistics}
+        if case.kinds == "qs":
+            tensors = (Quantized(*tensors),)  # type: ignore[assignment]
         if "f" in case.kinds:
             *tensors, options["factor"] = tensors
         if case.function == "layer_norm_backward_quantized":
@@ -192,7 +227,10 @@ def operands(name: str, shape: Shape, device: torch.device) -> list[Tensor]:
             "w": lambda: torch.randn(shape[1], device=device) + 1,
             "m": lambda: torch.randn(shape[0], 1, device=device) * 0.1,
             "r": lambda: torch.rand(shape[0], 1, device=device) + 0.5,
-            "f": lambda: torch.tensor(37.0, device=device)}
+            "f": lambda: torch.tensor(37.0, device=device),
+            "q": lambda: torch.randn(shape, device=device).to(torch.float8_e4m3fn),
+            "s": lambda: torch.randint(120, 127, (shape[0], shape[1] // 32), dtype=torch.uint8,
+                                       device=device).view(torch.float8_e8m0fnu)}
     return [made[kind]() for kind in CASES[name].kinds]
 
 
