@@ -54,7 +54,7 @@ BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "mx-rceil": 32, "nv": 16, 128: 1
 scales in float8, 128."""
 
 _SIZES = {"f8E8M0FNU": 32, "f8E4M3FN": 16, "f32": 128}
-"""The elements of blocks by the type of their scales."""
+"""The same by the type of the scales."""
 
 
 class _Format(NamedTuple):
@@ -196,11 +196,6 @@ class _Program(Draft):
         self.write(prefix + "data", "row", "i8", self.packed(value, apart), 1 if parts else 2,
                    halves)
 
-    @staticmethod
-    def is_second(value: Value, apart: int = 1) -> Value:
-        """Whether an element is the second of two that lie ``apart``."""
-        return value.node("place", apart, 2).eq(1.0)
-
     def packed(self, value: Value, apart: int) -> Value:
         """The byte of each two values in float4 that lie ``apart``, the first in the lower half."""
         # Numbers from 0 on lie 1/2 apart, from 2 on 1, from 4 on 2: rounded to even in these steps,
@@ -213,7 +208,7 @@ class _Program(Draft):
         code = (code < 7.0).select(code, 7.0)
         is_negative = value.node("copysign", 1.0, value) < 0.0
         code = is_negative.select(code + 8.0, code)
-        is_second = self.is_second(value, apart)
+        is_second = value.node("place", apart, 2).eq(1.0)
         low, high = (is_second.select(*pair).block_max(2, apart)
                      for pair in ((0.0, code), (code, 0.0)))
         return low + high * 16.0
@@ -221,7 +216,7 @@ class _Program(Draft):
     def unpacked(self, byte: Value) -> Value:
         """The values in float4 of bytes that each have two, the first in the lower half."""
         high = (byte * (1 / 16)).floor()
-        code = self.is_second(byte).select(high, byte - high * 16.0)
+        code = byte.node("place", 1, 2).eq(1.0).select(high, byte - high * 16.0)
         is_negative = code.gt(7.0)
         size = is_negative.select(code - 8.0, code)
         # Numbers lie 1/2 apart, from 2 on 1, from 4 on 2.
@@ -487,22 +482,17 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
         read.sort(key=lambda one: INPUT_KINDS.index(one[1].kind))
     types = tuple((name, given) for name, given, _ in read)
     tensors = [t for _, _, t in read]
-
-    def run(made: _Made) -> dict[str, Any]:
-        text, program, names = made
-        outputs = (evaluate(program, tensors) if first.is_cpu and falls_back("lnbwd.functional")
-                   else raw_region(tensors, text))
-        return dict(zip(names, outputs, strict=True))
-
     # Scales of one dimension.
     is_flat = make is _squares or bool(options[0 if make is _tiles else -1])
     is_known = is_flat or make is _tiles or any(i.kind == "part" for _, i in types)
     # In torch.compile's graphs numbers may be symbols: one that is known there is guarded.
     hint = int(rows) if is_known or isinstance(rows, int) else int(rows.node.hint)
-    results = run(make(types, int(length), hint if is_known else rows_hint(hint), _NAMES[dtype],
-                       block, *options))
+    text, program, names = make(types, int(length), hint if is_known else rows_hint(hint),
+                                _NAMES[dtype], block, *options)
+    outputs = (evaluate(program, tensors) if first.is_cpu and falls_back("lnbwd.functional")
+               else raw_region(tensors, text))
     of: _Results = {prefix: {} for prefix in _PREFIXES}
-    for name, output in results.items():
+    for name, output in zip(names, outputs, strict=True):
         kind = name.rpartition("_")[2]
         shape, count = shape_of_rows, rows
         if "columns_" in name:
@@ -683,9 +673,8 @@ def glu_quantized(gate: Tensor | Quantized, up: Tensor | Quantized,
     Args:
         gate, up: ``[..., N]``, float16, bfloat16 or float32.
         activation: "silu", or "gelu" with the error function.
-        dtype, factor, block, columns, swizzled, seed: as of :func:`rms_norm_quantized`.
 
-    Returns, Raises: as :func:`rms_norm_quantized`.
+    All else is as of :func:`rms_norm_quantized`.
     """
     return _gated({"gate": gate, "up": up}, activation, dtype, factor, block, columns, swizzled,
                   seed)
@@ -804,11 +793,10 @@ def rms_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, rstd: T
         rstd: of the forward pass, ``[..., 1]``.
         weight: the scale; None: 1, and no gradient of it.
         grad_sum: a gradient with respect to the sum that came another way, which is added.
-        dtype, factor, block, swizzled, seed: as of :func:`rms_norm_quantized`.
         has_sum: whether the gradient is also written in grad's type, as ``sum``, for the residual.
-        columns: as of :func:`rms_norm_quantized`; both layouts then have the values of ``sum``.
+        columns: whether there are both layouts; they then have the values of ``sum``.
 
-    Returns, Raises: as :func:`rms_norm_quantized`.
+    All else is as of :func:`rms_norm_quantized`.
     """
     return _norm_backward(False, grad, input, None, rstd, weight, grad_sum, dtype, factor, block,
                           has_sum, columns, swizzled, seed)
