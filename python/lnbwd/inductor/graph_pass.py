@@ -365,6 +365,8 @@ class RegionPass(_Pass):
         for one in (*region.then, region):
             # What followed from a region that was taken before may be a result of that.
             one.nodes = [node for node in one.nodes if not node._erased]
+        region.then = [one for one in region.then if one.nodes]
+        for one in (*region.then, region):
             if leads_back(one):
                 raise Unsupported("a path leaves it and comes back")
             convert(one)

@@ -61,18 +61,18 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
 
 def replace(graph: Graph, region: Region) -> None:
     """Puts the operator in the place of a region, or leaves the graph as it was."""
-    for one in region.then:
-        replace(graph, one)
     before = set(graph.nodes)
+    regions = (*region.then, region)
     try:
-        replacements = _make_call(graph, region)
+        replacements = [pair for one in regions for pair in _make_call(graph, one)]
     except BaseException:
         erase_unused(graph, [node for node in graph.nodes if node not in before])
         raise
     for node, replacement in replacements:
         node.replace_all_uses_with(replacement)
         node.meta[REPLACED] = replacement
-    erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
+    for one in regions:
+        erase_unused(graph, [*one.shared, *one.nodes, *one.tails])
 
 
 def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
