@@ -344,6 +344,8 @@ class Conversion:
                     outer, before = found.pop()
                     dims[dim], dims[outer] = (dims[outer][0] * count, stride), (1, stride)
                     by = before * count
+                elif found and count != whole:
+                    raise Unsupported(f"takes a part of what {node.name} joins")
                 found.append((dim, by))
                 size //= whole
             result.append(tuple(found) or ((None, 0),))
@@ -375,7 +377,7 @@ class Conversion:
         for digits, size, stride in zip(self._digits(own, value.shape), value.shape,
                                         value.stride(), strict=True):
             for count, dim, by in () if same(size, 1) else reversed(digits):
-                if dim is None and by:
+                if by and (dim is None or same(self.over.shape[dim], 1)):
                     raise Unsupported(f"reads {describe(value)} at other indices")
                 if dim is not None:
                     sizes[dim], strides[dim], moves[dim] = count, stride, by
