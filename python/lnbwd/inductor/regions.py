@@ -479,19 +479,22 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
 def compared(graph: Graph) -> set[Node]:
     """What is compared with its own largest or smallest elements, as in the gradient of amax, which
     divides by the number of those. Computed again with other roundings it might have none."""
-    aten = torch.ops.aten
-    result: set[Node] = set()
-    for node in graph.nodes:
-        if node.target in (aten.amax.default, aten.amin.default, aten.max.default,
-                           aten.min.default) and any(
-                user.target is aten.eq.Tensor
+    return {_base_of_size(node.args[0]) for node in graph.nodes
+            if node.target in _LARGEST and any(
+                user.target is torch.ops.aten.eq.Tensor
                 for one in reached([node], lambda one: filter(is_view, one.users))
-                for user in one.users):
-            source = node.args[0]
-            while is_view(source) or source.target is aten.abs.default:
-                source = source.args[0]
-            result.add(source)
-    return result
+                for user in one.users)}
+
+
+_LARGEST = {torch.ops.aten.amax.default, torch.ops.aten.amin.default, torch.ops.aten.max.default,
+            torch.ops.aten.min.default}
+
+
+def _base_of_size(node: Node) -> Node:
+    """What a node has the elements of, or their sizes."""
+    while is_view(node) or node.target is torch.ops.aten.abs.default:
+        node = node.args[0]  # type: ignore[assignment]
+    return node
 
 
 def _behind_several_norms(graph: Graph, domain: Domain, candidates: set[Node]) -> set[Node]:
@@ -650,6 +653,18 @@ def _left_outside(region: Region) -> set[Node]:
     return result
 
 
+def _compared_apart(inside: Collection[Node]) -> Node | None:
+    """A node that compares what is computed here with its largest or smallest elements, which
+    others find, and of other roundings."""
+    for node in inside:
+        if node.target is torch.ops.aten.eq.Tensor:
+            bases = [_base_of_size(source) for source in sources(node)]
+            if any(base in inside for base in bases) and any(
+                    base.target in _LARGEST and base not in inside for base in bases):
+                return node
+    return None
+
+
 def convert(region: Region) -> None:
     """Makes the program of a region, and says what it reads and writes.
 
@@ -670,6 +685,8 @@ def convert(region: Region) -> None:
             raise Unsupported(f"{node.name} {error}") from error
     reads = [node for node, _ in conversion.inputs]
     places_of = [place for _, place in conversion.inputs]
+    if apart_from := _compared_apart(inside.union(region.shared)):
+        raise Unsupported(f"{apart_from.name} looks for what others find in what is computed again")
     region.unfused = separated(inside, lambda node: node.users)
     region.outside = _left_outside(region)
     inside -= region.outside
