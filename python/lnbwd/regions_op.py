@@ -289,9 +289,9 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
         wanted = (access, operand.kind, native.ELEMENT_NAMES[operand.dtype], operand.row_length)
         got = (argument.access, argument.kind, argument.element, argument.row_length)
         # Whole rows with one distance between them are a row block to the compiler, and a number
-        # for each row is a row scalar.
+        # for each row is a row scalar; so is what has some columns of each row of a group.
         has_all_rows = (operand.is_part and access == argument.access
-                        and argument.kind in ("row_block", "row_scalar"))
+                        and argument.kind in ("row_block", "row_scalar", "repeated_row_block"))
         if wanted != got and not has_all_rows:
             raise LnbwdError(f"lnbwd::region: argument '{argument.name}' of the program "
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")

@@ -217,7 +217,7 @@ class Domain:
             return Input(kind if value.dim() > 0 else "number", dtype)
         if not runs:
             return None
-        if not is_side_by_side(runs):
+        if is_copy := not is_side_by_side(runs):
             has_order = _has_order(value, over)
             strided = self._strided(value, over, runs, has_order) if self.role(
                 over) == "row" else None
@@ -225,11 +225,12 @@ class Domain:
             if strided or value.is_contiguous() or any(len(run) > 3 for run in runs) or (
                     not has_order):
                 return strided
+            runs = _joined(runs)
         runs = self._spread(runs, over)
         (distance, size, *_), others = runs[-1], runs[:-1]
         if not others and same(distance, 1) and same(size, self.rows * self.length):
             element = {**ELEMENTS, **INTEGERS}.get(value.dtype)
-            return Input("row", element) if element and is_side_by_side(runs) else None
+            return Input("row", element) if element and not is_copy else None
         if dtype is None:
             return None
         if not others and same(distance, 1) and same(size, self.length):
@@ -323,6 +324,15 @@ def is_side_by_side(runs: Sequence[Run]) -> bool:
             return False
         expected = expected * size
     return True
+
+
+def _joined(runs: Sequence[Run]) -> list[Run]:
+    """The dimensions of a copy, whose elements lie side by side."""
+    result: list[Run] = []
+    for distance, size, *_ in runs:
+        is_next = bool(result) and same(result[-1][0], distance * size)
+        result.append((distance, size * result.pop()[1] if is_next else size))
+    return result
 
 
 def lies_side_by_side(value: torch.Tensor, over: torch.Tensor) -> bool:
