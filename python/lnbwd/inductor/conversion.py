@@ -32,7 +32,17 @@ from .domains import (
     same,
 )
 from .fusion import base_of, is_in_memory, other_users
-from .nodes import CONSTANTS, NUMBERS, ROW_SUMS, VIEWS, is_constant, memory_of, sources
+from .nodes import (
+    CONSTANTS,
+    NUMBERS,
+    ROW_SUMS,
+    STORED,
+    VIEWS,
+    is_constant,
+    memory_of,
+    sources,
+    stored,
+)
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -119,9 +129,9 @@ class Conversion:
         role = self.domain.role(value)
         place = None
         if isinstance(value, torch.Tensor) and (
-                over := self.over if self.over is not None else apart(value, self.domain)
+                over := self.over if self.over is not None else apart(node, self.domain)
         ) is not None:
-            place = self.domain.place(value, over)
+            place = self.domain.place(stored(node), over)
         elif role == "scalar" and repeated_dims(value):  # type: ignore[arg-type]
             place = self.shared_scalar(node)
         elif role is not None:
@@ -132,7 +142,7 @@ class Conversion:
 
     def read_as(self, node: Node, place: Input | None) -> int:
         """A node from outside, as an input that is spread over a row block as ``place`` says."""
-        value = node.meta["val"]
+        value = stored(node)
         if place is None:
             raise Unsupported(f"reads {describe(value)}, which is neither a row block, a row "
                               f"scalar, a column nor a part of {self.domain}")
@@ -174,7 +184,8 @@ class Conversion:
         # Two views that lie as one are one.
         found = memory_of(node) if place.is_strided else None
         for (other, other_place), value in self.inputs.items() if found else ():
-            if other_place == place and memory_of(other) == found:
+            if other_place == place and memory_of(other) == found and (
+                    (STORED in other.meta) == (STORED in node.meta)):
                 return value
         result = self.builder.add("input", len(self.inputs))
         if place.dtype == "i8":
@@ -355,7 +366,7 @@ class Conversion:
 
     def _read_at(self, node: Node, own: list[_Index]) -> int:
         """The value of a node from outside at indices of the row block at hand."""
-        value, over = node.meta["val"], self.over
+        value, over = stored(node), self.over
         assert over is not None
         view, moves = self._view_at(value, own)
         place = self.domain.place(view, over, moves)
@@ -617,9 +628,15 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     return value
 
 
-def apart(value: torch.Tensor, domain: Domain) -> torch.Tensor | None:
-    """A row block that one whose elements lie apart is spread over; None of any other tensor."""
-    if domain.role(value) != "row" or is_readable(value, "row"):
+def apart(node: Node, domain: Domain) -> torch.Tensor | None:
+    """A row block that one whose elements lie apart, or in another order than they are computed in,
+    is spread over; None of any other tensor."""
+    value: torch.Tensor = node.meta["val"]
+    if domain.role(value) != "row":
+        return None
+    if STORED in node.meta:
+        return value
+    if is_readable(value, "row"):
         return None
     with value.fake_mode:  # type: ignore[attr-defined]
         return torch.empty_like(value, memory_format=torch.contiguous_format)

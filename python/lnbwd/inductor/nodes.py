@@ -13,7 +13,7 @@ import torch
 from torch._inductor import inductor_prims
 from torch.fx import Node
 
-from .domains import Domain, memory_order, memory_shape, product, same
+from .domains import Domain, memory_order, memory_shape, product, repeated_dims, same
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -62,6 +62,16 @@ CONVOLUTIONS = {aten.convolution.default, aten.convolution_backward.default}
 
 SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
 """Operations over the row that graphs of torch.compile have no more: it decomposes them."""
+
+
+def stored(node: Node) -> Any:
+    """A node's value as it lies in memory."""
+    return node.meta.get(STORED, node.meta["val"])
+
+
+def is_of_memory(node: Node) -> bool:
+    """Whether a node is a view of what is stored in another order than it is computed in."""
+    return STORED in node.meta and node.meta[STORED] is node.meta["val"]
 
 
 def is_view(node: Node) -> bool:
@@ -150,12 +160,16 @@ def memory_of(node: Node) -> tuple[Node, int] | None:
     forward pass saved a slice: it lies as its strides say."""
     value = node.meta["val"]
     while node.op == "call_function":
-        source = node.args[0] if node.args else None
+        source: Any = node.args[0] if node.args else None
         if node.target not in _ALIASES and not (
                 node.target in (aten.reshape.default, aten.view.default)
                 and _is_viewed(source, node)):
             break
-        node = source  # type: ignore[assignment]
+        # What is expanded in the order of its users is a tensor of its own.
+        if node.target is aten.expand.default and not repeated_dims(node.meta["val"]) and not same(
+                node.meta["val"].numel(), source.meta["val"].numel()):
+            break
+        node = source
     base = node.meta["val"]
     offset = value.storage_offset() - base.storage_offset()
     if not all(isinstance(number, int) for number in (offset, *base.shape, *base.stride())) or (

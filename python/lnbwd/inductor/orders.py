@@ -23,7 +23,15 @@ from torch.fx import Graph, Node
 from ..rowprogram import reached
 from .domains import memory_order
 from .fusion import is_fused, is_in_memory, other_users
-from .nodes import STORED, is_computed_in_place, is_reduction, is_view, row_sum_axis, sources
+from .nodes import (
+    STORED,
+    is_computed_in_place,
+    is_of_memory,
+    is_reduction,
+    is_view,
+    row_sum_axis,
+    sources,
+)
 from .partial_sums import ACROSS, REPLACED, erase_unused, new_node
 
 aten = torch.ops.aten
@@ -144,16 +152,20 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
                           for order in orders) and _strides(orders[0]) != _strides(value):
             wanted[node] = order = orders[0]  # type: ignore[assignment]
             for user in free:
-                _give_order(user, order, wanted)  # type: ignore[arg-type]
+                if user.meta["val"].shape == value.shape:
+                    _give_order(user, order, wanted)  # type: ignore[arg-type]
     for node in graph.nodes:
         new = wanted.get(node)
         is_spread = node.target is aten.expand.default and node in across
         if is_view(node) and node.target is not aten.clone.default and not is_spread:
             source: Any = node.args[0]
-            if source not in before or (STORED in source.meta and _takes_memory(node)):
+            if source not in before:
                 continue
-            with node.meta["val"].fake_mode:
-                new = node.target(source.meta["val"], *node.args[1:], **node.kwargs)
+            if STORED in source.meta and (_takes_memory(node) or is_of_memory(source)):
+                new = node.meta[STORED] = node.meta["val"]
+            else:
+                with node.meta["val"].fake_mode:
+                    new = node.target(source.meta["val"], *node.args[1:], **node.kwargs)
         if node in copied_out:
             node.meta[STORED] = node.meta["val"]
             with node.meta["val"].fake_mode:

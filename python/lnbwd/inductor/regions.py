@@ -61,7 +61,6 @@ from .domains import (
 )
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
-    STORED,
     column_domain,
     is_block_max,
     is_column_sum,
@@ -77,6 +76,7 @@ from .nodes import (
     memory_of,
     row_sum_axis,
     sources,
+    stored,
     sum_kind,
 )
 
@@ -358,8 +358,8 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
     if not isinstance(value, torch.Tensor):
         return False
     role = domain.role(value)
-    over = apart(value, domain) if over is None else over
-    place = None if over is None else domain.place(value, over)
+    over = apart(node, domain) if over is None else over
+    place = None if over is None else domain.place(stored(node), over)
     if place is not None and (place.is_strided or is_copied(value, place, over)):
         return True
     if over is not None and place is not None and "lead" in (role, place.kind):
@@ -726,7 +726,7 @@ def convert(region: Region) -> None:
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
         known = SCALARS if role == "scalar" else {**ELEMENTS, **CODES}
         output = Output(role, known[value.dtype], conversion.values[node], block,
-                        parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())
+                        parts=() if stored(node) is value else parts_of(stored(node), value))
         # Of what the graph returns a change in place of one shows in views of the same alone.
         memory = (memory_of(last) or (last,))[0] if is_returned(last) else None
         found.setdefault(output, {}).setdefault(memory, []).append(last)

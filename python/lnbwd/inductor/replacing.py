@@ -13,7 +13,7 @@ from torch.fx import Graph, Node
 
 from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
-from .nodes import STORED, is_seed, memory_of
+from .nodes import STORED, is_seed, memory_of, stored
 from .partial_sums import REPLACED, erase_unused, new_node
 from .random_inputs import elements
 from .regions import Region
@@ -48,7 +48,7 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
     found = memory_of(node)
     assert found is not None
     base, offset = found
-    value = base.meta.get(STORED, base.meta["val"])
+    value = stored(base) if STORED in node.meta else base.meta["val"]
     if memory_order(value) is not None:
         flat = new_node(graph, torch.ops.aten.reshape.default, (
             _in_order(graph, base, value), [-1]))
@@ -101,7 +101,7 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
                 inputs[index] = _flat(graph, node, operand.row_length(program.length))
             else:
                 inputs[index] = _in_order(
-                    graph, node, node.meta["val"]) if operand.kind == "row" else node
+                    graph, node, stored(node)) if operand.kind == "row" else node
         if program.has_groups and program.groups is None and not any(
                 i.dims.tells_groups for i in program.inputs):
             # The first row block says how many groups there are.
@@ -125,7 +125,7 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
                 assert shape is not None
                 replacement = item
                 # What is strided lies where it is stored, in whatever order it is computed.
-                value = node.meta.get(STORED, node.meta["val"])
+                value = stored(node)
                 if is_permuted(value):
                     order = memory_order(value) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (
