@@ -21,8 +21,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((171, 1588, 1243, 34), (59, 322, 242, 14)),
-          8: ((154, 200, 149, 6), (40, 40, 29, 3))}
+LIMITS = {1: ((171, 1588, 1243, 19), (59, 322, 242, 1)),
+          8: ((154, 200, 149, 5), (40, 40, 29, 2))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])

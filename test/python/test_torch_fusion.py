@@ -153,6 +153,12 @@ def test_rows_that_are_spread_behind_a_cut(device):
         "it would move 4 bytes an element, torch.compile's kernels 4, as a part of what those fuse"]
 
 
+@pytest.mark.parametrize("name", ["index_put", "index_put_"])
+def test_what_writes_to_places_in_place_does_so(name):
+    graph = torch.fx.Graph()
+    assert fusion.is_scatter(graph.call_function(getattr(torch.ops.aten, name).default))
+
+
 def test_a_scatter_that_is_cut_off_counts(device):
     """torch.compile computes what it adds to places of a tensor in the kernel of the sum."""
     def function(x, index):

@@ -41,7 +41,7 @@ _ALIASES = _OTHER_VIEWS | VIEWS
 
 _SEEDS = {inductor_prims.seeds, inductor_prims.lookup_seed}
 
-_SCATTERS = {aten.scatter, aten.scatter_add, aten.scatter_reduce, aten.index_put,
+_SCATTERS = {aten.scatter, aten.scatter_add, aten.scatter_reduce, aten.index_put, aten.index_put_,
              aten._unsafe_index_put, aten._unsafe_masked_index_put_accumulate,
              aten.embedding_dense_backward}
 """Operations that write to places of a tensor, which is in memory for it."""
