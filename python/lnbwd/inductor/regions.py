@@ -61,6 +61,7 @@ from .domains import (
 )
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
+    STORED,
     column_domain,
     is_block_max,
     is_column_sum,
@@ -68,6 +69,7 @@ from .nodes import (
     is_constant,
     is_group_sum,
     is_index,
+    is_of_memory,
     is_random,
     is_reduction,
     is_returned,
@@ -726,7 +728,8 @@ def convert(region: Region) -> None:
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
         known = SCALARS if role == "scalar" else {**ELEMENTS, **CODES}
         output = Output(role, known[value.dtype], conversion.values[node], block,
-                        parts=() if stored(node) is value else parts_of(stored(node), value))
+                        parts=parts_of(node.meta[STORED], value) if (
+                            STORED in node.meta and not is_of_memory(node)) else ())
         # Of what the graph returns a change in place of one shows in views of the same alone.
         memory = (memory_of(last) or (last,))[0] if is_returned(last) else None
         found.setdefault(output, {}).setdefault(memory, []).append(last)
