@@ -69,7 +69,7 @@ class Element:
 
     def is_of(self, dims: Dims) -> bool:
         """Whether operands of those dimensions may have such elements."""
-        return {"float": True, "float8": dims.has_rows and dims.has_columns, "mask": dims.has_rows,
+        return {"float": True, "float8": dims.has_rows and dims.has_columns, "mask": True,
                 "integer": not dims.has_columns}[self.use]
 
 

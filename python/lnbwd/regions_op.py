@@ -80,8 +80,8 @@ class Operand:
 
     Attributes:
         kind: the name of its dimensions in :data:`lnbwd.operations.KINDS`: "row_block", ...
-        dtype: the type of its elements: float16, bfloat16 or float32; for a row block also float8;
-            for what has rows bool, a mask; for what has no columns also int32 or int64.
+        dtype: the type of its elements: float16, bfloat16, float32 or bool; for a row block also
+            float8; for what has no columns also int32 or int64.
         row_length: N; 1 where there are no columns.
         is_part: whether it is a part of the rows, or a row block in another order, which is a
             column to a launch.
@@ -110,8 +110,7 @@ class Operand:
                    or (self.is_part and ELEMENTS[name].use == "integer")]
         if self.dtype not in allowed:
             names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
-            remedy = ": masks have rows" if self.dtype == torch.bool else ""
-            raise ValueError(f"dtype: expected {names} for a {self.kind}, got {self.dtype}{remedy}")
+            raise ValueError(f"dtype: expected {names} for a {self.kind}, got {self.dtype}")
         if self.row_length < 1 or (not self.dims.has_columns and self.row_length != 1):
             wanted = "1 or more" if self.dims.has_columns else "1"
             raise ValueError(f"row_length: expected {wanted} for a {self.kind}, got "

@@ -107,3 +107,45 @@ def test_ptx(build, tmp_path, chip, n, has_row_sum):
     wide = [re.search(rf"{access}\S*\.v2\.b32", code) for access in
             (r"ld\.(global|shared)", r"st\.global")]
     assert all(wide) if n % 8 == 0 else not any(wide)
+
+
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx1100", "gfx1201"),
+                    n=(37, 1000, 4096), dims=("n", "b, n", ""))
+def test_masks_that_rows_share(build, runtime, tmp_path, chip, n, dims):
+    """Of columns, for all rows or those of a group, and one boolean for all."""
+    shape = {"n": f"{n}x", "b, n": f"?x{n}x", "": ""}[dims]
+    row, bits = f"vector<{n}xf32>", f"vector<{n}xi1>"
+    mask, keep = (f"vector<{n}xi8>", "%set") if dims else ("i8", "%sets")
+    spread = "" if dims else f"%sets = vector.broadcast %set : i1 to {bits}"
+    text = f"""func.func @f(%x: memref<?x?x{n}xf32>, %k: memref<{shape}i8>,
+    %y: memref<?x?x{n}xf32>, %c: memref<{n}xf32>) {{
+  lnbwd.rowwise @f domain(b, t | n)
+      ins(%x[b, t, n] : memref<?x?x{n}xf32>, %k[{dims}] : memref<{shape}i8>)
+      outs(%y[b, t, n] : memref<?x?x{n}xf32>, %c[n] add : memref<{n}xf32>)
+      attributes {{operand_names = ["x", "mask", "y", "sum"]}} {{
+  ^row(%xr: {row}, %kr: {mask}):
+    %zero = arith.constant {"dense<0>" if dims else "0"} : {mask}
+    %set = arith.cmpi ne, %kr, %zero : {mask}
+    {spread}
+    %none = arith.constant dense<0.0> : {row}
+    %kept = arith.select {keep}, %xr, %none : {bits}, {row}
+    %s = vector.reduction <add>, %kept : {row} into f32
+    %sv = vector.broadcast %s : f32 to {row}
+    %z = arith.subf %kept, %sv : {row}
+    lnbwd.yield %z, %kept : {row}, {row}
+  }}
+  return
+}}
+"""
+    file = tmp_path / "f.hsaco"
+    compiling.compile_to(file, build, text, chip)
+    random = np.random.default_rng(n)
+    x = random.integers(-8, 9, (3, 5, n)) / 8
+    mask = random.integers(0, 2, {"n": n, "b, n": (3, 1, n), "": 1}[dims]).astype(np.uint8)
+    outputs = devices.Kernel(runtime.open("sim", chip), file).launch(
+        15, {"x": devices.encode(x.ravel(), "f32"), "mask": mask.ravel()},
+        **({"groups": 3} if dims == "b, n" else {}))
+    kept = np.where(mask != 0, x, 0)
+    np.testing.assert_array_equal(devices.decode(outputs["y"], "f32").reshape(x.shape),
+                                  kept - kept.sum(2, keepdims=True))
+    np.testing.assert_array_equal(devices.decode(outputs["sum"], "f32"), kept.sum((0, 1)))

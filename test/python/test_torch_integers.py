@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 
+import lnbwd.inductor
 from lnbwd.rowprogram import SUMS, operands_of, reached
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
@@ -115,14 +116,23 @@ def test_a_second_kernel_counts(device, monkeypatch):
     region is left."""
     monkeypatch.undo()
 
+    def function(x, scale):
+        y = x * torch.erf(scale)
+        return y - y.mean(-1, keepdim=True)
+
+    x, = operands(device, "r")
+    run_captured(function, x, x[:, :1, :1])
+    assert not taken() and "bytes" in reasons()[0]
+
+
+def test_booleans_are_read_as_they_are(device):
+    """Those of rows, and those of samples."""
     def function(x, first, second):
         y = torch.where(first & second, x, 0.0)
         return y - y.mean(-1, keepdim=True)
 
     x, = operands(device, "r")
-    keep = torch.ones(2, 3, 1, dtype=torch.bool, device=device)
-    run_captured(function, x, keep[:, :1], ~keep[:, :1])
-    assert not taken() and "bytes" in reasons()[0]
-    # Booleans of rows are read as they are.
-    check_against_double(function, [x, keep, x[..., :1] > 0])
-    assert [i.dtype for i in taken()[0].program.inputs] == ["f32", "i8", "i8"]
+    for second in (x[..., :1] > 0, x[:, :1, :1] > 0):
+        lnbwd.inductor.decisions(clear=True)
+        check_against_double(function, [x, x[..., 1:2] > 0, second])
+        assert [i.dtype for i in taken()[0].program.inputs] == ["f32", "i8", "i8"]

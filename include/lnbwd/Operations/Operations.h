@@ -89,11 +89,10 @@ struct ElementInfo {
   constexpr bool isOf(const Dims &dims) const {
     switch (use) {
     case ElementUse::Float:
+    case ElementUse::Mask:
       return true;
     case ElementUse::Float8:
       return dims.hasRows && dims.hasColumns;
-    case ElementUse::Mask:
-      return dims.hasRows;
     case ElementUse::Integer:
       return !dims.hasColumns;
     default:

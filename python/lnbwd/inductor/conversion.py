@@ -135,8 +135,7 @@ class Conversion:
         elif role == "scalar" and repeated_dims(value):  # type: ignore[arg-type]
             place = self.shared_scalar(node)
         elif role is not None:
-            known = (ELEMENTS if role == "row" else SCALARS if role == "scalar"
-                     else {**SMALL, **INTEGERS})
+            known = ELEMENTS if role == "row" else SCALARS
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
         return self.read_as(node, place)
 
@@ -190,8 +189,6 @@ class Conversion:
         result = self.builder.add("input", len(self.inputs))
         if place.dtype == "i8":
             self.masks.add(result)
-        elif node.meta["val"].dtype == torch.bool:
-            result = self.builder.add("ne", result, self.builder.constant(0))
         self.inputs[node, place] = result
         return result
 

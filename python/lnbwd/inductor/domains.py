@@ -45,12 +45,11 @@ CODES = dict.fromkeys((torch.uint8, torch.float8_e8m0fnu), "f8E8M0FNU")
 INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
 """Those of row scalars that are compared with numbers of columns, and that say what to compare."""
 
-SMALL = {**DTYPES, torch.bool: "f32"}
-"""Those of what has fewer elements than a row block. Booleans are 0 and 1 there: a node in front of
-the region makes them."""
+SMALL = {**DTYPES, torch.bool: "i8"}
+"""Those of what has fewer elements than a row block."""
 
-SCALARS = {**DTYPES, **INTEGERS, torch.bool: "i8"}
-"""Those of row scalars."""
+SCALARS = {**SMALL, **INTEGERS}
+"""Those of row scalars, and of numbers."""
 
 Number = int | torch.SymInt
 
@@ -211,7 +210,7 @@ class Domain:
         has. ``moves`` are dimensions of ``over`` along which its indices are others, and by how
         much: index i is its index i + a."""
         runs = _runs(value, over, moves or {})
-        dtype = {**SMALL, **INTEGERS}.get(value.dtype)
+        dtype = SCALARS.get(value.dtype)
         if not runs and runs is not None and dtype:
             kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else "number"
             return Input(kind if value.dim() > 0 else "number", dtype)
@@ -236,7 +235,7 @@ class Domain:
         if not others and same(distance, 1) and same(size, self.length):
             return Input("column", dtype)
         if not others and same(distance, self.length) and same(size, self.rows):
-            return Input("scalar", SCALARS[value.dtype])
+            return Input("scalar", dtype)
         if (len(others) == 1 and same(distance, 1) and same(size, self.length)
                 and self.groups is not None and same(others[0][1], self.groups)
                 and same(others[0][0] * others[0][1], self.rows * self.length)):
@@ -278,7 +277,7 @@ class Domain:
         another order."""
         parts: Any = tuple(runs)
         is_block = self.role(over) == "row" and value.numel() == over.numel()
-        dtype = (ELEMENTS if is_block else DTYPES).get(value.dtype)
+        dtype = (ELEMENTS if is_block else SMALL).get(value.dtype)
         if (dtype is None or not isinstance(self.rows, int)
                 or not all(isinstance(number, int) for part in parts for number in part)):
             return None

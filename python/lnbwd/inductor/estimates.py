@@ -142,8 +142,7 @@ def estimate(around: Surroundings) -> Estimate:
             continue
         if is_spread and MOST_OF_SMALL * share <= 1:
             # What is small is written by another kernel, where torch.compile computes it in place.
-            has_helper |= not is_in_memory(node, inside) or (
-                value.dtype == torch.bool and operand.dtype == "f32")
+            has_helper |= not is_in_memory(node, inside)
             continue
         size = ELEMENTS[operand.dtype].bytes * share
         # What is read at other indices as well is in a cache.

@@ -367,7 +367,7 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
     if over is not None and place is not None and "lead" in (role, place.kind):
         role = place.kind
         if role in ("lead", "part"):
-            return value.is_contiguous() and value.dtype in DTYPES
+            return value.is_contiguous() and value.dtype in SMALL
     # What is expanded is no row block and no column, but spread over one.
     is_apart = role == "lead" or (
         over is None and role in ("row", "column", "group_column") and repeated_dims(value))

@@ -80,7 +80,6 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
     program = region.program
     assert program is not None
     permute = torch.ops.aten.permute.default
-    cast = torch.ops.prims.convert_element_type.default
     shapes = [[_shape(node, graph) for node in nodes] for _, nodes in region.outputs]
     if any(shape is None for group in shapes for shape in group):
         raise Unsupported("a shape with several symbols cannot be written down")
@@ -109,12 +108,10 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
             assert region.domain.groups is not None
             if not same(first.meta["val"].shape[0], region.domain.groups):
                 raise Unsupported("the number of its groups cannot be written down")
-        for index, operand in enumerate(program.inputs):
-            if is_seed(inputs[index]):  # Where it lies among the seeds, without a copy.
-                seeds, number = inputs[index].args[:2]
+        for index, node in enumerate(inputs):
+            if is_seed(node):  # Where it lies among the seeds, without a copy.
+                seeds, number = node.args[:2]
                 inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
-            elif operand.dtype == "f32" and inputs[index].meta["val"].dtype == torch.bool:
-                inputs[index] = new_node(graph, cast, (inputs[index], torch.float32))
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         made: dict[int, Node] = {}
         replacements = []

@@ -586,7 +586,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     const Dims &dims = access == Access::Row      ? kRowBlock
                        : access == Access::Scalar ? kRowScalar
                                                   : kColumn;
-    if (failed(verifyRowElement(op, name, type, dims)))
+    bool isFloat = added || access == Access::Matrix || access == Access::Table;
+    if (failed(verifyRowElement(op, name, type, isFloat ? nullptr : &dims)))
       return failure();
   }
   if (op.getAccumulate() &&

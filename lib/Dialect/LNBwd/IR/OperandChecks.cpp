@@ -118,13 +118,16 @@ std::optional<Element> lnbwd::getElement(Type type) {
 
 LogicalResult lnbwd::detail::verifyRowElement(Operation *op, StringRef name,
                                               ShapedType type,
-                                              const Dims &dims) {
+                                              const Dims *dims) {
+  auto isAllowed = [&](const ElementInfo &info) {
+    return dims ? info.isOf(*dims) : info.use == ElementUse::Float;
+  };
   std::optional<Element> element = getElement(type.getElementType());
-  if (element && getInfo(*element).isOf(dims))
+  if (element && isAllowed(getInfo(*element)))
     return success();
   SmallVector<StringRef> names;
   for (const ElementInfo &info : kElements)
-    if (info.isOf(dims))
+    if (isAllowed(info))
       names.push_back(info.name);
   InFlightDiagnostic diag =
       op->emitOpError("expected the elements of ")

@@ -43,12 +43,11 @@ llvm::LogicalResult verifyLayouts(mlir::DestinationStyleOpInterface op,
                                   int64_t rowRank,
                                   llvm::ArrayRef<mlir::Value> rowBlocks);
 
-/// An element that an operand of those dimensions may have: a float unless it
-/// is a row block, which may be a mask, or a row scalar or number, which may be
-/// an integer. Errors call the operand `name`, here and below.
+/// An element that an input of those dimensions may have; without `dims`, a
+/// float. Errors call the operand `name`, here and below.
 llvm::LogicalResult verifyRowElement(mlir::Operation *op, llvm::StringRef name,
                                      mlir::ShapedType type,
-                                     const Dims &dims = kColumn);
+                                     const Dims *dims = nullptr);
 
 /// The shape is `expected`, as `explanation` says why. The last `rowDims`
 /// dimensions are those of a row.

@@ -376,7 +376,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xi1>, %a2: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a column to be f16, bf16 or f32, got 'i1'}}
+  // expected-error@+1 {{expected the elements of a column to be f16, bf16, f32 or i8, got 'i1'; booleans lie in memory}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>, %a1[n] : memref<8xi1>) outs(%a2[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
@@ -423,9 +423,9 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<9xf32>) {
 
 // -----
 
-func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf64>) {
-  // expected-error@+1 {{expected the elements of a column sum to be f16, bf16 or f32, got 'f64'}}
-  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[n] add : memref<8xf64>) {
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xi8>) {
+  // expected-error@+1 {{expected the elements of a column sum to be f16, bf16 or f32, got 'i8'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[n] add : memref<8xi8>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -1086,10 +1086,10 @@ func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x4xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x8xi8>) {
-  // expected-error@+1 {{expected the elements of a group column to be f16, bf16 or f32, got 'i8'}}
-  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<?x8xi8>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
-  ^bb0(%xr: vector<8xf32>, %gr: vector<8xi8>):
+func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x8xi32>) {
+  // expected-error@+1 {{expected the elements of a group column to be f16, bf16, f32 or i8, got 'i32'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<?x8xi32>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %gr: vector<8xi32>):
     lnbwd.yield %xr : vector<8xf32>
   }
   return

@@ -55,7 +55,7 @@ def LNBwd_Number : LNBwd_Dims<"number", "[]", 0, 0, 0>;
 //===----------------------------------------------------------------------===//
 
 /// What elements are to a row program: floats, of any operand; float8, of row
-/// blocks; masks, of row blocks and row scalars, a byte for each boolean;
+/// blocks; masks, of all but sums, matrices and tables, a byte for each boolean;
 /// integers, of operands without columns; conditions, in regions alone.
 class LNBwd_ElementUse<string useName> { string name = useName; }
 def LNBwd_Float : LNBwd_ElementUse<"float">;
