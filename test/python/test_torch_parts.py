@@ -263,5 +263,5 @@ def test_parts_that_are_no_dimensions_are_refused():
     y = b.add("mul", b.add("input", 0), b.add("input", 1))
     program = b.finish(None, [Input("row", "f32"), Input("part", "f32", ((5, 3),))],
                        [Output("row", "f32", y)])
-    with pytest.raises(ValueError, match="dimensions of 24 columns.* got parts of 3$"):
+    with pytest.raises(ValueError, match=r"dimensions of 24 columns.* got parts of 3$"):
         mlir(program)
