@@ -103,6 +103,9 @@ class Plan:
             and (kind != "part" or (signature.parts[name][0] != ()
                                     and len(signature.parts[name][1]) < 2))
             for name, kind in signature.kinds.items()]
+        # Conditions and integers have none, and neither has what follows from them alone.
+        outputs = trace.program.outputs
+        self.is_derived = [outputs[place].dtype[0] != "i" for place in trace.results]
         self.has_numbers = "number" in trace.shapes
         self._lock = threading.RLock()
         self._inference: _Forward | None = None
@@ -135,6 +138,9 @@ class Plan:
         if found is not None:
             return found
         with self._lock:
+            if not any(self.is_derived):
+                found = self._trainings[saves] = self.inference(), ()
+                return found
             saved = self.trace.saved if saves else ()
             everything = self._forward(saved)
             names = self._derive(everything, everything.results, [
@@ -167,7 +173,8 @@ class Plan:
             return found
         with self._lock:
             forward, kept = self.training()
-            results = [out for out, has in zip(forward.results, of, strict=True) if has]
+            results = [out for out, has, is_derived in zip(forward.results, of, self.is_derived,
+                                                           strict=True) if has and is_derived]
             wanted = [place for place, tensor in enumerate(forward.inputs)
                       if wrt[tensor - self.count]]
             if not results or not wanted:

@@ -428,6 +428,7 @@ def _column_numbers(conversion: Conversion, node: Node) -> int:
 def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[Node, int],
              has_detached: bool) -> None:
     """Makes the value of a node, with what its label says."""
+    conversion.over = None  # (Where the node before stood.)
     if node.op == "get_attr":
         raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
     if isinstance(node.target, torch._ops.OpOverload):
@@ -563,6 +564,7 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
                          else f"{reason}; {_EXPECTED}") from None
 
     outputs, shapes = [], []
+    conversion.over = None
     returned: Sequence[Node] = output.args[0]
     for place, node in enumerate(returned):
         value = node.meta["val"]
@@ -590,8 +592,10 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         *results, *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
     if all(not i.dims.has_rows for i in program.inputs):
         raise refusal(function, None, "none of its results depends on its rows")
-    kept_outputs = program.outputs[count:] if saved is not None else tuple(
-        Output("scalar", "f32", value) for value in program.statistics())
+    compared = program.compared_maxima()
+    kept_outputs = [output for output in program.outputs[count:] if output.value not in compared]
+    if saved is None:
+        kept_outputs = [Output("scalar", "f32", value) for value in program.statistics()]
     program, places, kept = _arrange(program, program.outputs[:count], kept_outputs)
     reads = [placeholders[node] for node, _ in conversion.inputs]
     return Trace(program, tuple(reads[place] for place in read), places, tuple(shapes[:count]),

@@ -368,8 +368,24 @@ class RowProgram:
                 node[0] in SUMS or any(follows[operand] for operand in operands_of(node)))
         used = {operand for index, node in enumerate(self.nodes) if rows[index]
                 for operand in operands_of(node)}
+        compared = self.compared_maxima()
         return [index for index, node in enumerate(self.nodes)
-                if follows[index] and index in used and not conditions[index]]
+                if follows[index] and index in used and not conditions[index]
+                and index not in compared]
+
+    def compared_maxima(self) -> set[int]:
+        """The largest elements of rows with which their gradient, or a condition, compares the
+        elements: of these, computed again and rounded in another way, a saved one may be none."""
+        maxima = dict[int, bool]()  # Of each, whether its gradient is not asked for.
+        compared = set[int]()
+        for index, node in enumerate(self.nodes):
+            if node[0] == "row_max" or (node[0] in ("neg", "detach") and node[1] in maxima):
+                maxima[index] = node[0] == "detach" or maxima.get(node[1], False)
+            elif node[0] in COMPARISONS and not any(
+                    self.nodes[operand][0] == "index" for operand in operands_of(node)):
+                compared.update(operands_of(node))
+        return {index for index, is_constant in maxima.items()
+                if not is_constant or index in compared}
 
     def with_outputs(self, places: Iterable[int]) -> RowProgram:
         """The program with some of its outputs alone, and the nodes that these need."""

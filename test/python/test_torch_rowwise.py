@@ -471,6 +471,41 @@ def test_what_is_saved(device):
         assert saved_shapes(named, tensors) == []
 
 
+def relative_to_largest(x: Rows, z: Rows):
+    largest = (x + x * 0.5 + z).amax(-1, keepdim=True)
+    return x * largest, torch.where(x + x * 0.5 + z == largest.detach(), z, x)
+
+
+@pytest.mark.parametrize("saved", [None, ["largest"]])
+def test_a_gradient_finds_the_largest_element_again(device, saved):
+    """It is computed again in another way, and would not be equal to one that was saved."""
+    tensors = [t.to(device) for t in tensors_of(relative_to_largest, (200,), n=16)]
+    assert_close(run(lnbwd.rowwise(saved=saved)(relative_to_largest), tensors),
+                 relative_to_largest, tensors)
+
+
+def test_results_without_a_gradient(device):
+    def numbers(x: Rows, s: Scalars):
+        return (x * s).argmax(-1), x > s
+
+    x, s = (t.to(device).requires_grad_() for t in tensors_of(numbers, (5,)))
+    for got, want in zip(lnbwd.rowwise(numbers)(x, s), numbers(x, s), strict=True):
+        assert torch.equal(got, want)
+        assert not got.requires_grad
+    assert "_bwd" not in lnbwd.rowwise(numbers).mlir(x, s)
+
+
+def test_a_row_scalar_is_a_result_after_a_row_of_one_row_each(device):
+    def ends_in_another_shape(x: Rows, z: Rows):
+        place = (x + z).argmax(-1)
+        return (x * z).sum(-1) / 3, x + z, place
+
+    x, z = (t.to(device) for t in tensors_of(ends_in_another_shape, (1, 3, 1)))
+    for got, want in zip(lnbwd.rowwise(ends_in_another_shape)(x, z), ends_in_another_shape(x, z),
+                         strict=True):
+        torch.testing.assert_close(got, want)
+
+
 def test_the_row_programs_can_be_read(device):
     tensors = tensors_of(gated_rms_norm, (4,))
     text = lnbwd.rowwise(gated_rms_norm).mlir(*tensors)
