@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -97,11 +98,11 @@ class Plan:
         self.part_shapes: dict[int, tuple[int, ...]] = {
             place: signature.parts[name][0] for place, name in enumerate(self.names)
             if name in signature.parts}
-        # The compiler adds up gradients along neighbouring dimensions.
+        # The compiler adds up gradients along neighbouring dimensions, of which one is left.
         self.has_gradient = [
             kind != "number" and signature.dtypes[name].is_floating_point
-            and (kind != "part" or (signature.parts[name][0] != ()
-                                    and len(signature.parts[name][1]) < 2))
+            and (kind != "part" or (math.prod(signature.parts[name][0]) > 1
+                                    and len(signature.parts[name][1]) == 1))
             for name, kind in signature.kinds.items()]
         # Conditions and integers have none, and neither has what follows from them alone.
         outputs = trace.program.outputs
@@ -180,7 +181,17 @@ class Plan:
             if not results or not wanted:
                 found = self._gradients[of, wrt] = _Gradient("", "", (), ())
                 return found
-            derived = self._derive(forward, results, wanted)
+            try:
+                derived = self._derive(forward, results, wanted)
+            except CompileError as error:
+                without = [self.names[tensor] for tensor in (forward.inputs[i] for i in wanted)
+                           if not self.has_gradient[tensor]]
+                if without:
+                    raise LnbwdError(
+                        f"{self.function.__name__}: {without[0]} requires a gradient; expected of "
+                        "lnbwd.Parts that do two elements or more along neighbouring dimensions: "
+                        "pass it expanded, as rows, or detached") from error
+                raise
             at_hand = [f"dout{out}" for out in forward.results]
             at_hand += [f"arg{forward.inputs.index(tensor)}" for tensor in kept]
             at_hand += [f"out{out}" for out in forward.saved]

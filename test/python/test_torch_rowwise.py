@@ -495,6 +495,22 @@ def test_results_without_a_gradient(device):
     assert "_bwd" not in lnbwd.rowwise(numbers).mlir(x, s)
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_parts_of_one_number(device, shape):
+    @lnbwd.rowwise
+    def scaled(x: Rows, factor: lnbwd.Parts):
+        return x * factor
+
+    x = torch.randn(5, N, device=device, requires_grad=True)
+    factor = torch.full(shape, 3.0, device=device)
+    y = scaled(x, factor)
+    assert torch.equal(y, x * 3)
+    y.sum().backward()
+    assert torch.equal(x.grad, torch.full_like(x, 3))
+    with pytest.raises(lnbwd.LnbwdError, match="scaled: factor requires a gradient; expected"):
+        scaled(x, factor.requires_grad_()).sum().backward()
+
+
 def test_a_row_scalar_is_a_result_after_a_row_of_one_row_each(device):
     def ends_in_another_shape(x: Rows, z: Rows):
         place = (x + z).argmax(-1)
