@@ -533,6 +533,22 @@ TEST_P(CheckerTest, ValuesThatDifferInRounding) {
               "a race");
 }
 
+// Triton 3.6 has all lanes read the results of a reduction and write them to
+// LDS anew, in another layout: they store one value where they have read it.
+TEST_P(CheckerTest, LanesThatCountWithoutAnAtomic) {
+  auto Kernel = [](const std::string &Between) {
+    return "v_mov_b32 v3, 0\nv_mov_b32 v4, 1\nDSWRITE1 v3, v4\nWAITL\n"
+           "DSREAD1 v2, v3\nWAITL\n" +
+           Between + "DSWRITE1 v3, v2\nWAITL";
+  };
+  const std::string Add = "ADDV v2, v2, v4\n";
+  const unsigned Lanes = waveItems();
+  EXPECT_SAYS(run(Kernel(Add), 1, Lanes), "one of the changes is lost");
+  EXPECT_CLEAN(run(Kernel(""), 1, Lanes));
+  EXPECT_CLEAN(run(Kernel("v_mov_b32 v5, v2\nv_mov_b32 v2, v5\n"), 1, Lanes));
+  EXPECT_CLEAN(run(Kernel(Add + "BARRIER\n"), 1, Lanes));
+}
+
 TEST_P(CheckerTest, ShuffledOrderReachesEverything) {
   std::string Own = "s_lshl_b32 s8, s3, 8\nADDV v2, s8, v1\n"
                     "v_mov_b32 v3, s3\nGSTORE1 v2, v3, s[4:5]";

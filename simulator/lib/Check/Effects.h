@@ -80,7 +80,8 @@ struct MemoryUse {
   /// An atomic that spins without being given what it has returned: it waits
   /// for a value, a lock for example, instead of working on one.
   bool IsLock = false;
-  /// A store of what was made of a load from the same place.
+  /// A store of what was made of a load from the same place, with no barrier
+  /// between: not a copy, nor what all lanes have read before a barrier.
   bool Changes = false;
   /// An atomic that puts a value in the place of another, and whose result
   /// decides: whoever is the first has the place for himself.

@@ -76,6 +76,9 @@ private:
   bool HasLoop = false;
   /// The address registers still hold what they did at the load.
   bool SameAddress = true;
+  /// Something else than a copy has been made of the value; no barrier lies
+  /// behind the load.
+  bool IsComputed = false, IsBeforeBarrier = true;
   std::bitset<NumVectorRows> Vectors;
   std::bitset<NumScalarSlots> Scalars;
   llvm::SmallVector<Slot, 8> Slots;
@@ -278,6 +281,7 @@ bool Follower::step(size_t K) {
     return false;
   }
   const bool Uses = reads(E);
+  IsBeforeBarrier &= E.Barrier == BarrierKind::None;
   bool Returns = false; // to where it was loaded
   if ((E.BranchOnVcc && Scalars[SlotVCC]) || (E.BranchOnScc && Uses) ||
       (isExecBranch(I) && Scalars[SlotExec]) || (Uses && E.WritesExec)) {
@@ -308,8 +312,10 @@ bool Follower::step(size_t K) {
     else if (E.CompareSwap && DataUsed)
       Mine.Use.IsGuess = true;
     if (E.Access == MemoryAccess::Store && E.Space == Mine.Space &&
-        !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I))
-      E.Use.Changes = Returns = true;
+        !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I)) {
+      Returns = true;
+      E.Use.Changes |= IsComputed && IsBeforeBarrier;
+    }
   }
   const bool IsOwn = E.Access != MemoryAccess::None && isOwnMemory(K);
   if (IsOwn && E.Access == MemoryAccess::Store && Uses && !Returns)
@@ -318,6 +324,8 @@ bool Follower::step(size_t K) {
   // What an instruction makes of the value is the value, too.
   const bool Loads = E.Access != MemoryAccess::None;
   const bool Makes = Reloads || (Uses && !Loads);
+  IsComputed |=
+      Uses && !Loads && !llvm::StringRef(I.Record->Name).starts_with("v_mov_b");
   for (const RegisterSpan &S : E.VectorWrite) {
     // A row of spilled scalars stays what it was but for one of them.
     if (K != Start && (E.How != Flow::WriteLane || Uses))
