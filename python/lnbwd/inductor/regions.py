@@ -774,11 +774,9 @@ def convert(region: Region) -> None:
     if rows is None and program.has_groups and program.draws:
         raise Unsupported("it draws random numbers in groups of an unknown number of rows")
     try:
-        outermost, *_ = program.row_dims()
+        program.row_dims()
     except ValueError as error:
         raise Unsupported(f"its rows have no dimensions: {error}") from error
-    if any(o.dims.tells_groups for o in outputs) and outermost[2] != program.groups:
-        raise Unsupported("it sums over groups of rows that are several dimensions")
     if rows is None:
         node = region.domain.rows.node  # type: ignore[union-attr]
         if node.has_hint():
