@@ -384,12 +384,6 @@ static bool sumsColumns(RowwiseOp op) {
          !op.getAllSums().empty();
 }
 
-/// Whether the trees of `chip` have learned from tiles of columns. Those of
-/// AMD's chips have not: there rules choose them.
-static bool haveLearnedTiles(const ChipInfo &chip) {
-  return chip.backend != Backend::AMDGPU;
-}
-
 /// Calls `visit` with each schedule of column tiles for `rows` rows of a
 /// program whose rows hold no columns together.
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
@@ -654,7 +648,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
       features.push_back(values);
     };
     forEachSchedule(op, chip, bytes, int64_t(program.rows), isAnyCount, add);
-    if (sumsColumns(op) && (haveLearnedTiles(chip) || !needsRegisters))
+    if (sumsColumns(op))
       forEachTile(op, chip, int64_t(program.rows), add);
     // Rules that each breaks, its time in steps, and its number: what breaks
     // rules comes last, and of those that are as good the first, whatever the
@@ -699,49 +693,6 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
 /// The largest power of two up to `number`, and 1 at least.
 static int64_t floorToPowerOf2(int64_t number) {
   return int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(1, number))));
-}
-
-/// Column sums alone of so few rows that a workgroup takes all of them, of a
-/// tile of columns: there are no partial sums, and no kernel that adds them up.
-/// Null where the tiles are too few for the rows, or the elements more than
-/// were measured. Of the grid of tiles, groups and rows that was measured on an
-/// H200, 48 to 6400 rows of 768 to 16384 columns, this is the best or within a
-/// tenth of it; the other schedules took up to four times as long.
-/// Short groups are enough workgroups for accesses of full width: by the clock
-/// of AMD's chips, sums of 17 to 1024 rows of 1024 to 4096 columns take 0.47 to
-/// 1.05 of the time that partial sums take.
-static std::optional<ScheduleFields>
-getTilesOfAllRows(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
-  constexpr int64_t mostGroupRows = 1024;
-  rows =
-      op.hasGroups() ? getMostRows(op) : op.getStaticRowCount().value_or(rows);
-  if (rows == 0)
-    return std::nullopt;
-  ScheduleFields fields;
-  fields.vectorWidth = chooseVectorWidth(op);
-  if (!op.hasGroups())
-    fields.vectorWidth = std::min(fields.vectorWidth, narrowTileWidth);
-  fields.threadsPerRow = op.hasGroups() ? 8 : 16;
-  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
-  int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
-  constexpr int64_t mostRowsForEachTile = 44, mostElements = 6400 * 8192,
-                    leastRowsForEachGroup = 4, leastGroups = 8;
-  if (op.hasGroups()
-          ? rows > mostGroupRows || !op.getColumnSums().empty() ||
-                op.getRowLength() <= chip.waveSize * fields.vectorWidth
-          : rows > std::min(mostRowsForEachTile * tiles,
-                            mostElements / op.getRowLength()))
-    return std::nullopt;
-  // Two workgroups of the most threads fill a compute unit.
-  int64_t threads = tiles > 2 * chip.computeUnits
-                        ? chip.maxThreadsPerWorkgroup / 2
-                        : chip.maxThreadsPerWorkgroup;
-  fields.rowGroups =
-      std::min(std::clamp(int64_t(llvm::PowerOf2Ceil(
-                              llvm::divideCeil(rows, leastRowsForEachGroup))),
-                          leastGroups, threads / fields.threadsPerRow),
-               floorToPowerOf2(getMostRows(op)));
-  return fields;
 }
 
 /// Rows that no workgroup can hold and no sum holds together: tiles as wide as
@@ -848,18 +799,6 @@ static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
-  bool isWritten = !op.getRowOuts().empty();
-  if (!hasLeaves && sumsColumns(op) && !haveLearnedTiles(chip) &&
-      (!isWritten || !getAcrossBlocks(op).empty())) {
-    std::optional<ScheduleFields> tiles;
-    if (!isWritten)
-      tiles = getTilesOfAllRows(op, chip, rows);
-    if (tiles)
-      if (ScheduleAttr schedule = chooseTiles(op, *tiles, chip, allowRejected))
-        return schedule;
-    if (op.getRowLength() > chip.waveSize * chooseVectorWidth(op))
-      return chooseTiles(op, getTiles(op, chip), chip, allowRejected);
-  }
   if (ScheduleAttr splits =
           chooseSplitsWhereFaster(op, chip, allowRejected, rows);
       splits && getObstacle(op, splits, chip).empty())

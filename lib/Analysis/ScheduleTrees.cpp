@@ -108,7 +108,7 @@ std::string Model::read(StringRef family, StringRef text) {
   for (StringRef line : llvm::split(text.rtrim(), '\n')) {
     auto [word, what] = line.split(' ');
     if (word == "features") {
-      isOfFeatures = scheduleFeatureNames.starts_with(what);
+      isOfFeatures = what == scheduleFeatureNames;
     } else if (isOfFeatures && (what == "times" || what == "registers")) {
       // Another family's leave this one its own.
       if (word != family)

@@ -3,7 +3,7 @@
 // What the files of trees (lib/Analysis/ScheduleTrees.*.trees) were trained on. Where a line here
 // changes, the trees see other numbers than they have learned from: run bench/chooser/train.py on
 // the sweeps, and take its files and these lines together. Trees of features of other names, or in another
-// order, are refused; AMD's were trained on all but the last five.
+// order, are refused.
 
 // TREES-WERE-TRAINED-ON:      roofline_us,roofline_log,row_bytes_log,unit_rows_log,read_share,element_bytes,column_share,late_column_share,sums,row_sums,phases,operations,functions,row_waves_log,row_groups_log,access_bytes,accesses,lane_elements,idle_share,row_workgroups,stages,prefetch,unroll,unit_workgroups,dependent_launch,prefetch_before,shifted,workgroup_waves,register_share,resident_waves,rounds,iterations_log,uneven_share,in_flight_log,line_share,issue_log,latency_log,dispatch_log,exchange,combine,partial_share,shared_share,lanes_across,apart_blocks,transposed_blocks,odd_pieces,column_tile,
 // TREES-WERE-TRAINED-ON-NEXT: 4.194304e+01,5.390359e+00,1.458496e+01,5.955606e+00,6.666667e-01,2.000000e+00,3.333333e-01,0.000000e+00,2.000000e+00,2.000000e+00,1.000000e+00,1.166667e+00,0.000000e+00,3.000000e+00,0.000000e+00,1.600000e+01,2.000000e+00,1.600000e+01,0.000000e+00,1.000000e+00,2.000000e+00,1.000000e+00,1.000000e+00,2.000000e+00,1.000000e+00,0.000000e+00,0.000000e+00,8.000000e+00,4.392157e-01,1.600000e+01,1.000000e+00,5.000000e+00,1.031250e+00,1.586757e+00,1.000000e+00,-1.658118e+00,-1.127325e+00,-4.390359e+00,8.000000e+00,3.200000e+01,8.593750e-02,1.447368e-01,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00
