@@ -106,8 +106,10 @@ def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int
         return None
     if len(shape) == 1:
         length, whole = rows[-1], math.prod(rows[-2:])
-        distance = whole // max(shape[0], 1)
-        is_whole = distance * shape[0] == whole and 0 in (length % distance, distance % length)
+        if shape[0] == 1:
+            return ()
+        distance = max(whole // max(shape[0], 1), 1)  # (Of no rows any are parts.)
+        is_whole = whole in (0, distance * shape[0]) and 0 in (length % distance, distance % length)
         return ((distance, shape[0]),) if is_whole else None
     for size, own in itertools.zip_longest(reversed(rows), reversed(shape), fillvalue=1):
         if own not in (1, size) and (0 in (own, size) or size % own):

@@ -511,6 +511,18 @@ def test_parts_of_one_number(device, shape):
         scaled(x, factor.requires_grad_()).sum().backward()
 
 
+@pytest.mark.parametrize("count", [1, 4, N])
+def test_parts_of_no_rows(device, count):
+    @lnbwd.rowwise
+    def scaled(x: Rows, factors: lnbwd.Parts):
+        return x * factors
+
+    x = torch.empty(0, N, device=device, requires_grad=True)
+    y = scaled(x, torch.ones(count, device=device))
+    y.sum().backward()
+    assert y.shape == x.grad.shape == (0, N)
+
+
 def test_a_row_scalar_is_a_result_after_a_row_of_one_row_each(device):
     def ends_in_another_shape(x: Rows, z: Rows):
         place = (x + z).argmax(-1)
