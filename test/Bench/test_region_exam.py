@@ -21,8 +21,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((171, 1588, 1243, 19), (59, 322, 242, 1)),
-          8: ((154, 200, 149, 5), (40, 40, 29, 2))}
+LIMITS = {1: ((230, 1910, 1487, 42), (88, 463, 340, 4)),
+          8: ((194, 240, 179, 7), (58, 58, 37, 1))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
