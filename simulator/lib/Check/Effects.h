@@ -81,7 +81,7 @@ struct MemoryUse {
   /// for a value, a lock for example, instead of working on one.
   bool IsLock = false;
   /// A store of what was made of a load from the same place, with no barrier
-  /// between: not a copy, nor what all lanes have read before a barrier.
+  /// between: what all lanes have read before a barrier is one value.
   bool Changes = false;
   /// An atomic that puts a value in the place of another, and whose result
   /// decides: whoever is the first has the place for himself.

@@ -76,9 +76,8 @@ private:
   bool HasLoop = false;
   /// The address registers still hold what they did at the load.
   bool SameAddress = true;
-  /// Something else than a copy has been made of the value; no barrier lies
-  /// behind the load.
-  bool IsComputed = false, IsBeforeBarrier = true;
+  /// No barrier lies behind the load.
+  bool IsBeforeBarrier = true;
   std::bitset<NumVectorRows> Vectors;
   std::bitset<NumScalarSlots> Scalars;
   llvm::SmallVector<Slot, 8> Slots;
@@ -314,7 +313,7 @@ bool Follower::step(size_t K) {
     if (E.Access == MemoryAccess::Store && E.Space == Mine.Space &&
         !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I)) {
       Returns = true;
-      E.Use.Changes |= IsComputed && IsBeforeBarrier;
+      E.Use.Changes |= IsBeforeBarrier;
     }
   }
   const bool IsOwn = E.Access != MemoryAccess::None && isOwnMemory(K);
@@ -324,8 +323,6 @@ bool Follower::step(size_t K) {
   // What an instruction makes of the value is the value, too.
   const bool Loads = E.Access != MemoryAccess::None;
   const bool Makes = Reloads || (Uses && !Loads);
-  IsComputed |=
-      Uses && !Loads && !llvm::StringRef(I.Record->Name).starts_with("v_mov_b");
   for (const RegisterSpan &S : E.VectorWrite) {
     // A row of spilled scalars stays what it was but for one of them.
     if (K != Start && (E.How != Flow::WriteLane || Uses))
