@@ -139,10 +139,9 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
         if (!partlyWritten(I, E, *Shadow, Address, Bytes, Lane, LaneBytes, P))
           return false;
       } else {
-        // A whole wave's consecutive access: the lane is the address' place in
-        // it.
-        if (Lane < 0 && Bytes > LaneBytes && LaneBytes)
-          Lane = int((P.Address - Address) / LaneBytes);
+        // Of lanes side by side it is the one whose bytes these are.
+        if (Lane >= 0)
+          Lane += int((P.Address - Address) / LaneBytes);
         return problemFault(I, E, Lane, LaneBytes, P, *Shadow);
       }
     } else if (E.Space == MemorySpace::Scalar && L.registers()) {
@@ -256,20 +255,26 @@ bool GlobalChecker::globalLanes(const Inst *I, const Effects &E,
     R = nullptr;
   if (R && L.counts())
     countGlobal(E, *R, A, Mask, Bytes, Consecutive);
-  if (R && Consecutive)
-    return accessGlobal(I, E, *R, Low,
-                        uint64_t(__builtin_popcountll(Mask)) * Bytes,
-                        First ? int(First) : -1, Bytes);
-  for (unsigned Lane : LaneMask(Mask)) {
+  for (uint64_t Left = Mask; Left;) {
+    const unsigned Lane = unsigned(__builtin_ctzll(Left));
     const Region *Mine = R ? R : findRegion(W, A[Lane], Bytes);
     if (!Mine)
       return true; // An atomic that has already been reported.
+    // What neighbours access side by side is one access.
+    unsigned End = Lane + 1;
+    while (End < W.N && Left >> End & 1 &&
+           A[End] == A[Lane] + uint64_t(End - Lane) * Bytes &&
+           (R || inRegion(*Mine, A[End], Bytes)))
+      ++End;
+    const uint64_t Run = Left & (~0ull >> (64 - End));
     if (!R && L.counts())
-      countGlobal(E, *Mine, A, 1ull << Lane, Bytes, true);
-    if (!accessGlobal(I, E, *Mine, A[Lane], Bytes, int(Lane), Bytes))
+      countGlobal(E, *Mine, A, Run, Bytes, true);
+    if (!accessGlobal(I, E, *Mine, A[Lane], uint64_t(End - Lane) * Bytes,
+                      int(Lane), Bytes))
       return false;
+    Left ^= Run;
   }
-  return E.Access != MemoryAccess::Store || !L.races() ||
+  return Consecutive || E.Access != MemoryAccess::Store || !L.races() ||
          Races.collisions(I, E, A, Mask, Bytes, W.row(I->Src[1].Reg));
 }
 
