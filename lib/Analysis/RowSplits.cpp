@@ -101,7 +101,8 @@ static constexpr double columnsOfMoreRows = 8192, mostRowsOfComputeUnit = 2;
 static constexpr int64_t leastSplitColumnsInOrder = 1024;
 static constexpr double mostUnitsInOrder = 0.75;
 /// There, narrower tiles as above; and the share of the hinted rows by which
-/// tiles have room for more: the next hint is up to half as many away.
+/// tiles have room for more, unless those of a compute unit are wider than a
+/// wave: the next hint is up to half as many away.
 static constexpr int64_t narrowerTilesInOrder = 3, hintedLeaves = 4;
 
 /// The share of the chip that works while so many workgroups of equal length
@@ -121,8 +122,8 @@ static int64_t chooseSplits(RowwiseOp op, const ChipInfo &chip) {
   return splits;
 }
 
-/// Lanes of a row in a tile: those of a wave, or fewer. In the canonical order
-/// as many as leave tiles for the chip, since each has all rows.
+/// Lanes of a row in a tile: those of a wave, or fewer, in the canonical order
+/// whatever fills the chip best, since each tile has all rows.
 static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
                                const ChipInfo &chip) {
   int64_t best = 0;
@@ -132,15 +133,12 @@ static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
        ++halvings) {
     int64_t lanes = chip.waveSize >> halvings;
     int64_t tiles = llvm::divideCeil(length, lanes * width);
-    double share = isInOrder ? double(tiles)
-                             : getFilledShare(tiles, chip) -
-                                   narrowShare * double(halvings);
+    double share = getFilledShare(tiles, chip) -
+                   (isInOrder ? 0 : narrowShare * double(halvings));
     if (share > bestShare) {
       best = lanes;
       bestShare = share;
     }
-    if (isInOrder && share >= mostUnitsInOrder * double(chip.computeUnits))
-      break;
   }
   return best;
 }
@@ -178,7 +176,9 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
   // As many leaves side by side as there are.
   if (hasLeaves) {
     int64_t length = op.getRowLength(), chains = getLeafChains(length);
-    int64_t hinted = op.getStaticRowCount() ? rows : rows + rows / hintedLeaves;
+    bool isExact = op.getStaticRowCount() ||
+                   tilesOfComputeUnit * fields.threadsPerRow > chip.waveSize;
+    int64_t hinted = isExact ? rows : rows + rows / hintedLeaves;
     auto leaves = int64_t(llvm::bit_ceil(
         llvm::divideCeil(uint64_t(hinted), uint64_t(getLeafRows(length)))));
     fields.rowGroups = std::max(chains, std::min(mostGroups, chains * leaves));

@@ -608,11 +608,13 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     return (isOfWave(op) && isInTurn) + (waits && each.stages);
   };
   double spilling = std::numeric_limits<double>::infinity();
+  // Tiles of what is left when splits are summed say nothing of whole rows.
   for (ScheduleAttr schedule : rejected)
-    spilling = std::min(
-        spilling,
-        predictRegisterShare(
-            getFeatures(program, ScheduleFields(schedule), chip), chip));
+    if (!op.hasRowSums() || !schedule.getColumnTile())
+      spilling = std::min(
+          spilling,
+          predictRegisterShare(
+              getFeatures(program, ScheduleFields(schedule), chip), chip));
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   double most = chip.backend == Backend::AMDGPU || hasLeaves
                     ? mostTriedRegisters

@@ -24,4 +24,16 @@ func.func @registers(%dy: memref<16384x2048xbf16>, %x: memref<16384x2048xbf16>, 
       outs dx(%dx : memref<16384x2048xbf16>) dgamma(%dgamma : memref<2048xbf16>) dbeta(%dbeta : memref<2048xbf16>)
   return
 }
+
+// Five leaves of two slices are chains for ten compute units: workgroups share
+// rows, and each has all rows of its columns.
+// CHECK-LABEL: func.func @few(
+// CHECK: rows_per_workgroup = 0, {{.*}}row_splits = 2
+func.func @few(%dy: memref<68x6344xf32>, %x: memref<68x6344xf32>, %gamma: memref<6344xf32>,
+    %mean: memref<68xf32>, %rstd: memref<68xf32>, %dx: memref<68x6344xf32>, %dgamma: memref<6344xf32>, %dbeta: memref<6344xf32>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<68x6344xf32>) x(%x : memref<68x6344xf32>) gamma(%gamma : memref<6344xf32>)
+      mean(%mean : memref<68xf32>) rstd(%rstd : memref<68xf32>)
+      outs dx(%dx : memref<68x6344xf32>) dgamma(%dgamma : memref<6344xf32>) dbeta(%dbeta : memref<6344xf32>)
+  return
+}
 }
