@@ -42,7 +42,8 @@ def source(n: int) -> str:
 
 @pytest.mark.parametrize("chip, n, options", [
     ("gfx942", 512, ""), ("gfx90a", 37, ""), ("gfx950", 1000, "schedule=row_groups=2"),
-    ("gfx1100", 516, "schedule=unroll=2"), ("gfx1201", 300, "schedule=prefetch=1,row_groups=4"),
+    ("gfx1100", 516, "schedule=unroll=2,prefetch=1"),
+    ("gfx1201", 300, "schedule=prefetch=1,row_groups=4"),
     ("gfx942", 4096, "two-pass=always"), ("gfx942", 2048, "schedule=row_splits=4")])
 def test_a_masked_softmax(build, tmp_path, chip, n, options):
     file = tmp_path / "f.hsaco"
