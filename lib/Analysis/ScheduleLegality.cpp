@@ -57,16 +57,6 @@ struct Rules {
       obstacle = llvm::formatv(sentence, args...).str();
   }
 
-  /// Calls `visit` with the type of each row block that is rows in memory, and
-  /// the elements between these.
-  void forEachRowBlock(function_ref<void(ShapedType, int64_t)> visit) {
-    for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-      for (auto [index, value] : llvm::enumerate(rows))
-        if (unsigned operand = rows.getBeginOperandIndex() + unsigned(index);
-            op.getPlace(operand).isPlain())
-          visit(cast<ShapedType>(value.getType()), op.getRowStride(operand));
-  }
-
   RowwiseOp op;
   ScheduleAttr schedule;
   const ChipInfo &chip;
@@ -116,11 +106,11 @@ void Rules::checkLanes() {
          "expected accesses of at most {0} bytes, got {4} {1} of {2}-bit "
          "elements: {3} bytes",
          accessBytes, width, bits, width * bits / 8, field::vectorWidth);
-  forEachRowBlock([&](ShapedType, int64_t stride) {
-    expect(stride % width == 0 || !isWhole,
-           "expected {2} to divide the distance between rows, {0}, got {1}",
-           stride, width, field::vectorWidth);
-  });
+  for (unsigned operand : getRowOperands(op))
+    if (isWhole && op.getPlace(operand).isPlain())
+      expect(op.getRowStride(operand) % width == 0,
+             "expected {2} to divide the distance between rows, {0}, got {1}",
+             op.getRowStride(operand), width, field::vectorWidth);
 }
 
 void Rules::checkLanesAcross() {
@@ -203,25 +193,28 @@ void Rules::checkStages() {
   expect(chip.workgroups.hasBulkCopy,
          "expected {1} 0 on {0}, which has no asynchronous bulk copies",
          chip.name, field::stages);
-  expect(llvm::any_of(llvm::seq<unsigned>(0, op.getRows().size()),
-                      [&](unsigned i) { return op.getPlace(i).isPlain(); }),
-         "expected {0} 0 for a program that reads no rows that lie together: a "
-         "bulk copy takes neighbouring rows",
-         field::stages);
-  bool areRowsAligned = true;
-  forEachRowBlock([&](ShapedType type, int64_t stride) {
-    int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
-    bool isAligned = rowBytes % bulkCopyUnit == 0;
-    areRowsAligned &= isAligned;
-    expect(stride == length,
+  bool areRowsAligned = true, areRowsTogether = false;
+  for (unsigned operand : getRowOperands(op)) {
+    if (!op.getPlace(operand).isPlain())
+      continue;
+    areRowsTogether |= operand < op.getRows().size();
+    auto type = cast<ShapedType>(op->getOperand(operand).getType());
+    int64_t rowBytes =
+        op.getRowStride(operand) * type.getElementTypeBitWidth() / 8;
+    areRowsAligned &= rowBytes % bulkCopyUnit == 0;
+    expect(op.getRowStride(operand) == length,
            "expected {0} 0 for rows that lie apart: a bulk copy takes "
            "neighbouring rows",
            field::stages);
-    expect(isAligned || !op.hasGroups(),
+    expect(rowBytes % bulkCopyUnit == 0 || !op.hasGroups(),
            "expected {2} 0 for groups of rows of {0} bytes: a bulk copy begins "
            "at a multiple of {1}, and not every group does",
            rowBytes, bulkCopyUnit, field::stages);
-  });
+  }
+  expect(areRowsTogether,
+         "expected {0} 0 for a program that reads no rows that lie together: a "
+         "bulk copy takes neighbouring rows",
+         field::stages);
   if (!needsShift(op, schedule))
     return;
   // Rows that all begin where a copy can are shared out where one can.

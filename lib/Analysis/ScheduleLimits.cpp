@@ -82,6 +82,14 @@ bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
   return llvm::is_contained(getRejected(op), dropFollowing(schedule));
 }
 
+SmallVector<unsigned> lnbwd::getRowOperands(RowwiseOp op) {
+  SmallVector<unsigned> operands;
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i)
+      operands.push_back(rows.getBeginOperandIndex() + i);
+  return operands;
+}
+
 int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
   if (length % width == 0)
     return length;
@@ -95,17 +103,12 @@ bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
   auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
   bool isSplit = llvm::any_of(
       operands, [&](unsigned i) { return op.getScalarSplits(i) > 0; });
-  if (hasColumns || isSplit || op.hasGroups() || isCanonical(op) ||
-      chip.backend == Backend::AMDGPU)
-    return false;
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i) {
-      unsigned operand = rows.getBeginOperandIndex() + i;
-      if (!op.getPlace(operand).isPlain() ||
-          op.getRowStride(operand) != op.getRowLength())
-        return false;
-    }
-  return true;
+  return !hasColumns && !isSplit && !op.hasGroups() && !isCanonical(op) &&
+         chip.backend != Backend::AMDGPU &&
+         llvm::all_of(getRowOperands(op), [&](unsigned operand) {
+           return op.getPlace(operand).isPlain() &&
+                  op.getRowStride(operand) == op.getRowLength();
+         });
 }
 
 /// Calls `visit` with the elements of a piece that lies together, of each
@@ -131,12 +134,9 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
   for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>())
     if (blocks.getStride() != 1)
       divides(int64_t(blocks.getStride()));
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i) {
-      unsigned operand = rows.getBeginOperandIndex() + i;
-      if (op.getPlace(operand).isPlain())
-        divides(op.getRowStride(operand));
-    }
+  for (unsigned operand : getRowOperands(op))
+    if (op.getPlace(operand).isPlain())
+      divides(op.getRowStride(operand));
   // An access that leaves its piece goes element by element. (Pieces that have
   // no power of two go so anyway.)
   forEachPiece(op, [&](int64_t elements) {
@@ -157,23 +157,14 @@ bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
       !op.getBody().getOps<BlockMaxOp>().empty())
     return false;
   // Rows that neighbours have as well are on no side.
-  int64_t across = 0, along = 0;
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i) {
-      SmallVector<RowwiseOp::PlaceTerm> terms =
-          op.getPlace(rows.getBeginOperandIndex() + i).row;
-      auto *first = llvm::find_if(
-          terms, [](const auto &term) { return term.divisor == 1; });
-      if (terms.empty())
-        ++along;
-      else if (first != terms.end()) {
-        int64_t bytes = first->modulus * op.getRowElementBits() / 8;
-        bool isAcross = first->factor == 1 &&
-                        (first->modulus == 0 || bytes >= leastBytesAcross);
-        ++(isAcross ? across : along);
-      }
-    }
-  return across > along;
+  SmallVector<unsigned> operands = getRowOperands(op);
+  auto onSides = llvm::count_if(operands, [&](unsigned operand) {
+    SmallVector<RowwiseOp::PlaceTerm> terms = op.getPlace(operand).row;
+    return terms.empty() || llvm::any_of(terms, [](const auto &term) {
+             return term.divisor == 1;
+           });
+  });
+  return 2 * int64_t(getAcrossBlocks(op).size()) > onSides;
 }
 
 /// Bytes of neighbours that lie side by side, at most `most` elements of so
@@ -204,11 +195,9 @@ static int64_t getBytesAcross(RowwiseOp op, unsigned operand) {
 
 SmallVector<AcrossBlock> lnbwd::getAcrossBlocks(RowwiseOp op) {
   SmallVector<AcrossBlock> blocks;
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i)
-      if (unsigned operand = rows.getBeginOperandIndex() + i;
-          int64_t bytes = getBytesAcross(op, operand))
-        blocks.push_back({operand, bytes});
+  for (unsigned operand : getRowOperands(op))
+    if (int64_t bytes = getBytesAcross(op, operand))
+      blocks.push_back({operand, bytes});
   return blocks;
 }
 
@@ -391,8 +380,6 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
     live = std::min<int64_t>(live, 1);
   if (schedule.getUnroll() == 2 && schedule.getPrefetch())
     live += moreLiveUnrolled;
-  if (op.getRowElementBits() < 32)
-    live += chip.model.widenedRows;
   // With `sum_block` each sum has a total.
   int64_t sums =
       int64_t(op.getAllSums().size()) * (schedule.getSumBlock() ? 2 : 1);

@@ -88,20 +88,17 @@ static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
 static constexpr double doubtsOfRegisters = 8;
-/// On AMD's chips, where no card says what is fast: accesses of a lane to a
-/// row, which are added one after another, so that four of a constant are still
-/// added exactly; and bytes of columns that all workgroups load over those of
-/// rows.
-static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
-/// There, instructions of a wave that reduces a row.
-static constexpr double reductionInstructions = 24;
+/// On AMD's chips, bytes of columns that all workgroups load over those of
+/// rows, work-items of a compute unit for which one clock does an instruction,
+/// and instructions of a wave that reduces a row.
+static constexpr double mostColumnShare = 1.0 / 32;
+static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
 /// Workgroups that share a row too long for anything else, and their lanes.
 static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
-/// Tiles of rows that a program without row sums loads at once.
-static constexpr int64_t independentRows = 4;
-/// Lanes of a tile of rows that nothing sums, and a lane's columns, at least.
+/// Lanes of a tile of columns that nothing sums, and a lane's columns, at
+/// least.
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, compute units of which clusters of so many
 /// workgroups leave one, and those of each part of the chip that they have
@@ -205,11 +202,8 @@ ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
                                  StringRef overrides, const ChipInfo &chip) {
   auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
   ScheduleFields fields(schedule);
-  if (isFree(field::prefetchBeforeDependency) && isFree(field::earlyTrigger)) {
-    ScheduleFields early = addPrefetchBeforeDependency(op, fields);
-    if (!isRejected(op, early.get(op.getContext())))
-      fields = early;
-  }
+  if (isFree(field::prefetchBeforeDependency) && isFree(field::earlyTrigger))
+    fields = addPrefetchBeforeDependency(op, fields);
   if (isFree(field::combineRadix))
     setCombineRadix(op, fields);
   schedule = fields.get(op.getContext());
@@ -266,15 +260,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
     leastGroups = leastBytesAcross * 8 / bits;
   }
   bool hasSums = !op.getAllSums().empty();
-  // Aligned rows that nothing holds together, of which no sweep has any: on an
-  // H100 the gradient of a cross entropy of 283 rows of 11909 bfloat16 took 6.7
-  // us with a workgroup for each, and 9.5 with persistent ones.
-  bool isAlignedAlone = length % chooseAccessWidth(op, chip) != 0 &&
-                        !op.hasRowSums() && !hasSums &&
-                        op.getScalarOuts().empty();
-  int64_t mostColumns = isOfWave(op) && chip.backend != Backend::AMDGPU
-                            ? mostLaneColumns
-                            : mostUnboundedColumns;
   int64_t mostRows = getMostRows(op);
   int64_t splitBefore = 0;
   double mostColumnsTaken =
@@ -340,8 +325,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             fields.dependentLaunch =
                 chip.workgroups.hasDependentLaunch &&
                 (split < leastLateSplit || workgroups == 1 || !hasSums);
-            if (isAlignedAlone ||
-                workgroup * workgroups < leastComputeUnitThreads ||
+            if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
             for (int64_t iterations :
@@ -366,7 +350,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           // flight, and would have partial sums of columns.
           if (!hasSums && !hasOwnRows(op) && split == 1 && !stages &&
               !prefetch && workgroup <= mostUnboundedThreads &&
-              accesses * width <= mostColumns) {
+              accesses * width <= mostUnboundedColumns) {
             fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
             fields.workgroupsPerComputeUnit = 0;
             fields.rowsPerWorkgroup = fields.rowGroups;
@@ -448,57 +432,11 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     }
 }
 
-/// How far `schedule`, whose features are `values`, breaks the rules for AMD's
-/// chips: 0 is not at all. The trees have learned from the simulator's clock,
-/// which knows neither accuracy nor how well caches serve columns.
-static int64_t countDoubts(const ProgramFacts &program,
-                           const ScheduleFields &schedule,
-                           const ScheduleFeatures &values,
-                           const ChipInfo &chip) {
-  if (chip.backend != Backend::AMDGPU)
-    return 0;
-  auto get = [&](Feature feature) { return double(values[size_t(feature)]); };
-  auto units = double(chip.computeUnits), groups = double(schedule.rowGroups);
-  // A compute unit loads too few bytes of rows ahead, where it has as many.
-  auto least = double(chip.model.registerBytesInFlight);
-  double rowBytes = program.length * program.bytesRead;
-  double resident =
-      get(Feature::resident_waves) / get(Feature::workgroup_waves);
-  // Compute units that share workgroups may have registers for one together;
-  // it takes up to an eighth more than the feature says.
-  auto together = double(chip.limits.computeUnitsTogether);
-  double threads = get(Feature::workgroup_waves) * double(chip.waveSize);
-  double registers = together * double(chip.registersPerComputeUnit) / threads;
-  if (2.25 * get(Feature::register_share) *
-          std::min(double(chip.maxRegistersPerLane), registers) >
-      registers)
-    resident = std::min(resident, 1 / together);
-  bool hasFewBytes =
-      program.sums > 0 && program.rowSums > 0 &&
-      rowBytes * program.rows >= least * units &&
-      resident * groups * rowBytes < least * double(schedule.workgroupsPerRow);
-  // Each workgroup loads the columns, where as few as compute units could.
-  double columns = get(Feature::column_share);
-  bool hasManyColumns = columns * units <= mostColumnShare * program.rows &&
-                        columns > mostColumnShare * groups *
-                                      std::exp2(get(Feature::iterations_log));
-  double moreAccesses = std::max(0.0, get(Feature::accesses) - mostAccesses);
-  // Row blocks that lie across, of which their sweep has none: element by
-  // element, or transposed without loads of other rows in flight meanwhile.
-  bool waits = schedule.workgroupsPerComputeUnit == 1 && !schedule.prefetch &&
-               schedule.unroll == 1;
-  return int64_t(hasFewBytes) + int64_t(hasManyColumns) +
-         int64_t(moreAccesses) + int64_t(get(Feature::apart_blocks)) +
-         (waits && get(Feature::transposed_blocks) > 0);
-}
-
 /// Microseconds of the vector instructions that `schedule` adds to those of the
 /// elements: the clock of AMD's trees hides all behind memory, no chip does.
 static double getAddedMicroseconds(const ProgramFacts &program,
                                    const ScheduleFields &schedule,
                                    const ChipInfo &chip) {
-  if (chip.backend != Backend::AMDGPU)
-    return 0;
   // Each wave of a row reduces; of rows that share one, each lane also loads
   // the scalars. A loop that is not unrolled copies what it has prefetched.
   int64_t lanes = schedule.threadsPerRow;
@@ -508,8 +446,7 @@ static double getAddedMicroseconds(const ProgramFacts &program,
   if (schedule.prefetch && schedule.unroll == 1)
     added += program.length * program.bytesRead / 4;
   return program.rows * added /
-         double(chip.limits.vectorLanesPerClock * chip.computeUnits *
-                chip.limits.megahertz);
+         double(vectorLanes * chip.computeUnits * chip.limits.megahertz);
 }
 
 /// Whether workgroups that add up leaves before they store them fit, beside
@@ -594,19 +531,6 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     return result;
   ProgramFacts program = ProgramFacts::of(op, rows);
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
-  // No sweep has tiles of a wave, nor column sums beside rows that wait for one
-  // sum after another, as gradients that are written in float8. On an H200 the
-  // former took 0.79 to 1.04 of the time (13 shapes, 0.94 in the mean) as
-  // workgroups of their own, the latter, where waves share a row, 0.77 to 1.19
-  // (15 shapes, 0.90) with rows that registers hold ahead, not stages.
-  auto countDoubtsUnswept = [&](const ScheduleFields &each) -> int64_t {
-    if (chip.backend == Backend::AMDGPU)
-      return 0;
-    bool isInTurn = each.workgroupsPerComputeUnit || each.rowGroups > 1;
-    bool waits = program.sums > 0 && program.phases > 1 &&
-                 each.threadsPerRow * each.workgroupsPerRow > chip.waveSize;
-    return (isOfWave(op) && isInTurn) + (waits && each.stages);
-  };
   double spilling = std::numeric_limits<double>::infinity();
   // Tiles of what is left when splits are summed say nothing of whole rows.
   for (ScheduleAttr schedule : rejected)
@@ -625,29 +549,17 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
   // registers, which is no more than that, then only says what comes first.
   // Of blocks apart, which one wave has, it counts what repeats along the row
   // as if each element were another.
-  SmallVector<std::pair<int64_t, bool>> tried{{accessBytes, true},
+  SmallVector<std::pair<int64_t, bool>> tried{{accessBytes, !isOfWave(op)},
                                               {narrowBytes, true}};
-  if (hasLeaves || isOfWave(op))
-    tried.insert(isOfWave(op) ? &tried[1] : tried.end(), {accessBytes, false});
+  if (hasLeaves)
+    tried.push_back({accessBytes, false});
   for (auto [bytes, needsRegisters] : tried) {
     SmallVector<ScheduleFields, 0> fields;
     SmallVector<ScheduleFeatures, 0> features;
-    // Longer rows are better split into two passes.
-    bool isLimited = bytes == narrowBytes && chip.backend == Backend::AMDGPU;
     auto add = [&](const ScheduleFields &each) {
-      ScheduleFeatures values =
-          getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
-      // Workgroups that do not fit beside each other start when others have
-      // ended.
-      bool isCrowded = each.workgroupsPerComputeUnit > 1 &&
-                       float(each.workgroupsPerComputeUnit) *
-                               values[size_t(Feature::shared_share)] >
-                           1;
-      if (isCrowded || (isLimited && double(values[size_t(Feature::accesses)]) >
-                                         2 * mostAccesses))
-        return;
+      features.push_back(
+          getFeatures(program, addPrefetchBeforeDependency(op, each), chip));
       setCombineRadix(op, fields.emplace_back(each));
-      features.push_back(values);
     };
     forEachSchedule(op, chip, bytes, int64_t(program.rows), isAnyCount, add);
     if (sumsColumns(op))
@@ -658,28 +570,34 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     SmallVector<std::tuple<int64_t, double, size_t>, 0> order;
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
-      times[i] += getAddedMicroseconds(program, fields[i], chip);
       if (hasLeaves)
         times[i] = takeLeaves(op, fields[i], chip, int64_t(program.rows),
                               times[i], features[i]);
-      int64_t doubts = countDoubts(program, fields[i], features[i], chip) +
-                       countDoubtsUnswept(fields[i]);
-      double excess = predictRegisterShare(features[i], chip) - most;
+      double excess =
+          std::max(0.0, predictRegisterShare(features[i], chip) - most);
       if (needsRegisters && excess > 0)
         continue;
-      order.emplace_back(doubts +
-                             int64_t(std::max(0.0, excess) * doubtsOfRegisters),
+      double doubts = excess * doubtsOfRegisters;
+      if (chip.backend == Backend::AMDGPU) {
+        times[i] += getAddedMicroseconds(program, fields[i], chip);
+        // Each workgroup loads the columns, where as few as compute units
+        // could: the clock does not know how caches serve them. Of row blocks
+        // that lie across the sweep has none.
+        double columns = double(features[i][size_t(Feature::column_share)]);
+        double rows = double(fields[i].rowGroups) *
+                      std::exp2(features[i][size_t(Feature::iterations_log)]);
+        doubts += double(features[i][size_t(Feature::apart_blocks)]) +
+                  double(columns > mostColumnShare * rows &&
+                         columns * double(chip.computeUnits) <=
+                             mostColumnShare * program.rows);
+      }
+      order.emplace_back(int64_t(doubts),
                          std::round(times[i] * stepsPerMicrosecond), i);
     }
     llvm::sort(order);
     for (auto [doubts, steps, i] : order) {
       ScheduleAttr schedule = fields[i].get(op.getContext());
-      // Without rows prefetched before the dependency it takes a few less.
-      if ((predictRegisterShare(features[i], chip) >= spilling &&
-           (llvm::is_contained(rejected, schedule) ||
-            !llvm::is_contained(rejected,
-                                addPrefetchBeforeDependency(op, fields[i])
-                                    .get(op.getContext())))) ||
+      if (predictRegisterShare(features[i], chip) >= spilling ||
           !getObstacle(op, schedule, chip).empty())
         continue;
       result.push_back({times[i], schedule});
@@ -692,115 +610,59 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
   return result;
 }
 
-/// The largest power of two up to `number`, and 1 at least.
-static int64_t floorToPowerOf2(int64_t number) {
-  return int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(1, number))));
-}
-
-/// Rows that no workgroup can hold and no sum holds together: tiles as wide as
-/// a wave. Where nothing is summed a lane has more of one row instead, so that
-/// its scalars are loaded once: of the gradient of a cross entropy of 50257
-/// bfloat16 this took 88 us on an H100 where tiles of a wave took 234.
-static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
+/// A schedule of rows that no workgroup and no cluster has the registers for by
+/// the model, and that no column sums keep with a lane.
+static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip,
+                                      bool allowRejected) {
+  auto getAllowed = [&](ScheduleFields fields) -> ScheduleAttr {
+    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+    ScheduleAttr schedule = fields.get(op.getContext());
+    bool isAllowed = getObstacle(op, schedule, chip).empty() &&
+                     (allowRejected || !isRejected(op, schedule));
+    return isAllowed ? schedule : ScheduleAttr();
+  };
   ScheduleFields fields;
-  fields.threadsPerRow = chip.waveSize;
   fields.vectorWidth = chooseAccessWidth(op, chip);
-  if (op.getAllSums().empty()) {
+  fields.rowsPerWorkgroup = 1;
+  // Where no sum needs all of a row, tiles of columns. A lane has several
+  // accesses of one row, so that its scalars are loaded once: the gradient of a
+  // cross entropy of 50257 bfloat16 took 88 us so on an H100, and 234 with a
+  // wave's accesses to each of several rows.
+  if (!op.hasRowSums() && op.getScalarOuts().empty()) {
     fields.threadsPerRow = elementwiseThreads;
     fields.columnTile =
         elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
     fields.rowGroups = 1;
-    return fields;
+    fields.workgroupsPerComputeUnit = 0;
+    return getAllowed(fields);
   }
-  fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
-  while (countBlocks(getAcrossBlocks(op), RowAccess::Apart,
-                     fields.threadsPerRow, fields.rowGroups, chip) > 0) {
-    fields.threadsPerRow /= 2;
-    fields.rowGroups *= 2;
-  }
-  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
-  fields.rowGroups =
-      std::min(fields.rowGroups, floorToPowerOf2(getMostRows(op)));
-  setRowsOfWorkgroup(fields, 2 * fields.rowGroups, op);
-  fields.workgroupsPerComputeUnit =
-      std::max<int64_t>(1, chip.model.computeUnitThreads /
-                               (fields.threadsPerRow * fields.rowGroups));
-  return fields;
-}
-
-/// `fields` as a schedule; null if it cannot run or is rejected.
-static ScheduleAttr getAllowed(RowwiseOp op, ScheduleFields fields,
-                               const ChipInfo &chip, bool allowRejected) {
-  setCombineRadix(op, fields);
-  ScheduleAttr schedule = fields.get(op.getContext());
-  bool isAllowed = getObstacle(op, schedule, chip).empty() &&
-                   (allowRejected || !isRejected(op, schedule));
-  return isAllowed ? schedule : ScheduleAttr();
-}
-
-/// Rows too long for the registers of a cluster by the estimate, which counts
-/// values that are worked through as held, where the rows themselves leave
-/// registers: compiling says whether it spills. Read again for each row sum,
-/// rows of 256000 elements took 1.9 times as long on an H100.
-static ScheduleAttr chooseCluster(RowwiseOp op, const ChipInfo &chip,
-                                  bool allowRejected) {
-  if (chip.workgroups.clusterWorkgroups < longRowCluster)
-    return {};
-  ScheduleFields fields;
+  // A cluster, where the rows themselves leave registers: the model counts
+  // values that are worked through as held, and compiling says whether it
+  // spills. Read again, rows of 256000 elements took 1.9 times as long on an
+  // H100.
   fields.threadsPerRow = longRowThreads;
-  fields.vectorWidth = chooseAccessWidth(op, chip);
   fields.workgroupsPerRow = longRowCluster;
-  fields.rowsPerWorkgroup = 1;
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  ScheduleAttr schedule = getAllowed(op, fields, chip, allowRejected);
-  bool hasRegisters =
+  if (ScheduleAttr schedule = getAllowed(fields);
       schedule && 2 * getResources(op, schedule, chip).leastRegistersPerLane <=
-                      getRegisterLimit(schedule, chip);
-  return hasRegisters ? schedule : ScheduleAttr();
-}
-
-/// Rows too long for the registers of a workgroup, read again for each row sum
-/// by as many lanes as have registers for an access to each row block.
-static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
-                                 bool allowRejected) {
-  for (int64_t threads = chip.maxThreadsPerWorkgroup; threads >= chip.waveSize;
-       threads /= 2) {
-    ScheduleFields fields;
-    fields.threadsPerRow = threads;
-    fields.vectorWidth = chooseVectorWidth(op);
-    fields.rowsPerWorkgroup = 2;
-    fields.reload = 1;
-    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-    ScheduleAttr schedule = getAllowed(op, fields, chip, allowRejected);
-    if (schedule && getResources(op, schedule, chip).registersPerLane <=
+                      getRegisterLimit(schedule, chip))
+    return schedule;
+  // Rows are read again for each row sum, by as many lanes as have registers
+  // for an access to each row block.
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.workgroupsPerRow = 1;
+  fields.rowsPerWorkgroup = 2;
+  fields.reload = 1;
+  for (fields.threadsPerRow = chip.maxThreadsPerWorkgroup;
+       fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
+    if (ScheduleAttr schedule = getAllowed(fields);
+        schedule && getResources(op, schedule, chip).registersPerLane <=
                         getRegisterLimit(schedule, chip))
       return schedule;
-  }
-  return {};
-}
-
-/// `tiles` with as many rows at once as have registers.
-static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
-                                const ChipInfo &chip, bool allowRejected) {
-  tiles.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  bool isElementwise = op.getAllSums().empty();
-  tiles.unroll = isElementwise ? 1 : independentRows;
-  for (; tiles.unroll; tiles.unroll /= 2) {
-    // Arithmetic of rows that are not there costs what it costs of others: each
-    // lane has a whole iteration of rows. The tiles side by side fill the chip.
-    if (!op.getRowOuts().empty()) {
-      tiles.rowsPerWorkgroup = tiles.unroll * tiles.rowGroups;
-      tiles.workgroupsPerComputeUnit = isElementwise ? 0 : 1;
-    }
-    if (ScheduleAttr schedule = getAllowed(op, tiles, chip, allowRejected))
-      return schedule;
-  }
   return {};
 }
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
-  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   if (ScheduleAttr splits =
           chooseSplitsWhereFaster(op, chip, allowRejected, rows);
       splits && getObstacle(op, splits, chip).empty())
@@ -812,15 +674,6 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
       rankSchedules(op, chip, /*count=*/1, rows, rejected);
   if (!best.empty())
     return best.front().schedule;
-  if (hasLeaves)
-    return {};
-  // Nothing keeps a whole row: workgroups share it where no sum needs all of
-  // it, and it is read again for each sum where no column sums stay.
-  if (!op.hasRowSums() && op.getScalarOuts().empty())
-    return chooseTiles(op, getTiles(op, chip), chip, allowRejected);
-  if (!op.getAllSums().empty())
-    return {};
-  if (ScheduleAttr schedule = chooseCluster(op, chip, allowRejected))
-    return schedule;
-  return chooseReload(op, chip, allowRejected);
+  return op.getAllSums().empty() ? chooseForLongRows(op, chip, allowRejected)
+                                 : ScheduleAttr();
 }

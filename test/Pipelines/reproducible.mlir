@@ -6,8 +6,8 @@
 // The grid of the program that leaves partial sums is a number of the plan, and
 // that of the MI300X's 304 compute units.
 // CHECK-LABEL: gpu.module @layer_norm_bwd_kernels
-// FIXED-SAME:    \22workgroup_counts\22:[{\22max_workgroups\22:304,\22rows_per_workgroup\22:16,\22workgroups_per_compute_unit\22:0}]
-// DEVICE-SAME:   \22workgroup_counts\22:[{\22rows_per_workgroup\22:16,\22workgroups_per_compute_unit\22:1}]
+// FIXED-SAME:    \22workgroup_counts\22:[{\22max_workgroups\22:304,\22rows_per_workgroup\22:[[#]],\22workgroups_per_compute_unit\22:0}]
+// DEVICE-SAME:   \22workgroup_counts\22:[{\22rows_per_workgroup\22:[[#]],\22workgroups_per_compute_unit\22:1}]
 // FIXED:       lnbwd.workgroup_count {{.*}} {fixed_workgroups = 304 : i64}
 
 // Workgroups that share rows count as one: 2 on each of the H200's 132 compute

@@ -61,27 +61,7 @@ func.func @tiles(%x: memref<64x4096xf32>, %s: memref<4096xf32>) {
 
 // -----
 
-// What has too few registers so, by a hair, keeps its schedule without.
-// CHECK-LABEL: func.func @spills_early(
-// CHECK:         #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, late_columns = true>
-module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>]}} {
-  func.func @spills_early(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>) {
-    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<8192x4096xbf16>) outs(%y[m, n] : memref<8192x4096xbf16>) {
-    ^bb0(%xr: vector<4096xbf16>):
-      %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
-      %sum = vector.reduction <add>, %wide : vector<4096xf32> into f32
-      %spread = vector.broadcast %sum : f32 to vector<4096xf32>
-      %yr = arith.subf %wide, %spread : vector<4096xf32>
-      %narrow = arith.truncf %yr : vector<4096xf32> to vector<4096xbf16>
-      lnbwd.yield %narrow : vector<4096xbf16>
-    }
-    return
-  }
-}
-
-// -----
-
-// With too few either way another one is chosen.
+// With too few registers another one is chosen.
 // CHECK-LABEL: func.func @spills(
 // CHECK-NOT:     #lnbwd.schedule<threads_per_row = 96, row_groups = 1,
 // CHECK:         dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>

@@ -66,6 +66,9 @@ int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
 int64_t countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
                            int64_t peers, int64_t waveSize);
 
+/// Numbers of the operands of `op` that are row blocks, those it reads first.
+llvm::SmallVector<unsigned> getRowOperands(RowwiseOp op);
+
 /// Bits that the operands' elements of one column take in memory.
 int64_t getColumnBits(mlir::OperandRange operands);
 
