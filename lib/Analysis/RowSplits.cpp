@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"

@@ -14,6 +14,7 @@
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 
 #include "lnbwd/Analysis/RowPhases.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -15,6 +15,7 @@
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleFields.h"

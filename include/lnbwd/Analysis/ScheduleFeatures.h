@@ -18,8 +18,8 @@
 #ifndef LNBWD_ANALYSIS_SCHEDULEFEATURES_H
 #define LNBWD_ANALYSIS_SCHEDULEFEATURES_H
 
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
-#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 #include <array>

@@ -23,8 +23,6 @@
 
 namespace lnbwd {
 
-/// Bytes of the widest access of one lane.
-constexpr int64_t accessBytes = 16;
 /// Shared memory that the driver takes of each workgroup.
 constexpr int64_t reservedSharedBytes = 1024;
 
@@ -66,9 +64,6 @@ int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
 int64_t countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
                            int64_t peers, int64_t waveSize);
 
-/// Numbers of the operands of `op` that are row blocks, those it reads first.
-llvm::SmallVector<unsigned> getRowOperands(RowwiseOp op);
-
 /// Bits that the operands' elements of one column take in memory.
 int64_t getColumnBits(mlir::OperandRange operands);
 
@@ -102,58 +97,6 @@ std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
 mlir::LogicalResult
 checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
-
-/// Columns that accesses of `width` elements to a row of `length` cover. Where
-/// they do not divide it, rows are aligned: accesses begin with the multiple of
-/// `width` before a row, and as many columns are covered wherever that is.
-int64_t getCoveredColumns(int64_t length, int64_t width);
-/// Whether rows of `op` may be aligned on `chip`: all begin alike, and no lane
-/// has the same columns of all rows. Not on AMD's chips, whose loads of
-/// partial accesses branch: by the simulator's clock kernels took up to twice
-/// as long.
-bool canAlignRows(RowwiseOp op, const ChipInfo &chip);
-
-/// Elements of the widest access that all rows of `op` are aligned to.
-int64_t chooseVectorWidth(RowwiseOp op);
-/// The same for schedules that are searched: the widest access of all where
-/// that one is narrow and it is better to align the rows.
-int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
-/// Whether rows lie in pieces of an odd number of elements, each of which then
-/// is an access with an address of its own.
-bool hasOddPieces(RowwiseOp op);
-/// Bytes of neighbouring rows that lie side by side, at least, where lanes go
-/// across: a sector of memory.
-inline constexpr int64_t leastBytesAcross = 32;
-/// Whether lanes of `op` may go across rows: of most rows elements of
-/// neighbours lie side by side, as those of the channels of channels-last
-/// images, and nothing depends on which lane has which column.
-bool mayTakeLanesAcross(RowwiseOp op);
-
-/// How lanes access a row block: `Aside` where those of a wave have elements
-/// that lie side by side. Of one that lies across these are the elements of
-/// neighbouring rows. It is `Transposed` in shared memory where a tile of rows
-/// has a sector of them, but not a wave: lanes go across the rows where they
-/// load or store it, and along them elsewhere. Elements that are `Apart` are
-/// accessed each by itself.
-enum class RowAccess { Aside, Transposed, Apart };
-RowAccess getRowAccess(RowwiseOp op, unsigned operand, ScheduleAttr schedule,
-                       const ChipInfo &chip);
-/// A row block that lies across, and the bytes of its elements.
-struct AcrossBlock {
-  unsigned operand;
-  int64_t elementBytes;
-};
-llvm::SmallVector<AcrossBlock> getAcrossBlocks(RowwiseOp op);
-/// How many of these lanes of so many a row and rows a tile access so.
-int64_t countBlocks(llvm::ArrayRef<AcrossBlock> blocks, RowAccess access,
-                    int64_t lanes, int64_t groups, const ChipInfo &chip);
-/// From one row of a transposed tile in shared memory to the next, in elements:
-/// an odd number of accesses, so that those of neighbouring rows are in
-/// different banks.
-int64_t getTransposedPitch(int64_t columns, int64_t width);
-/// Bytes of such a tile of `rows` rows.
-int64_t getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
-                           int64_t elementBytes);
 
 } // namespace lnbwd
 

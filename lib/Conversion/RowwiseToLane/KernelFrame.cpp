@@ -9,6 +9,7 @@
 #include "KernelFrame.h"
 
 #include "lnbwd/Analysis/Epilogue.h"
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"

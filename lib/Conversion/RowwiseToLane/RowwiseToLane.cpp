@@ -16,6 +16,7 @@
 #include "ProductToLane.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"

@@ -1,0 +1,200 @@
+//===- RowAccess.cpp - How lanes access rows ------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements RowAccess.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/RowAccess.h"
+
+#include "lnbwd/Analysis/CanonicalOrder.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Bits of an access below which rows are aligned, and accesses of a row that
+/// are worth the partial ones at its ends.
+static constexpr int64_t leastAccessBits = 64, leastAlignedAccesses = 4;
+/// Columns of rows that are summed, at least, where they are aligned.
+static constexpr int64_t leastSummedColumns = 512;
+
+/// Not where rows are summed and not written: bulk copies bring them at once
+/// whatever the width. On an H100 softmaxes of 647 to 50257 columns took 0.85
+/// to 1.0 of the time with wide accesses, one of 407 columns 1.24, and cross
+/// entropies of 50257 columns 1.0 to 1.38.
+int64_t lnbwd::chooseAccessWidth(RowwiseOp op, const ChipInfo &chip) {
+  int64_t width = chooseVectorWidth(op), bits = op.getRowElementBits();
+  int64_t widest = accessBytes * 8 / bits;
+  bool isWorthIt = width * bits < leastAccessBits &&
+                   op.getRowLength() >= leastAlignedAccesses * widest;
+  if (op.hasRowSums())
+    isWorthIt &=
+        !op.getRowOuts().empty() && op.getRowLength() >= leastSummedColumns;
+  return isWorthIt && canAlignRows(op, chip) ? widest : width;
+}
+
+SmallVector<unsigned> lnbwd::getRowOperands(RowwiseOp op) {
+  SmallVector<unsigned> operands;
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i)
+      operands.push_back(rows.getBeginOperandIndex() + i);
+  return operands;
+}
+
+int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
+  if (length % width == 0)
+    return length;
+  return int64_t(llvm::alignTo(uint64_t(length + width - 1), uint64_t(width)));
+}
+
+bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
+  bool hasColumns = !op.getAllColumns().empty() || !op.getAllSums().empty() ||
+                    !op.getTables().empty() ||
+                    !op.getBody().getOps<BlockMaxOp>().empty();
+  auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
+  bool isSplit = llvm::any_of(
+      operands, [&](unsigned i) { return op.getScalarSplits(i) > 0; });
+  return !hasColumns && !isSplit && !op.hasGroups() && !isCanonical(op) &&
+         chip.backend != Backend::AMDGPU &&
+         llvm::all_of(getRowOperands(op), [&](unsigned operand) {
+           return op.getPlace(operand).isPlain() &&
+                  op.getRowStride(operand) == op.getRowLength();
+         });
+}
+
+/// Calls `visit` with the elements of a piece that lies together, of each
+/// operand whose rows are in several.
+static void forEachPiece(RowwiseOp op, function_ref<void(int64_t)> visit) {
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    AffineMap map = op.getMap(i);
+    if (map.getNumResults() < map.getNumDims())
+      continue;
+    for (const RowwiseOp::PlaceTerm &term : op.getPlace(i).column)
+      if (term.divisor == 1 && term.factor == 1 && term.modulus > 0)
+        visit(term.modulus);
+  }
+}
+
+int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
+  int64_t width = accessBytes * 8 / op.getRowElementBits();
+  auto divides = [&](int64_t distance) {
+    while (distance % width != 0)
+      width /= 2;
+  };
+  divides(op.getRowLength());
+  for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>())
+    if (blocks.getStride() != 1)
+      divides(int64_t(blocks.getStride()));
+  for (unsigned operand : getRowOperands(op))
+    if (op.getPlace(operand).isPlain())
+      divides(op.getRowStride(operand));
+  // An access that leaves its piece goes element by element. (Pieces that have
+  // no power of two go so anyway.)
+  forEachPiece(op, [&](int64_t elements) {
+    if (elements % 2 == 0)
+      divides(elements);
+  });
+  return width;
+}
+
+bool lnbwd::hasOddPieces(RowwiseOp op) {
+  bool isOdd = false;
+  forEachPiece(op, [&](int64_t elements) { isOdd |= elements % 2 != 0; });
+  return isOdd;
+}
+
+bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
+  if (!op.getTables().empty() || isCanonical(op) ||
+      !op.getBody().getOps<BlockMaxOp>().empty())
+    return false;
+  // Rows that neighbours have as well are on no side.
+  SmallVector<unsigned> operands = getRowOperands(op);
+  auto onSides = llvm::count_if(operands, [&](unsigned operand) {
+    SmallVector<RowwiseOp::PlaceTerm> terms = op.getPlace(operand).row;
+    return terms.empty() || llvm::any_of(terms, [](const auto &term) {
+             return term.divisor == 1;
+           });
+  });
+  return 2 * int64_t(getAcrossBlocks(op).size()) > onSides;
+}
+
+/// Bytes of neighbours that lie side by side, at most `most` elements of so
+/// many bytes, where a number's place is the sum of `terms`.
+static int64_t getBytesAside(ArrayRef<RowwiseOp::PlaceTerm> terms,
+                             int64_t elementBytes, int64_t most) {
+  for (const RowwiseOp::PlaceTerm &term : terms)
+    if (term.divisor == 1 && term.factor == 1)
+      return elementBytes * (term.modulus ? term.modulus : most);
+  return 0;
+}
+
+/// Bytes of an element of a row block that lies across; 0 of others.
+static int64_t getBytesAcross(RowwiseOp op, unsigned operand) {
+  RowwiseOp::Place place = op.getPlace(operand);
+  // What a row has once for several columns is no matter of accesses.
+  bool isOfColumns = llvm::any_of(place.column, [](const auto &term) {
+    return term.divisor == 1 && term.factor > 0;
+  });
+  auto type = cast<ShapedType>(op->getOperand(operand).getType());
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  bool isAcross =
+      isOfColumns && bytes > 0 &&
+      getBytesAside(place.row, bytes, leastBytesAcross) >= leastBytesAcross &&
+      getBytesAside(place.column, bytes, op.getRowLength()) < leastBytesAcross;
+  return isAcross ? bytes : 0;
+}
+
+SmallVector<AcrossBlock> lnbwd::getAcrossBlocks(RowwiseOp op) {
+  SmallVector<AcrossBlock> blocks;
+  for (unsigned operand : getRowOperands(op))
+    if (int64_t bytes = getBytesAcross(op, operand))
+      blocks.push_back({operand, bytes});
+  return blocks;
+}
+
+/// How lanes access rows that lie across, with elements of so many bytes.
+static RowAccess getAcrossAccess(int64_t bytes, int64_t lanes, int64_t groups,
+                                 const ChipInfo &chip) {
+  int64_t rowsOfWave = std::min(groups, chip.waveSize / lanes);
+  if (rowsOfWave * bytes >= leastBytesAcross)
+    return RowAccess::Aside;
+  return groups * bytes >= leastBytesAcross &&
+                 llvm::isPowerOf2_64(uint64_t(groups))
+             ? RowAccess::Transposed
+             : RowAccess::Apart;
+}
+
+RowAccess lnbwd::getRowAccess(RowwiseOp op, unsigned operand,
+                              ScheduleAttr schedule, const ChipInfo &chip) {
+  int64_t bytes = getBytesAcross(op, operand);
+  if (!bytes || schedule.getLanesAcross() || schedule.getReload())
+    return RowAccess::Aside;
+  return getAcrossAccess(bytes, schedule.getThreadsPerRow(),
+                         schedule.getRowGroups(), chip);
+}
+
+int64_t lnbwd::countBlocks(ArrayRef<AcrossBlock> blocks, RowAccess access,
+                           int64_t lanes, int64_t groups,
+                           const ChipInfo &chip) {
+  return llvm::count_if(blocks, [&](const AcrossBlock &block) {
+    return getAcrossAccess(block.elementBytes, lanes, groups, chip) == access;
+  });
+}
+
+int64_t lnbwd::getTransposedPitch(int64_t columns, int64_t width) {
+  return (llvm::divideCeil(columns, width) | 1) * width;
+}
+
+int64_t lnbwd::getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
+                                  int64_t elementBytes) {
+  return int64_t(llvm::alignTo(
+      uint64_t(rows * getTransposedPitch(columns, width) * elementBytes),
+      accessBytes));
+}
