@@ -673,6 +673,9 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
     rejected = getRejected(op);
   SmallVector<RankedSchedule> best =
       rankSchedules(op, chip, /*count=*/1, rows, rejected);
+  // Whether rows take two passes was decided for a usual number of them.
+  if (best.empty() && rows > 0)
+    best = rankSchedules(op, chip, /*count=*/1, /*rows=*/0, rejected);
   if (!best.empty())
     return best.front().schedule;
   return op.getAllSums().empty() ? chooseForLongRows(op, chip, allowRejected)
