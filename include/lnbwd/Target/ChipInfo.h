@@ -59,14 +59,6 @@ struct ChipInfo {
   llvm::StringRef name;
 #define GET_CHIP_MEMBERS
 #include "lnbwd/Chips/CompilerChips.inc"
-
-  /// Whether buffers have descriptors with their bounds: loads beyond them are
-  /// dropped without a branch, so that the code generator can count the loads
-  /// in flight.
-  bool dropsLoads() const { return backend == Backend::AMDGPU; }
-  /// Whether a wave has registers and loads beside those of its lanes, once for
-  /// what all of them share.
-  bool hasScalarUnit() const { return backend == Backend::AMDGPU; }
 };
 
 /// All chips, AMD's first, oldest first.

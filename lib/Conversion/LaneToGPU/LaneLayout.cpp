@@ -42,7 +42,7 @@ static AccessColumns makeAccess(IndexBuilder &b, lane::LayoutOp op,
 /// `group`, which all lanes of a wave share, as the code generator can know it.
 static Value makeUniform(IndexBuilder &b, Value group, const ChipInfo &chip) {
   Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), group);
-  if (chip.hasScalarUnit())
+  if (chip.hasScalarUnit)
     narrow = ROCDL::ReadfirstlaneOp::create(b, narrow.getType(), narrow);
   return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
 }

@@ -52,7 +52,7 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
     return fail("; run lnbwd-split-fragments before");
   if (isa<lane::LoadPredicatedOp, lane::LoadScalarPredicatedOp,
           lane::BroadcastScalarOp>(op) &&
-      !chip.dropsLoads())
+      !chip.dropsLoads)
     return fail(": the chip cannot drop loads");
   if (chip.workgroups.hasBulkCopy)
     return success();

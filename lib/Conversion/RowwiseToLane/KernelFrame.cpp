@@ -166,7 +166,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   // would NVIDIA's assembler, after the next barrier.
   bool loadsAhead =
       op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
-  bool scalarsToo = chip.hasScalarUnit() && !loadsAhead;
+  bool scalarsToo = chip.hasScalarUnit && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     Dims dims = getDims(op, i);
     bool isScalar = !dims.hasColumns;

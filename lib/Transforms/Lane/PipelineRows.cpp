@@ -39,7 +39,7 @@ namespace {
 class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
-      : loop(loop), chip(chip), dropsLoads(chip.dropsLoads()),
+      : loop(loop), chip(chip), dropsLoads(chip.dropsLoads),
         loads(std::move(loads)), b(loop.getLoc(), loop) {}
 
   /// So that an iteration takes several tiles.

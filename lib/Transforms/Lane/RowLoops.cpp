@@ -177,7 +177,7 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
     Value other = lane::RowOp::create(b, tile, layout);
     return arith::MinUIOp::create(b, other, last).getResult();
   });
-  if (chip.dropsLoads()) {
+  if (chip.dropsLoads) {
     lane::RowLoads loads(loop);
     Value count = b.subtract(rows, tile);
     SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
