@@ -56,10 +56,11 @@ static bool isLargestOf(Value largest, Value value, unsigned steps) {
   if (isa<arith::MaxNumFOp, arith::MaximumFOp>(op))
     return isLargestOf(op->getOperand(0), value, steps - 1) ||
            isLargestOf(op->getOperand(1), value, steps - 1);
-  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
-    if (Operation *source = spread.getSource().getDefiningOp())
-      return value && isRowMaximum(source) && getSummedRow(source) == value;
-  return false;
+  // What is detached is multiplied by 1.
+  if (isa<vector::BroadcastOp>(op) ||
+      (isa<arith::MulFOp>(op) && getNumber(op->getOperand(1)) == 1.0))
+    return isLargestOf(op->getOperand(0), value, steps - 1);
+  return value && isRowMaximum(op) && getSummedRow(op) == value;
 }
 
 /// Whether `sign` times `value` is at most `bound`, for all that is known.

@@ -368,6 +368,9 @@ class RowProgram:
                 node[0] in SUMS or any(follows[operand] for operand in operands_of(node)))
         used = {operand for index, node in enumerate(self.nodes) if rows[index]
                 for operand in operands_of(node)}
+        # The gradient of a logarithm divides by what it was taken of.
+        used |= {node[1] for index, node in enumerate(self.nodes)
+                 if node[0] == "log" and index in used}
         compared = self.compared_maxima()
         return [index for index, node in enumerate(self.nodes)
                 if follows[index] and index in used and not conditions[index]

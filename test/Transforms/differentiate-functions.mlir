@@ -141,6 +141,31 @@ func.func @bounded(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 
 // -----
 
+// Neither does that of what is less than the row's largest element, detached or
+// not.
+// CHECK-LABEL: func @softmax_bwd(
+// CHECK-NOT:     arith.select
+// CHECK:         return
+func.func @softmax(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
+      attributes {operand_names = ["x", "y"]} {
+  ^bb0(%xr: vector<64xf32>):
+    %one = arith.constant 1.0 : f32
+    %max = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
+    %m = arith.mulf %max, %one {lnbwd.detach} : f32
+    %mv = vector.broadcast %m : f32 to vector<64xf32>
+    %shifted = arith.subf %xr, %mv : vector<64xf32>
+    %e = math.exp %shifted : vector<64xf32>
+    %sum = vector.reduction <add>, %e : vector<64xf32> into f32
+    %sv = vector.broadcast %sum : f32 to vector<64xf32>
+    %yr = arith.divf %e, %sv : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
 // Adjoints of narrow arithmetic are float32.
 // CHECK-LABEL: func @narrow_bwd(
 // CHECK:         %[[DY:.*]] = arith.extf %dy : vector<64xbf16> to vector<64xf32>

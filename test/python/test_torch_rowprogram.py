@@ -285,6 +285,11 @@ def test_statistics():
     program = b.finish(None, [Input("row", "f32"), Input("scalar", "f32")],
                        [Output("row", "f32", y), Output("scalar", "f32", total)])
     assert program.statistics() == []
+    b = Builder(N)
+    x = b.add("input", 0)
+    y = b.add("sub", x, b.add("log", b.add("row_sum", b.add("exp", x))))
+    program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", y)])
+    assert [program.nodes[i][0] for i in program.statistics()] == ["row_sum", "log"]
 
 
 def test_some_outputs_and_inputs():
