@@ -529,7 +529,11 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                                  ? "all column dimensions but the last ones"
                                  : "all column dimensions")
                          << ", got " << type << " with "
-                         << AffineMapAttr::get(map);
+                         << AffineMapAttr::get(map)
+                         << (added && columns == 0
+                                 ? "; write a row scalar, and combine those of "
+                                   "all rows afterwards"
+                                 : "");
     if (access == Access::Table &&
         (isOutput || hasContractions || !type.hasStaticShape() ||
          type.getDimSize(0) < 1 ||
