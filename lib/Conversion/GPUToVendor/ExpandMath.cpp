@@ -484,10 +484,10 @@ static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
   Type narrow = isNarrowing ? type : x.getType();
   auto format = cast<FloatType>(getElementTypeOrSelf(narrow));
   bool isOCP = isa<Float8E4M3FNType, Float8E5M2Type>(format);
+  bool isFNUZ = isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(format);
   bool isExponent = isa<Float8E8M0FNUType>(format);
-  bool hasInstructions =
-      !isExponent &&
-      chip.float8Unit == (isOCP ? Float8Unit::OCP : Float8Unit::FNUZ);
+  bool hasInstructions = (isOCP && chip.float8Unit == Float8Unit::OCP) ||
+                         (isFNUZ && chip.float8Unit == Float8Unit::FNUZ);
   if (hasInstructions && chip.backend == Backend::NVPTX)
     return convertInPairs(op);
   OperationBuilder builder(op, hardware, isNarrowing ? x.getType() : type);
