@@ -44,6 +44,10 @@ _LEAST_ROW = 64
 _MOST_ROW = 1 << 16
 """Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
 
+_MOST_SUMMED_ROW = 3 << 11
+"""Longer groups, whose channels are summed for the gradients of weight and bias, take these sums
+for that of the input, too."""
+
 _MOST_BATCH_ROW, _MOST_ODD_ROW = 1 << 17, 3 << 12
 """Channels with more elements in a batch, likewise; and those in pieces of an odd number of
 elements, each of which has an address in a lane's registers."""
@@ -125,7 +129,7 @@ def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Par
                     eps: float) -> Tensor:
     """Of the sums of dy times the normalised x and of dy, with the weights in them or not."""
     rstd = torch.rsqrt(variance + eps)
-    shared = (total + (x - mean) * rstd * along) * (1 / count)
+    shared = total * (1 / count) + (x - mean) * (rstd * along * (1 / count))
     dx = (_scaled(dy, weight, None, torch.float32) - shared if are_weighted
           else _scaled(dy - shared, weight, None, torch.float32))
     return (dx * rstd).to(x.dtype)
@@ -186,10 +190,12 @@ class _ChannelNorm(torch.autograd.Function):
         samples, channels, size = x.shape
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
-        is_whole = groups and _is_held(x, ctx.count, _MOST_ROW)
-        if any(needs[1:]) or not is_whole:
+        has_sums = any(needs[1:])
+        is_whole = groups and (ctx.count <= _MOST_SUMMED_ROW if has_sums else
+                               _is_held(x, ctx.count, _MOST_ROW))
+        if has_sums or not is_whole:
             along, total = _sums(dy, rows, means, variances, eps)
-        if any(needs[1:]) or not groups:
+        if has_sums or not groups:
             # What follows from the sums of a batch takes them as they are.
             sums = run_rows(_sum_of_samples(channels, *(
                 torch.float32 if t is None or not groups else t.dtype for t in (weight, bias))),
