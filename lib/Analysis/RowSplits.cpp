@@ -29,11 +29,8 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Accesses of a lane to its part of a split, in the order in which they are
-/// tried, and work-items of a workgroup with several: four accesses of 16 bytes
-/// to each row block keep enough in flight, and few waves have little to
-/// exchange.
-static constexpr int64_t splitAccesses[] = {4, 2, 1};
+/// Work-items of a workgroup whose lanes have several accesses to their part of
+/// a split.
 static constexpr int64_t leastSplitThreads = 128, mostSplitThreads = 512;
 
 ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
@@ -46,7 +43,14 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
       llvm::divideCeil(uint64_t(length), uint64_t(splits)), slice);
   if (isCanonical(op) && !llvm::isPowerOf2_64(columns / slice))
     return {};
-  for (int64_t accesses : splitAccesses) {
+  // Four accesses of 16 bytes to each row block keep enough in flight, and few
+  // waves have little to exchange. Those of rows of odd lengths are no wider
+  // than an element.
+  auto most = isCanonical(op)
+                  ? int64_t(llvm::divideCeil(
+                        columns, uint64_t(mostSplitThreads * width)))
+                  : 1;
+  for (int64_t accesses : {int64_t(4), int64_t(2), int64_t(1), most}) {
     auto threads = int64_t(
         llvm::alignTo(llvm::divideCeil(columns, uint64_t(accesses * width)),
                       uint64_t(chip.waveSize)));
@@ -87,6 +91,8 @@ static constexpr double narrowShare = 0.1;
 /// rows for one iteration.
 static constexpr int64_t tileThreads = 512;
 static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
+/// In the canonical order, of rows of odd lengths: groups of a tile, at least.
+static constexpr int64_t fewestOddGroups = 4;
 /// Where splits were measured to be faster on an H200: columns of a row, at
 /// least, and bytes of all row blocks that are read, at most; and rows for each
 /// compute unit, at most, which are more where rows are long, since there are
@@ -129,9 +135,12 @@ static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
                                const ChipInfo &chip) {
   int64_t best = 0;
   double bestShare = -1;
-  for (int64_t halvings = 0;
-       halvings <= (isInOrder ? narrowerTilesInOrder : narrowerTiles);
-       ++halvings) {
+  // There, rows of odd lengths, whose lanes have one element at a time, take
+  // whole waves.
+  int64_t most = !isInOrder  ? narrowerTiles
+                 : width > 1 ? narrowerTilesInOrder
+                             : 0;
+  for (int64_t halvings = 0; halvings <= most; ++halvings) {
     int64_t lanes = chip.waveSize >> halvings;
     int64_t tiles = llvm::divideCeil(length, lanes * width);
     double share = getFilledShare(tiles, chip) -
@@ -167,7 +176,8 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
       llvm::divideCeil(llvm::divideCeil(op.getRowLength(), fields.columnTile),
                        chip.computeUnits);
   auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
-      1, tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
+      hasLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
+      tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
   fields.unroll = rows > mostGroups * fewTileRows ? mostTileRows
                   : rows >= fewTileRows           ? fewTileRows
                                                   : 1;

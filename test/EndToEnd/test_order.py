@@ -118,7 +118,7 @@ def test_seven_workgroups(build, runtime, tmp_path):
 
 @pytest.mark.parametrize("chip, n, splits, groups", [
     ("gfx942", 8192, 2, 2), ("gfx1201", 8192, 2, 4), ("gfx942", 12288, 4, 8),
-    ("gfx1201", 4680, 2, 8), ("sm_90", 4096, 2, 8)])
+    ("gfx1201", 4680, 2, 8), ("sm_90", 4096, 2, 8), ("gfx942", 5163, 2, 4), ("sm_90", 4613, 2, 4)])
 def test_row_splits(build, runtime, tmp_path, chip, n, splits, groups):
     """Rows whose sums are computed apart, by workgroups that have whole slices; then those that
     have all rows of their columns, leaves side by side or one after another."""
