@@ -103,18 +103,13 @@ static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, compute units of which clusters of so many
 /// workgroups leave one, and those of each part of the chip that they have
-/// then: of the parts of an H100 some have 16, others 18.
+/// then: of the parts of an H100 some have 16, others 18; and leaves that they
+/// add up before they store them, at most: four took 1.3 times as long as two.
 static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11, partUnits = 16;
+static constexpr int64_t mostLeavesOfCluster = 2;
 /// In that order, how many times as long as rows sums of leaves of as many
 /// bytes take.
 static constexpr double leafSumCost = 2;
-/// In that order, the power of the share of compute units at work by which
-/// rows take longer: memory is as busy with a few less.
-static constexpr double idleUnitsCost = 0.5;
-/// In that order, microseconds of a compute unit in which workgroups
-/// add up what their groups have of a leaf, before the next one, and others of
-/// a workgroup, in which those beside it go on.
-static constexpr double busyMicroseconds = 0.1, idleMicroseconds = 0.2;
 /// Rows that are added up before they are added to a total. A
 /// lane has 30 to 130 rows where there are many: the error of a sum of sums is
 /// least where both have as many terms.
@@ -464,39 +459,39 @@ static bool fitsLeaves(RowwiseOp op, const ScheduleFields &fields,
 }
 
 /// Gives `fields` the rows of a workgroup in the canonical order. Returns the
-/// microseconds for `rows` rows, predicted without it as `time`: workgroups
-/// have leaves one after another, and sums of leaves are written and read.
+/// microseconds: those of the default order with as many workgroups, each of
+/// which has as many rows, and of sums of leaves that are written and read.
 static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
-                         const ChipInfo &chip, int64_t rows, double time,
-                         const ScheduleFeatures &values) {
-  int64_t length = op.getRowLength();
+                         const ChipInfo &chip, const ProgramFacts &program) {
+  int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   int64_t parts = getLeafParts(length, fields.rowGroups);
-  auto leaves = int64_t(llvm::divideCeil(std::max<int64_t>(rows, 1),
-                                         uint64_t(getLeafRows(length))));
-  auto besides =
-      std::max<int64_t>(1, int64_t(values[size_t(Feature::resident_waves)] /
-                                   values[size_t(Feature::workgroup_waves)]));
   int64_t split = std::max<int64_t>(1, fields.workgroupsPerRow);
-  int64_t atOnce = chip.computeUnits * besides / split;
-  if (split >= largeCluster)
-    atOnce = (chip.computeUnits - chip.computeUnits / unitsOfLostUnit) *
-             (partUnits * besides / split) / partUnits;
-  atOnce = std::max<int64_t>(1, atOnce / parts);
-  int64_t rowBytes =
-      (getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8;
-  double sumBytes =
-      leafSumCost * 2 * sizeof(float) * double(op.getAllSums().size());
-  fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
+  int64_t workgroups = fields.workgroupsPerComputeUnit;
+  double sumBytes = leafSumCost * 2 * sizeof(float) * program.sums;
   auto predict = [&](int64_t together, double share) {
-    double some = share * double(leaves);
-    auto each = int64_t(llvm::alignTo(
-        uint64_t(std::ceil(some / double(atOnce))), uint64_t(together)));
+    ProgramFacts some = program;
+    some.rows = std::ceil(share * program.rows);
+    int64_t leaves = llvm::divideCeil(int64_t(some.rows), leafRows);
+    int64_t most =
+        workgroups ? chip.computeUnits * workgroups / split / parts : leaves;
+    int64_t each = llvm::divideCeil(leaves, std::max<int64_t>(1, most));
+    each = llvm::divideCeil(each, together) * together;
+    int64_t sets = llvm::divideCeil(leaves, each);
+    ScheduleFields whole = fields;
+    whole.rowsPerWorkgroup = std::max<int64_t>(1, each * leafRows / parts);
     // A workgroup with one leaf stores one sum, as in the default order.
-    double sums = each > 1 ? double(parts) / double(together) : 0;
-    return time * std::pow(double(each * atOnce) / some, idleUnitsCost) *
-               (1 + sumBytes * sums / double(getLeafRows(length) * rowBytes)) +
-           double(each - 1) *
-               (busyMicroseconds + idleMicroseconds / double(besides));
+    int64_t sums = (llvm::divideCeil(leaves, together) - sets) * parts;
+    double bytes = some.rows * (program.bytesRead + program.bytesWritten);
+    // Clusters that do not fit at once begin when others have ended.
+    int64_t atOnce = sets;
+    if (split >= largeCluster)
+      atOnce = std::max<int64_t>(
+          1, (chip.computeUnits - chip.computeUnits / unitsOfLostUnit) *
+                 (partUnits * workgroups / split) / partUnits);
+    double rounds = std::ceil(double(sets) / double(atOnce));
+    return predictMicroseconds(some, getFeatures(some, whole, chip), chip)[0] *
+           (1 + sumBytes * double(sums) / bytes) *
+           (rounds > 1 ? rounds * double(atOnce) / double(sets) : 1);
   };
   // The number of rows is a hint, unless the types have it: some rows more may
   // leave half of the workgroups that add up many leaves without any.
@@ -507,21 +502,24 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
                                      predict(together, 1.25)) /
                                         6;
   };
-  double best = predictHint(1), taken = predict(1, 1);
+  fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
+  double best = predictHint(1);
   if (parts > 1 || op.hasGroups() || hasOwnRows(op))
-    return taken;
+    return best;
   ScheduleFields tried = fields;
-  for (int64_t together = 2; together <= leaves; together *= 2) {
-    tried.rowsPerWorkgroup = together * getLeafRows(length);
+  for (int64_t together = 2;
+       double((together - 1) * leafRows) < program.rows &&
+       (split < largeCluster || together <= mostLeavesOfCluster);
+       together *= 2) {
+    tried.rowsPerWorkgroup = together * leafRows;
     if (!fitsLeaves(op, tried, chip))
       break;
     if (double each = predictHint(together); each < best) {
       best = each;
-      taken = predict(together, 1);
       fields.rowsPerWorkgroup = tried.rowsPerWorkgroup;
     }
   }
-  return taken;
+  return best;
 }
 
 SmallVector<RankedSchedule>
@@ -558,11 +556,18 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     SmallVector<ScheduleFields, 0> fields;
     SmallVector<ScheduleFeatures, 0> features;
     auto add = [&](const ScheduleFields &each) {
-      features.push_back(
-          getFeatures(program, addPrefetchBeforeDependency(op, each), chip));
+      ScheduleFeatures values =
+          getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
+      // Leaves of workgroups that do not fit beside each other wait.
+      if (hasLeaves && float(each.workgroupsPerComputeUnit) *
+                               values[size_t(Feature::workgroup_waves)] >
+                           values[size_t(Feature::resident_waves)])
+        return;
+      features.push_back(values);
       setCombineRadix(op, fields.emplace_back(each));
     };
-    forEachSchedule(op, chip, bytes, int64_t(program.rows), isAnyCount, add);
+    forEachSchedule(op, chip, bytes, int64_t(program.rows),
+                    isAnyCount || hasLeaves, add);
     if (sumsColumns(op))
       forEachTile(op, chip, int64_t(program.rows), add);
     // Rules that each breaks, its time in steps, and its number: what breaks
@@ -572,8 +577,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
       if (hasLeaves)
-        times[i] = takeLeaves(op, fields[i], chip, int64_t(program.rows),
-                              times[i], features[i]);
+        times[i] = takeLeaves(op, fields[i], chip, program);
       double excess =
           std::max(0.0, predictRegisterShare(features[i], chip) - most);
       if (needsRegisters && excess > 0)

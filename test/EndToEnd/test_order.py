@@ -132,7 +132,7 @@ def test_row_splits(build, runtime, tmp_path, chip, n, splits, groups):
 
 
 @pytest.mark.parametrize("chip, n, groups, leaf", [
-    ("gfx942", 1000, 8, 64), ("gfx1201", 96, 8, 64), ("gfx90a", 2048, 4, 64),
+    ("gfx942", 1000, 8, 64), ("gfx1201", 96, 8, 64), ("gfx90a", 1544, 4, 64),
     ("sm_90", 1000, 8, 64)])
 @pytest.mark.parametrize("leaves", [0.1, 3.2, 5, 9.9])
 def test_leaves_together(build, runtime, tmp_path, chip, n, groups, leaf, leaves):
