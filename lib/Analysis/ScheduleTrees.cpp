@@ -116,6 +116,8 @@ std::string Model::read(StringRef family, StringRef text) {
       nodes = what == "times" ? &times : &registers;
       nodes->clear();
     } else if (nodes && !readTree(line, *nodes)) {
+      // Passes ask for predictions before one reports the error.
+      nodes->clear();
       return ("expected a tree, got '" + line.take_front(40) + "'").str();
     }
   }

@@ -7,6 +7,8 @@
 // RUN: env LNBWD_MODEL=%t.stale not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-TREES
 // RUN: sed 's/,-1e-1,2 /,0.0,9 /' %S/Inputs/narrow-rows.trees > %t.far
 // RUN: env LNBWD_MODEL=%t.far not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
+// RUN: sed 's/,0.5,2 /,-1.0,0 /' %S/Inputs/narrow-rows.trees > %t.loop
+// RUN: env LNBWD_MODEL=%t.loop not lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 2>&1 | FileCheck %s --check-prefix=NO-NODES
 // RUN: sed 's/^12,/254,/' %S/Inputs/narrow-rows.trees > %t.feature
 // RUN: env LNBWD_MODEL=%t.feature not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
 // RUN: sed 's/0.5/0,5/' %S/Inputs/narrow-rows.trees > %t.comma
