@@ -66,6 +66,8 @@ def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.n
 def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str) -> tuple[str, Samples]:
     """The samples of those problems that have ``key``."""
     problems = [problem for problem in problems if key in problem]
+    if not problems:
+        raise SystemExit(f"error: expected problems with '{key}' in the sweeps, got none")
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda problem: features_of(opt, chip, problem), problems))
     columns = [

@@ -110,6 +110,14 @@ def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
         assert len(set(features.splitlines())) == 1 + len(problem["us"])
 
 
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100:xnack-", "sm_90"])
+def test_the_project_has_a_sweep_for_every_chip(chip):
+    family = tune.family_of(chip)
+    sweep, *_ = tune.sweeps_of(family)
+    with lzma.open(sweep, "rt") as file:
+        assert json.loads(file.readline())["family"] == family
+
+
 def test_one_command_sweeps_and_makes_trees(tmp_path):
     """Which the compiler takes."""
     pytest.importorskip("lightgbm")
@@ -140,6 +148,12 @@ def test_one_command_sweeps_and_makes_trees(tmp_path):
     (["--candidates", "-1"], "expected --candidates of at least 0"),
     (["--sweep", "/nowhere/s.xz"], "--sweep: cannot write /nowhere/s.xz"),
     (["--learn", "/nowhere/s.trees"], "--learn: cannot write /nowhere/s.trees"),
+    (["--shapes", ""], "--shapes: expected a shape like"),
+    (["--chip", "gfx9999"], "--chip: expected one of gfx908, "),
+    (["--beside", __file__], "--beside: expected a whole sweep, got "),
+    (["--beside", "/nowhere/s.xz"], "--beside: expected a whole sweep, got "),
+    (["--chip", "sm_90", "--sweep", ROOT / "docs/sweeps/schedules-amd.jsonl.xz"],
+     "--sweep: expected a sweep of nvidia's chips, as sm_90, got "),
 ])
 def test_wrong_usage_is_an_error(arguments, words, tmp_path):
     result = run("--sweep", tmp_path / "s.jsonl.xz", *arguments)
@@ -149,5 +163,5 @@ def test_wrong_usage_is_an_error(arguments, words, tmp_path):
 def test_what_cannot_be_timed_is_named(tmp_path):
     result = run("--chip", "sm_90", "--device", "sim", "--shapes", "40x96", "--candidates", 0,
                  "--sweep", tmp_path / "s.jsonl.xz")
-    assert result.returncode == 1 and "40x96:bf16: " in result.stderr
+    assert result.returncode == 2 and "the simulator has no chip 'sm_90'" in result.stderr
     assert not (tmp_path / "s.jsonl.xz").exists()
