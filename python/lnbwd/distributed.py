@@ -116,7 +116,8 @@ class GradientTree:
                 raise TypeError(
                     f"expected a float32 gradient of parameter {index}, got "
                     f"{'none' if gradient is None else gradient.dtype}: call backward() before, "
-                    "and keep parameters in float32, since 16 bits are rounded part by part")
+                    "leave out frozen parameters, and keep others in float32, since 16 bits are "
+                    "rounded part by part")
             gradients.append(_local(gradient, index).reshape(-1))
         self._nodes.append(torch.cat(gradients))
         self._parts.append(rows)
