@@ -103,6 +103,12 @@ TEST_P(CheckerTest, PermlaneSwap) {
   EXPECT_CLEAN(run(Half + "GSTORE1 v1, v2, s[4:5]"));
   EXPECT_SAYS(run(Half + "GSTORE1 v1, v3, s[4:5]"),
               "lane 0: the value stored is not defined: v3 depends on v2");
+  // Inactive pairs exchange nothing.
+  Half.replace(Half.find("v_perm"), 0,
+               "s_mov_b32 exec_lo, 1\ns_mov_b32 exec_hi, 1\ns_nop 3\n");
+  EXPECT_CLEAN(run(Half + "s_mov_b64 exec, 2\nGSTORE1 v1, v3, s[4:5]"));
+  EXPECT_SAYS(run(Half + "GSTORE1 v1, v3, s[4:5]"),
+              "lane 0: the value stored is not defined: v3 depends on v2");
 }
 
 TEST_P(CheckerTest, MatrixElements) {

@@ -219,7 +219,7 @@ void RegisterChecker::propagateMoves(const Inst *I, const Effects &E,
   if (!scalarDefined(E.ScalarRead[Data]))
     return define(To, Exec, 0, blame(I, E, 0));
   if ((!Missing && !MissingTo && !Gathers && !Stale) || !Value.Count ||
-      (SelfChosen && !Gathers) || (Swaps && Exec != W.FullMask) ||
+      (SelfChosen && !Gathers) ||
       // From 0xe000 on: the FFT mode, which dsSwizzle refuses.
       (Data == 0 && !Swaps && ThroughLds &&
        (uint32_t(I->Imm) & 0xffff) >= 0xe000))

@@ -389,7 +389,7 @@ std::string LaneDecoder::decodeCrossLane(const AsmText &Asm, Inst &I) {
       for (unsigned K = 0; K < List.size(); ++K)
         I.OpSel |= uint8_t(List[K] << K);
     } else if (Key == "bound_ctrl" || Key == "fi") {
-      // Only the lane swaps have these; they require all lanes to be active.
+      // Of lane swaps with one of two lanes active, which stop the launch.
     } else {
       return quoted("the modifier", M) + " is not modelled";
     }

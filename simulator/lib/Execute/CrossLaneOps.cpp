@@ -87,14 +87,18 @@ static const Inst *permLane64(Wave &W, const Inst *I) {
 }
 
 /// gfx950: exchanges the upper half of each block of 2 * Width lanes of the
-/// first register with the lower half of the second.
+/// first register with the lower half of the second. What becomes of an active
+/// lane whose partner is inactive is not known.
 template <unsigned Width>
 static const Inst *permLaneSwap(Wave &W, const Inst *I) {
-  if (W.exec() != W.FullMask)
-    return fault(W, I, -1, "a lane swap with inactive lanes is not modelled");
+  uint64_t Exec = W.exec();
   uint32_t *A = W.row(I->Dst.Reg), *B = W.row(I->Src[0].Reg);
   for (unsigned L = 0; L < W.N; ++L)
-    if (!(L & Width)) {
+    if (!(L & Width) && (Exec >> L & 1) != (Exec >> (L + Width) & 1))
+      return fault(W, I, int(L),
+                   "a lane swap with an inactive partner is not modelled");
+  for (unsigned L = 0; L < W.N; ++L)
+    if (!(L & Width) && Exec >> L & 1) {
       uint32_t X = B[L];
       B[L] = A[L + Width];
       A[L + Width] = X;
