@@ -114,10 +114,11 @@ static hipError_t loadBundle(hipModule_t *Module, const ObjectBytes &Read,
   return loadModule(Module, Object->Bytes, Origin);
 }
 
-/// All of a file; none if it cannot be opened.
+/// All of a file; none if it cannot be read, as a folder, which opens.
 static std::optional<std::vector<uint8_t>> readFile(const char *Path) {
   std::ifstream File(Path, std::ios::binary);
-  if (!File)
+  File.peek();
+  if (File.bad() || !File.is_open())
     return std::nullopt;
   return std::vector<uint8_t>((std::istreambuf_iterator<char>(File)),
                               std::istreambuf_iterator<char>());
