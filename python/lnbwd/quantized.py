@@ -152,13 +152,16 @@ class _Program(Draft):
         name, element = "scale", "f32"
         factor: Value | float
         if block == "nv":
-            scale, factor, element = amax / most, 1.0, "f8E4M3FN"
-            if given is not None:
-                scale, factor = scale * given, given
+            factor, element = 1.0, "f8E4M3FN"
+            # Not below the least normal number: the values are divided by it.
+            least = 2.0 ** (1 - _FORMATS[element].bias)
+            if given is None:
+                scale = amax.max(most * least) / most
+            else:
+                scale, factor = (amax / most * given).max(least), given
                 if not parts:
                     self.write(prefix + "amax", "scalar", "f32", magnitude.row_max())
-            # Not below the least normal number: the values are divided by it.
-            scale = scale.max(2.0 ** (1 - _FORMATS[element].bias)).round(element)
+            scale = scale.round(element)
             factor = factor / scale
         elif block == "mx":
             # The largest's power of two is the largest number's after it is divided.
@@ -199,13 +202,14 @@ class _Program(Draft):
     def packed(self, value: Value, apart: int) -> Value:
         """The byte of each two values in float4 that lie ``apart``, the first in the lower half."""
         # Numbers from 0 on lie 1/2 apart, from 2 on 1, from 4 on 2: rounded to even in these steps,
-        # the nearest one's code is the least of three, since rounding keeps the order.
-        size = value.abs()
-        code = (size * 2.0).roundeven()
+        # the nearest one's code is the least of three, since rounding keeps the order. From 2^23 on
+        # sums are whole. Of a NaN, which float4 has not, it is the largest.
+        size, whole = value.abs(), 2.0 ** 23
+        size = (size < 6.0).select(size, 6.0)
+        code = size * 2.0 + whole
         for factor, first in ((1.0, 2.0), (0.5, 4.0)):
-            code = code.min((size * factor).roundeven() + first)
-        # Of a NaN, which float4 has not, the largest.
-        code = (code < 7.0).select(code, 7.0)
+            code = code.min(size * factor + (whole + first))
+        code = code - whole
         is_negative = value.node("copysign", 1.0, value) < 0.0
         code = is_negative.select(code + 8.0, code)
         is_second = value.node("place", apart, 2).eq(1.0)

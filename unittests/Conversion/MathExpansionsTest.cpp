@@ -378,6 +378,25 @@ TEST(MathExpansions, Reciprocal) {
       "1/x", [](auto &math, float x) { return math.quotient(1.0f, x); },
       [](double x) { return 1 / x; }, 3, 0, 0x1p-126f, 0x1.fffffep125f);
 }
+TEST(MathExpansions, RoundedQuotient) {
+  Evaluator<NVIDIA> evaluator;
+  MathExpansions<Evaluator<NVIDIA>> math(evaluator);
+  uint32_t step = std::getenv("LNBWD_ALL_FLOATS") ? 1 : 61;
+  for (float x : {1.0f, 6.0f, 240.0f, 448.0f, 57344.0f}) {
+    uint64_t wrong = 0;
+    // All fractions but one, for which 1 / y is as the reciprocal is; powers
+    // from 2^-100 to 2^125.
+    for (uint32_t fraction = 0; fraction < (1 << 23) - 1; fraction += step) {
+      float y = fromBits((fraction % 226 + 27) << 23 | fraction);
+      wrong += math.roundedQuotient(x, y) != x / y;
+    }
+    EXPECT_EQ(wrong, 0U) << x;
+    EXPECT_EQ(math.roundedQuotient(x, 0), infinity);
+    EXPECT_EQ(toBits(math.roundedQuotient(x, infinity)), 0U);
+    EXPECT_TRUE(std::isnan(math.roundedQuotient(x, NAN)));
+    EXPECT_EQ(math.roundedQuotient(infinity, x), infinity);
+  }
+}
 TEST(MathExpansions, PowerOfRoots) {
   check(
       "x^1.5", [](auto &math, float x) { return math.pow(x, 1.5f); },

@@ -298,6 +298,53 @@ static bool isByReciprocal(arith::DivFOp op) {
          (isOne(sum.getRhs()) && isPower(sum.getLhs()));
 }
 
+/// The least and the largest magnitude of a float32 that is neither 0, infinite
+/// nor NaN, as far as the operation says it that gives it.
+static std::pair<double, double> getRange(Value value) {
+  APFloat number(0.0f);
+  if (matchPattern(value, m_ConstantFloat(&number))) {
+    double magnitude = std::fabs(number.convertToDouble());
+    return {magnitude, magnitude};
+  }
+  std::pair<double, double> range = {0, std::numeric_limits<float>::max()};
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::MaximumFOp, arith::MaxNumFOp>(op) &&
+      matchPattern(op->getOperand(1), m_ConstantFloat(&number))) {
+    range.first = std::fmax(0, number.convertToDouble());
+  } else if (auto div = dyn_cast_if_present<arith::DivFOp>(op)) {
+    auto [least, most] = getRange(div.getLhs());
+    auto [first, last] = getRange(div.getRhs());
+    range = {least / last, std::fmin(range.second, most / first)};
+  } else if (auto widened = dyn_cast_if_present<arith::ExtFOp>(op)) {
+    const llvm::fltSemantics &semantics =
+        cast<FloatType>(getElementTypeOrSelf(widened.getIn()))
+            .getFloatSemantics();
+    range = {APFloat::getSmallest(semantics).convertToDouble(),
+             APFloat::getLargest(semantics).convertToDouble()};
+  }
+  return range;
+}
+
+/// A division without a branch, if its operands are known to be no numbers that
+/// want one; null else.
+static Value divideInRange(arith::DivFOp op,
+                           const HardwareFunctions &hardware) {
+  auto [least, most] = getRange(op.getLhs());
+  auto [first, last] = getRange(op.getRhs());
+  double scale = last > 0x1p126 ? 0.25 : 1;
+  if (!(first * scale >= 0x1p-126 && least * scale >= 0x1p-60 &&
+        least / last >= 0x1p-126 && most / first <= 0x1p127))
+    return {};
+  OperationBuilder builder(op, hardware);
+  Value x = op.getLhs(), y = op.getRhs();
+  if (scale != 1) {
+    Value factor = builder.constant(scale);
+    x = builder.mul(x, factor);
+    y = builder.mul(y, factor);
+  }
+  return MathExpansions<OperationBuilder>(builder).roundedQuotient(x, y);
+}
+
 /// What `op` computes, in operations that the chip has; null if it stays.
 template <typename Builder>
 Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
@@ -322,15 +369,13 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
                                  {builder.half(x, 0), builder.half(x, 32)});
       })
       .Case([&](arith::DivFOp div) {
-        if (isPortable)
-          return Value();
-        if (isByReciprocal(div))
+        if (!isPortable && isByReciprocal(div))
           return expansions.quotient(x, div.getRhs());
-        bool isInexact =
-            bitEnumContainsAny(div.getFastmath(), arith::FastMathFlags::arcp);
-        return isInexact && !hardware.division.empty()
+        if (hardware.division.empty())
+          return Value();
+        return bitEnumContainsAny(div.getFastmath(), arith::FastMathFlags::arcp)
                    ? builder.call(hardware.division, {x, div.getRhs()})
-                   : Value();
+                   : divideInRange(div, hardware);
       })
       .Case([&](math::ExpOp) { return expansions.exp(x); })
       .Case([&](math::Exp2Op) { return expansions.exp2(x); })
@@ -352,24 +397,17 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
         return builder.div(builder.constant(1), root);
       })
       .Case([&](math::PowFOp pow) {
-        FloatAttr exponent;
-        SplatElementsAttr splat;
-        if (matchPattern(pow.getRhs(), m_Constant(&splat)))
-          exponent = splat.getSplatValue<FloatAttr>();
-        else if (!matchPattern(pow.getRhs(), m_Constant(&exponent)))
+        APFloat exponent(0.0f);
+        if (!matchPattern(pow.getRhs(), m_ConstantFloat(&exponent)) ||
+            !exponent.isFinite())
           return Value();
-        if (!exponent.getValue().isFinite())
-          return Value();
-        return expansions.pow(x, float(exponent.getValueAsDouble()));
+        return expansions.pow(x, exponent.convertToFloat());
       })
       .Case([&](math::FPowIOp pow) {
-        IntegerAttr exponent;
-        SplatElementsAttr splat;
-        if (matchPattern(pow.getRhs(), m_Constant(&splat)))
-          exponent = splat.getSplatValue<IntegerAttr>();
-        else if (!matchPattern(pow.getRhs(), m_Constant(&exponent)))
+        APInt exponent;
+        if (!matchPattern(pow.getRhs(), m_ConstantInt(&exponent)))
           return Value();
-        return expansions.powi(x, exponent.getValue().getSExtValue());
+        return expansions.powi(x, exponent.getSExtValue());
       })
       .Case([&](math::CopySignOp) {
         return builder.copySign(x, op->getOperand(1));
@@ -575,7 +613,8 @@ void ExpandMath::runOnOperation() {
   if (isPortable)
     dropFastMath(getOperation());
 
-  // Divisions first, while their divisors can still be told.
+  // Divisions first, the last before those of their operands, while their
+  // operands can still be told.
   SmallVector<Operation *> divisions, functions, conversions;
   getOperation()->walk([&](Operation *op) {
     auto philox = dyn_cast<PhiloxOp>(op);
@@ -592,6 +631,7 @@ void ExpandMath::runOnOperation() {
       functions.push_back(op);
   });
   numFunctions += functions.size();
+  std::reverse(divisions.begin(), divisions.end());
   divisions.append(functions);
   for (Operation *op : divisions)
     if (Value expanded =

@@ -137,6 +137,27 @@ func.func @divisions(%a: f32, %b: f32) -> (f32, f32, f32, f32) {
   return %0, %1, %2, %3 : f32, f32, f32, f32
 }
 
+// NVIDIA's own has a branch.
+// CHECK-LABEL: func @factors(
+// AMD-COUNT-4:   arith.divf
+// NVIDIA-COUNT-3: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+// NVIDIA:        arith.cmpf uno, %[[QUOTIENT:.*]], %[[QUOTIENT]] : f32
+// NVIDIA:        arith.select %{{.*}}, %{{.*}}, %[[QUOTIENT]] : f32
+// NVIDIA:        arith.divf %{{.*}}, %arg0
+// CHECK-NOT:     arith.divf
+// CHECK:         return
+func.func @factors(%a: f32) -> (f32, f32, f32, f32) {
+  %one = arith.constant 1.0 : f32
+  %most = arith.constant 448.0 : f32
+  %least = arith.constant 1.0e-12 : f32
+  %bounded = arith.maximumf %a, %least : f32
+  %0 = arith.divf %most, %bounded : f32
+  %1 = arith.divf %one, %0 : f32
+  %2 = arith.divf %bounded, %most : f32
+  %3 = arith.divf %most, %a : f32
+  return %0, %1, %2, %3 : f32, f32, f32, f32
+}
+
 // CHECK-LABEL: func @instructions(
 // CHECK:         llvm.call_intrinsic "llvm.fabs"(%arg0) : (vector<4xf32>) -> vector<4xf32>
 // CHECK:         llvm.call_intrinsic "llvm.floor"
