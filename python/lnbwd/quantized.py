@@ -319,7 +319,8 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
     which lie side by side in what is transposed."""
     size = BLOCKS[block]
     width = 16 // max([2, *(ELEMENTS[i.dtype].bytes for _, i in types if i.kind == "row")])
-    across = math.gcd(length, width * (2 if block == 128 else 8))
+    # Of two gradients there are registers for half as many.
+    across = math.gcd(length, width * (2 if block == 128 else 4 if "grad" in dict(types) else 8))
     # Of a row with one scale, that would be no row.
     tall = 64 if size * across == 32 else size
     below = max(1, tall * across // (32 * width))
