@@ -686,8 +686,7 @@ def glu_quantized(gate: Tensor | Quantized, up: Tensor | Quantized,
 
 
 def glu_backward_quantized(grad: Tensor | Quantized, gate: Tensor | Quantized,
-                           up: Tensor | Quantized,
-                           activation: Literal["silu", "gelu"] = "silu", *,
+                           up: Tensor | Quantized, activation: Literal["silu", "gelu"] = "silu", *,
                            dtype: torch.dtype = torch.float8_e5m2, factor: Tensor | None = None,
                            block: _Block = None, columns: bool = False, swizzled: bool = False,
                            seed: Tensor | None = None) -> Quantized:
@@ -723,12 +722,10 @@ def quantize_columns(input: Tensor | Quantized, *, dtype: torch.dtype = torch.fl
     return Quantized(**_run(_tiles, given, dtype, block, swizzled, False)["columns_"])
 
 
-def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
-                       eps: float = 1e-6, *, residual: Tensor | None = None,
-                       dtype: torch.dtype = torch.float8_e4m3fn,
-                       factor: Tensor | None = None, block: _Block = None,
-                       columns: bool = False, swizzled: bool = False,
-                       seed: Tensor | None = None) -> Quantized:
+def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None, eps: float = 1e-6,
+                       *, residual: Tensor | None = None, dtype: torch.dtype = torch.float8_e4m3fn,
+                       factor: Tensor | None = None, block: _Block = None, columns: bool = False,
+                       swizzled: bool = False, seed: Tensor | None = None) -> Quantized:
     """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
 
     The norm is computed in float32 and rounded once. docs/float8.md has the formulas of scales.
@@ -769,11 +766,9 @@ def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
 
 def layer_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
                          bias: Tensor | None = None, eps: float = 1e-5, *,
-                         residual: Tensor | None = None,
-                         dtype: torch.dtype = torch.float8_e4m3fn,
-                         factor: Tensor | None = None, block: _Block = None,
-                         columns: bool = False, swizzled: bool = False,
-                         seed: Tensor | None = None) -> Quantized:
+                         residual: Tensor | None = None, dtype: torch.dtype = torch.float8_e4m3fn,
+                         factor: Tensor | None = None, block: _Block = None, columns: bool = False,
+                         swizzled: bool = False, seed: Tensor | None = None) -> Quantized:
     """LayerNorm of ``input + residual``, quantised; otherwise as :func:`rms_norm_quantized`.
 
     Args:
@@ -787,8 +782,7 @@ def rms_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, rstd: T
                                 weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                 dtype: torch.dtype = torch.float8_e5m2,
                                 factor: Tensor | None = None, block: _Block = None,
-                                has_sum: bool = True, columns: bool = False,
-                                swizzled: bool = False,
+                                has_sum: bool = True, columns: bool = False, swizzled: bool = False,
                                 seed: Tensor | None = None) -> Quantized:
     """The gradient of RMSNorm with respect to its input, quantised.
 
@@ -813,8 +807,7 @@ def layer_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, mean:
                                   dtype: torch.dtype = torch.float8_e5m2,
                                   factor: Tensor | None = None, block: _Block = None,
                                   has_sum: bool = True, columns: bool = False,
-                                  swizzled: bool = False,
-                                  seed: Tensor | None = None) -> Quantized:
+                                  swizzled: bool = False, seed: Tensor | None = None) -> Quantized:
     """The gradient of LayerNorm, quantised; otherwise as :func:`rms_norm_backward_quantized`. With
     a weight there is also the gradient of a bias."""
     return _norm_backward(True, grad, input, mean, rstd, weight, grad_sum, dtype, factor, block,
