@@ -714,9 +714,11 @@ def test_decisions_of_graphs_out_of_a_cache(device, tmp_path, monkeypatch):
         (y.square().sum() + total.sum()).backward()
         made.append(lnbwd.inductor.decisions(clear=True))
     # A cache may have the backward pass first.
-    first, second = (sorted((d.region, d.taken, d.reason, d.program.text() if d.program else "")
+    first, second = (sorted((d.region, d.taken, d.reason, d.nodes,
+                             d.program.text() if d.program else "")
                             for d in found) for found in made)
     assert first == second
+    assert {"mean", "sum_1", "argmax"} <= {name for d in made[1] for name in d.nodes}
     assert {d.taken for d in made[0]} == {True, False}
     assert any(d.region.startswith("argmax") for d in made[0])
     assert torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"] > 0

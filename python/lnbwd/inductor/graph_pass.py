@@ -84,6 +84,7 @@ class Decision:
         row_sums, column_sums: how many sums over the row, and over all rows or those of a group, it
             has.
         program: the row program, if the region could be written as one.
+        nodes: the names of the graph's nodes that it has, by which Inductor's kernels name theirs.
     """
 
     region: str
@@ -92,6 +93,7 @@ class Decision:
     row_sums: int
     column_sums: int
     program: RowProgram | None
+    nodes: tuple[str, ...] = ()
 
 
 _decisions: list[Decision] = []
@@ -130,8 +132,8 @@ def explain(text: str) -> None:
         _explained[text] -= not is_from_cache
     if is_from_cache:
         fields = json.loads(zlib.decompress(base64.b85decode(text)))
-        _record([Decision(**{**one, "program": one["program"] and RowProgram.from_text(
-            one["program"])}) for one in fields])
+        _record([Decision(**{**one, "nodes": (*one["nodes"],), "program": one["program"]
+                             and RowProgram.from_text(one["program"])}) for one in fields])
 
 
 def _mark(graph: Graph, made: Sequence[Decision]) -> None:
@@ -234,9 +236,7 @@ class _Pass(CustomGraphPass):
         where kernels run. None if the pass after this one has no such name."""
         then: Any = ""
         if self._then is not None:
-            if not isinstance(self._then, CustomGraphPass):
-                return None
-            then = self._then.uuid()
+            then = self._then.uuid() if isinstance(self._then, CustomGraphPass) else None
             if then is None:
                 return None
         folder = pathlib.Path(__file__).resolve().parent
@@ -302,7 +302,7 @@ class RegionPass(_Pass):
             self._measurements.stop()
             merge(graph, splits)
             restore_biases(graph)
-        made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None)
+        made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
         _record(made)
         if made:
@@ -352,34 +352,29 @@ class RegionPass(_Pass):
             Unsupported: it is left; says why.
         """
         try:
-            return self._estimated(region, splits)
+            for one in (*region.then, region):
+                # What followed from a region that was taken before may be a result of that.
+                one.nodes = [node for node in one.nodes if not node._erased]
+            region.then = [one for one in region.then if one.nodes]
+            for one in (*region.then, region):
+                if leads_back(one):
+                    raise Unsupported("a path leaves it and comes back")
+                convert(one)
+            if reason := _can_run_on(region.inputs[0].meta["val"].device):
+                raise Unsupported(reason)
+            around = surroundings(region, splits)
+            moved = estimate(around)
+            is_measured = not moved.is_sure and self._measurements.may_find(region)
+            if not (is_measured or _is_worth(moved)):
+                raise Unsupported(f"it would move {moved}")
+            if is_measured and not self._measurements.may_pay(region, moved):
+                raise Unsupported(f"it is too small to be timed, and would move {moved}")
+            return around, moved, is_measured
         except Unsupported:
             if not region.then:
                 raise
             region.then = []
-            return self._estimated(region, splits)
-
-    def _estimated(self, region: Region, splits: Sequence[Split]
-                   ) -> tuple[Surroundings, Estimate, bool]:
-        """The same with all that follows."""
-        for one in (*region.then, region):
-            # What followed from a region that was taken before may be a result of that.
-            one.nodes = [node for node in one.nodes if not node._erased]
-        region.then = [one for one in region.then if one.nodes]
-        for one in (*region.then, region):
-            if leads_back(one):
-                raise Unsupported("a path leaves it and comes back")
-            convert(one)
-        if reason := _can_run_on(region.inputs[0].meta["val"].device):
-            raise Unsupported(reason)
-        around = surroundings(region, splits)
-        moved = estimate(around)
-        is_measured = not moved.is_sure and self._measurements.may_find(region)
-        if not (is_measured or _is_worth(moved)):
-            raise Unsupported(f"it would move {moved}")
-        if is_measured and not self._measurements.may_pay(region, moved):
-            raise Unsupported(f"it is too small to be timed, and would move {moved}")
-        return around, moved, is_measured
+            return self._look_at(region, splits)
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],
                 ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
@@ -399,7 +394,8 @@ class RegionPass(_Pass):
         except Exception as error:
             reason = _report(error)
         return Decision(region.describe(), taken, reason, len(region.row_sums),
-                        len(region.column_sums), region.program)
+                        len(region.column_sums), region.program,
+                        tuple(n.name for one in (region, *region.then) for n in one.nodes))
 
     def _take(self, graph: Graph, region: Region, splits: Sequence[Split],
               ahead: Mapping[str, concurrent.futures.Future[None]]) -> str:
