@@ -21,8 +21,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((230, 1910, 1487, 42), (88, 463, 340, 4)),
-          8: ((194, 240, 179, 7), (58, 58, 37, 1))}
+LIMITS = {1: ((318, 2373, 1827, 46), (167, 593, 438, 10)),
+          8: ((252, 298, 216, 8), (74, 74, 52, 3))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
