@@ -104,6 +104,7 @@ def split(graph: Graph) -> list[Split]:
             results.append((place, values[place or 0], dict(item.meta)))
             item.replace_all_uses_with(values[place or 0])
         erase_unused(graph, [node, *node.users])
+        partial.name = node.name  # By which decisions name it, and kernels of Inductor's.
         result.append(Split(*whole, results, partial, made))
     return result
 
@@ -182,6 +183,7 @@ def merge(graph: Graph, splits: Sequence[Split]) -> None:
         with graph.inserting_before(one.partial):
             node = graph.call_function(one.target, (operand, *one.args[1:]), one.kwargs)
             node.meta = one.meta
+            node.name, one.partial.name = one.partial.name, node.name
             for place, value, meta in one.results:
                 item = node
                 if place is not None:
