@@ -15,7 +15,7 @@ NAME = re.compile(r"(?:v|s|ds|global|flat|scratch|buffer|tbuffer|image)_\w*")
 
 # Tables that give names their functions, or their sizes and types.
 TABLES = {
-    "simulator/lib/Decode/ConversionDecoder.cpp", "simulator/lib/Decode/MatrixTable.cpp",
+    "simulator/lib/Decode/ConversionDecoder.cpp",
     *(f"simulator/lib/Execute/{name}Ops.cpp" for name in (
         "Compare", "Control", "Convert", "CrossLane", "Double", "Float", "Half", "Integer",
         "Scalar", "ScalarFloat", "WideInteger")),

@@ -14,28 +14,13 @@
 
 #include "Decode/ConversionDecoder.h"
 
+#include "Decode/MatrixLayout.h"
+
 #include "lnbwd/ISA/InstructionRecord.h"
-
-#include "llvm/ADT/StringSwitch.h"
-
-#include <optional>
 
 using namespace llvm;
 using namespace lnbwd;
 using namespace lnbwd::sim;
-
-static std::optional<MatrixType> typeOf(StringRef Name, bool OneZero) {
-  return StringSwitch<std::optional<MatrixType>>(Name)
-      .Case("f32", MatrixType::F32)
-      .Case("f16", MatrixType::F16)
-      .Case("bf16", MatrixType::BF16)
-      .Case("fp8", OneZero ? MatrixType::FP8Fnuz : MatrixType::FP8)
-      .Case("bf8", OneZero ? MatrixType::BF8Fnuz : MatrixType::BF8)
-      .Case("fp6", MatrixType::FP6)
-      .Case("bf6", MatrixType::BF6)
-      .Case("fp4", MatrixType::FP4)
-      .Default(std::nullopt);
-}
 
 namespace {
 /// What the name says.
@@ -61,7 +46,7 @@ bool ConversionDecoder::knows(StringRef Name) {
   if (!Name.starts_with("v_cvt_"))
     return false;
   const ConversionName N(Name);
-  const auto To = typeOf(N.To, false), From = typeOf(N.From, false);
+  const auto To = matrixType(N.To, false), From = matrixType(N.From, false);
   return To && From &&
          (N.Stochastic || N.Scaled || bitsOf(*To) <= 8 || bitsOf(*From) <= 8);
 }
@@ -104,8 +89,8 @@ std::string ConversionDecoder::decode(const AsmText &Asm, Inst &I) {
   const ConversionName Name(I.Record->Name);
   const bool OneZero = Chip.MatrixGeneration == 3;
   SmallConversion C;
-  C.To = *typeOf(Name.To, OneZero);
-  C.From = *typeOf(Name.From, OneZero);
+  C.To = *matrixType(Name.To, OneZero);
+  C.From = *matrixType(Name.From, OneZero);
   C.Count = uint8_t(Name.Count);
   const bool Narrows = bitsOf(C.To) < bitsOf(C.From);
 

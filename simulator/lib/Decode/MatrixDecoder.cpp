@@ -6,18 +6,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operands and modifiers of matrix instructions; MatrixTable.h has the rest.
+// All matrix instructions that LLVM 22 knows for gfx908 to gfx950, gfx11 and
+// gfx12: names, operands and modifiers. Which chip has which of them LLVM's
+// disassembler knows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Decode/MatrixDecoder.h"
 
 #include "Core/Environment.h"
-#include "Decode/MatrixTable.h"
+#include "Decode/MatrixLayout.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Regex.h"
+
+#include <algorithm>
+#include <optional>
 
 using namespace llvm;
 using namespace lnbwd;
@@ -27,13 +34,54 @@ static std::string notModelled(StringRef What) {
   return "the matrix operation is not implemented with " + What.str();
 }
 
-/// gfx942 has the kinds of fp8 and bf8 with one zero, later chips OCP's.
-static MatrixType ofChip(MatrixType T, bool OneZero) {
-  if (!OneZero)
-    return T;
-  return T == MatrixType::FP8   ? MatrixType::FP8Fnuz
-         : T == MatrixType::BF8 ? MatrixType::BF8Fnuz
-                                : T;
+namespace {
+/// What the name says: v_FAMILY_[scale_]RESULT_MxMxK[_BLOCKSb][_]A[_B].
+struct MatrixName {
+  MatrixFamily Family;
+  bool TypesInText; ///< cbsz and blgp are the types of the factors
+  MatrixShape Shape;
+
+  static std::optional<MatrixName> parse(StringRef Name, bool OneZero);
+};
+} // namespace
+
+std::optional<MatrixName> MatrixName::parse(StringRef Name, bool OneZero) {
+  static const Regex Grammar(
+      "^v_(mfma|smfmac|wmma|swmmac)_(scale_)?([a-z]+[0-9]+)"
+      "_([0-9]+)x[0-9]+x([0-9]+)(_([0-9]+)b)?"
+      "_?(f8f6f4|[a-z]+[0-9]+)(_(1k|[a-z]+[0-9]+))?$");
+  SmallVector<StringRef, 11> Part;
+  if (!Grammar.match(Name, &Part))
+    return std::nullopt;
+  const bool Twice = Part[10] == "1k"; // bf16 at the depth of f16
+  MatrixName N;
+  N.Family = StringSwitch<MatrixFamily>(Part[1])
+                 .Case("mfma", MatrixFamily::Mfma)
+                 .Case("smfmac", MatrixFamily::Smfmac)
+                 .Case("wmma", MatrixFamily::Wmma)
+                 .Default(MatrixFamily::Swmmac);
+  N.TypesInText = Part[8] == "f8f6f4";
+  MatrixShape &S = N.Shape;
+  const auto A = matrixType(N.TypesInText ? "fp8" : Part[8], OneZero);
+  const auto B = Twice || Part[10].empty() ? A : matrixType(Part[10], OneZero);
+  const auto Result = matrixType(Part[3], OneZero);
+  if (!A || !B || !Result || Part[4].getAsInteger(10, S.M) ||
+      Part[5].getAsInteger(10, S.K))
+    return std::nullopt;
+  S.A = *A;
+  S.B = *B;
+  S.Result = *Result;
+  S.Sparse =
+      N.Family == MatrixFamily::Smfmac || N.Family == MatrixFamily::Swmmac;
+  S.Scaled = !Part[2].empty();
+  // Names before gfx940's do not say how many blocks there are; each lane has
+  // so many elements of A.
+  const unsigned PerLane = bitsOf(S.A) >= 32                   ? 1
+                           : S.A == MatrixType::BF16 && !Twice ? 2
+                                                               : 4;
+  if (Part[7].getAsInteger(10, S.Blocks))
+    S.Blocks = uint8_t(std::max(1u, 64 * PerLane / (S.M * S.K)));
+  return N;
 }
 
 /// The type of a factor that cbsz or blgp says.
@@ -103,9 +151,9 @@ static uint8_t bits(ArrayRef<unsigned> List) {
 }
 
 /// Takes the modifiers over into the shape; what is not in them is a fault.
-static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
+static std::string apply(const Modifiers &Mods, const MatrixName &Name,
                          unsigned Generation, MatrixShape &S, MatrixLayout &P) {
-  const bool Mfma = Row.Family == MatrixFamily::Mfma;
+  const bool Mfma = Name.Family == MatrixFamily::Mfma;
   const bool Integer = isInteger(S.A);
   bool Unknown = false;
   if (Mods.Clamp && !Integer)
@@ -125,7 +173,7 @@ static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
   }
   if (Unknown)
     return notModelled("the modifier op_sel");
-  if (Mfma || Row.Family == MatrixFamily::Smfmac) {
+  if (Mfma || Name.Family == MatrixFamily::Smfmac) {
     // On f64 the field of the lanes negates.
     S.NegLo = S.NegHi = bits(Mods.Neg);
     S.NegHi &= 3;
@@ -140,12 +188,12 @@ static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
   }
   if (Unknown)
     return notModelled("the modifier neg");
-  if (Row.Family == MatrixFamily::Swmmac) {
+  if (Name.Family == MatrixFamily::Swmmac) {
     S.IndexShift = uint8_t(Mods.IndexKey);
-  } else if (Row.Family == MatrixFamily::Smfmac) {
+  } else if (Name.Family == MatrixFamily::Smfmac) {
     S.IndexShift = uint8_t(Mods.Cbsz ? 0 : Mods.Abid);
     Unknown = Mods.Blgp != 0;
-  } else if (Row.TypesInText) {
+  } else if (Name.TypesInText) {
     Unknown = Mods.Abid != 0;
   } else {
     P.AGroup = Mods.Cbsz;
@@ -160,20 +208,11 @@ static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
 
 std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   I.Class = InstClass::Vector;
-  const MatrixInstruction *Row = findMatrixInstruction(I.Record->Name);
-  if (!Row)
+  std::optional<MatrixName> Name =
+      MatrixName::parse(I.Record->Name, Chip.MatrixGeneration == 3);
+  if (!Name)
     return NotImplemented;
-  const bool OneZero = Chip.MatrixGeneration == 3;
-  MatrixShape S;
-  S.M = Row->M;
-  S.K = Row->K;
-  S.Blocks = Row->Blocks;
-  S.A = ofChip(Row->A, OneZero);
-  S.B = ofChip(Row->B, OneZero);
-  S.Result = Row->Result;
-  S.Sparse = Row->Family == MatrixFamily::Smfmac ||
-             Row->Family == MatrixFamily::Swmmac;
-  S.Scaled = Row->Scaled;
+  MatrixShape &S = Name->Shape;
   S.FlushesSubnormals = Chip.MatrixFlushesSubnormals &&
                         (S.A == MatrixType::F16 || S.A == MatrixType::BF16);
   S.RoundsDown =
@@ -182,13 +221,13 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   std::string Error = Mods.read(Asm);
   if (!Error.empty())
     return Error;
-  if (Row->TypesInText &&
+  if (Name->TypesInText &&
       !(formatOf(Mods.Cbsz, S.A) && formatOf(Mods.Blgp, S.B)))
     return notModelled("these types");
   MatrixLayout P;
   P.Generation = Chip.Generation;
   P.WaveSize = N;
-  Error = apply(Mods, *Row, Chip.Generation, S, P);
+  Error = apply(Mods, *Name, Chip.Generation, S, P);
   if (!Error.empty())
     return Error;
 
@@ -218,7 +257,7 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
     const unsigned IndexBits = I.Src[0].Dwords * 64 / bitsOf(S.A);
     S.IndexShift = uint8_t(S.IndexShift * IndexBits % 32);
   }
-  locateElements(S, Row->Family, P, I.Src[0].Dwords, I.Src[1].Dwords);
+  locateElements(S, Name->Family, P, I.Src[0].Dwords, I.Src[1].Dwords);
   Shapes.push_back(std::move(S));
   I.Matrix = &Shapes.back();
   I.Run = Table.RunMatrix;

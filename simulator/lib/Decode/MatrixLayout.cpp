@@ -16,9 +16,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/MatrixTable.h"
+#include "Decode/MatrixLayout.h"
+
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace lnbwd::sim;
+
+std::optional<MatrixType> lnbwd::sim::matrixType(llvm::StringRef Name,
+                                                 bool OneZero) {
+  return llvm::StringSwitch<std::optional<MatrixType>>(Name)
+      .Case("f64", MatrixType::F64)
+      .Case("f32", MatrixType::F32)
+      .Case("xf32", MatrixType::XF32)
+      .Case("f16", MatrixType::F16)
+      .Case("bf16", MatrixType::BF16)
+      .Case("fp8", OneZero ? MatrixType::FP8Fnuz : MatrixType::FP8)
+      .Case("bf8", OneZero ? MatrixType::BF8Fnuz : MatrixType::BF8)
+      .Case("fp6", MatrixType::FP6)
+      .Case("bf6", MatrixType::BF6)
+      .Case("fp4", MatrixType::FP4)
+      .Case("i32", MatrixType::I32)
+      .Cases({"i8", "iu8"}, MatrixType::I8)
+      .Case("iu4", MatrixType::I4)
+      .Default(std::nullopt);
+}
 
 namespace {
 /// A group of lanes, and an element of theirs.

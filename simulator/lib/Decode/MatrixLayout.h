@@ -1,4 +1,4 @@
-//===- MatrixTable.h - Matrix instructions by name --------------*- C++ -*-===//
+//===- MatrixLayout.h - Where elements of matrices lie ----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,38 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One row for each matrix instruction: sizes and types; and where the elements
-// of its matrices lie.
+// Types by name, and where the elements of matrices lie.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_SIMULATOR_DECODE_MATRIXTABLE_H
-#define LNBWD_LIB_SIMULATOR_DECODE_MATRIXTABLE_H
+#ifndef LNBWD_LIB_SIMULATOR_DECODE_MATRIXLAYOUT_H
+#define LNBWD_LIB_SIMULATOR_DECODE_MATRIXLAYOUT_H
 
 #include "Core/MatrixShape.h"
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+
+#include <optional>
 
 namespace lnbwd::sim {
 
 enum class MatrixFamily : uint8_t { Mfma, Smfmac, Wmma, Swmmac };
 
-struct MatrixInstruction {
-  const char *Name;
-  /// As chips before gfx940 write it, or null.
-  const char *OldName;
-  MatrixFamily Family;
-  uint8_t M, K, Blocks;
-  MatrixType A, B, Result;
-  bool TypesInText = false; ///< cbsz and blgp are the types of the factors
-  bool Scaled = false;
-};
+/// The type of that name in a mnemonic. OneZero: fp8 and bf8 are those of
+/// gfx942, with one zero; later chips have OCP's.
+std::optional<MatrixType> matrixType(llvm::StringRef Name, bool OneZero);
 
-/// The row of a name, or null.
-const MatrixInstruction *findMatrixInstruction(llvm::StringRef Name);
-
-/// What the places depend on beside the row.
+/// What the places depend on beside the shape.
 struct MatrixLayout {
   unsigned Generation; ///< of the instruction set, 9 and more
   unsigned WaveSize;
@@ -53,4 +43,4 @@ void locateElements(MatrixShape &S, MatrixFamily Family, const MatrixLayout &P,
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_LIB_SIMULATOR_DECODE_MATRIXTABLE_H
+#endif // LNBWD_LIB_SIMULATOR_DECODE_MATRIXLAYOUT_H
