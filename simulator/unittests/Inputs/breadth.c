@@ -173,81 +173,39 @@ KERNEL void tickets(unsigned GLOBAL *counter, unsigned GLOBAL *taken,
   __scoped_atomic_fetch_add(sum, 0.5f, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
-/* C (16 x 16 floats) = A (16 x K) * B (K x 16), a wave for all of it; A is
-   row-major, B column-major. */
+/* C (SIZE x SIZE) = A (SIZE x K) * B (K x SIZE), a wave for all of it; A is
+   row-major, B column-major. DEPTH of K at once, of which a lane has EACH in a
+   FACTOR; PRODUCT adds that of A and B to sum; element r is of that ROW. */
+#define GEMM(NAME, SIZE, DEPTH, EACH, FACTOR, SUM, RESULT, PRODUCT, ROW)       \
+  KERNEL void NAME(const FACTOR GLOBAL *a, const FACTOR GLOBAL *b,             \
+                   RESULT GLOBAL *c, int k) {                                  \
+    int i = ITEM % SIZE, part = ITEM / SIZE;                                   \
+    SUM sum = 0;                                                               \
+    for (int step = 0; step < k; step += DEPTH) {                              \
+      int place = (i * k + step) / EACH + part % (DEPTH / EACH);               \
+      FACTOR A = a[place], B = b[place];                                       \
+      sum = PRODUCT;                                                           \
+    }                                                                          \
+    for (int r = 0; r < (int)(sizeof(SUM) / sizeof(RESULT)); ++r)              \
+      c[(ROW) * SIZE + i] = sum[r];                                            \
+  }
 #if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
-KERNEL void gemm_f16(const half4 GLOBAL *a, const half4 GLOBAL *b,
-                     float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float4_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_mfma_f32_16x16x16f16(a[(i * k + step) / 4 + part],
-                                                b[(i * k + step) / 4 + part],
-                                                sum, 0, 0, 0);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * part + r) * 16 + i] = sum[r];
-}
-KERNEL void gemm_bf16(const short4_ GLOBAL *a, const short4_ GLOBAL *b,
-                      float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float4_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(
-        a[(i * k + step) / 4 + part], b[(i * k + step) / 4 + part], sum, 0, 0,
-        0);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * part + r) * 16 + i] = sum[r];
-}
-KERNEL void gemm_f32(const float GLOBAL *a, const float GLOBAL *b,
-                     float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float4_ sum = 0;
-  for (int step = 0; step < k; step += 4)
-    sum = __builtin_amdgcn_mfma_f32_16x16x4f32(
-        a[i * k + step + part], b[i * k + step + part], sum, 0, 0, 0);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * part + r) * 16 + i] = sum[r];
-}
-KERNEL void gemm_f64(const double GLOBAL *a, const double GLOBAL *b,
-                     double GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  double4_ sum = 0;
-  for (int step = 0; step < k; step += 4)
-    sum = __builtin_amdgcn_mfma_f64_16x16x4f64(
-        a[i * k + step + part], b[i * k + step + part], sum, 0, 0, 0);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * r + part) * 16 + i] = sum[r];
-}
-/* 32 x 32 at once. */
-KERNEL void gemm_f16_32(const half4 GLOBAL *a, const half4 GLOBAL *b,
-                        float GLOBAL *c, int k) {
-  int i = ITEM % 32, part = ITEM / 32;
-  float16_ sum = 0;
-  for (int step = 0; step < k; step += 8)
-    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(a[(i * k + step) / 4 + part],
-                                               b[(i * k + step) / 4 + part],
-                                               sum, 0, 0, 0);
-  for (int r = 0; r < 16; ++r)
-    c[(8 * (r / 4) + 4 * part + r % 4) * 32 + i] = sum[r];
-}
-KERNEL void gemm_i8(const int GLOBAL *a, const int GLOBAL *b, int GLOBAL *c,
-                    int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  int4_ sum = 0;
+#define MFMA(TYPES) __builtin_amdgcn_mfma_##TYPES(A, B, sum, 0, 0, 0)
+GEMM(gemm_f16, 16, 16, 4, half4, float4_, float, MFMA(f32_16x16x16f16),
+     4 * part + r)
+GEMM(gemm_bf16, 16, 16, 4, short4_, float4_, float, MFMA(f32_16x16x16bf16_1k),
+     4 * part + r)
+GEMM(gemm_f32, 16, 4, 1, float, float4_, float, MFMA(f32_16x16x4f32),
+     4 * part + r)
+GEMM(gemm_f64, 16, 4, 1, double, double4_, double, MFMA(f64_16x16x4f64),
+     4 * r + part)
+GEMM(gemm_f16_32, 32, 8, 4, half4, float16_, float, MFMA(f32_32x32x8f16),
+     8 * (r / 4) + 4 * part + r % 4)
 #if defined(__gfx90a__)
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_mfma_i32_16x16x16i8(a[(i * k + step) / 4 + part],
-                                               b[(i * k + step) / 4 + part],
-                                               sum, 0, 0, 0);
+GEMM(gemm_i8, 16, 16, 4, int, int4_, int, MFMA(i32_16x16x16i8), 4 * part + r)
 #else
-  for (int step = 0; step < k; step += 32)
-    sum = __builtin_amdgcn_mfma_i32_16x16x32_i8(
-        ((const long GLOBAL *)a)[(i * k + step) / 8 + part],
-        ((const long GLOBAL *)b)[(i * k + step) / 8 + part], sum, 0, 0, 0);
+GEMM(gemm_i8, 16, 32, 8, long, int4_, int, MFMA(i32_16x16x32_i8), 4 * part + r)
 #endif
-  for (int r = 0; r < 4; ++r)
-    c[(4 * part + r) * 16 + i] = sum[r];
-}
 /* Sixteen products of 4 x 4 by 4 x 4 each. */
 KERNEL void gemm_blocks(const half4 GLOBAL *a, const half4 GLOBAL *b,
                         float GLOBAL *c) {
@@ -259,103 +217,27 @@ KERNEL void gemm_blocks(const half4 GLOBAL *a, const half4 GLOBAL *b,
 }
 #endif
 #if defined(__gfx950__)
-KERNEL void gemm_f16_deep(const half8 GLOBAL *a, const half8 GLOBAL *b,
-                          float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float4_ sum = 0;
-  for (int step = 0; step < k; step += 32)
-    sum = __builtin_amdgcn_mfma_f32_16x16x32_f16(a[(i * k + step) / 8 + part],
-                                                 b[(i * k + step) / 8 + part],
-                                                 sum, 0, 0, 0);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * part + r) * 16 + i] = sum[r];
-}
-KERNEL void gemm_bf16_deep(const bf16x8 GLOBAL *a, const bf16x8 GLOBAL *b,
-                           float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float4_ sum = 0;
-  for (int step = 0; step < k; step += 32)
-    sum = __builtin_amdgcn_mfma_f32_16x16x32_bf16(a[(i * k + step) / 8 + part],
-                                                  b[(i * k + step) / 8 + part],
-                                                  sum, 0, 0, 0);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * part + r) * 16 + i] = sum[r];
-}
+GEMM(gemm_f16_deep, 16, 32, 8, half8, float4_, float, MFMA(f32_16x16x32_f16),
+     4 * part + r)
+GEMM(gemm_bf16_deep, 16, 32, 8, bf16x8, float4_, float, MFMA(f32_16x16x32_bf16),
+     4 * part + r)
 #endif
+#define WMMA(TYPES) __builtin_amdgcn_wmma_f32_16x16x16_##TYPES(A, B, sum)
+#define WMMA_I8(WAVE)                                                          \
+  __builtin_amdgcn_wmma_i32_16x16x16_iu8_##WAVE(1, A, 1, B, sum, 0)
 #if defined(__gfx1100__) && WAVE == 32
-KERNEL void gemm_f16(const half16 GLOBAL *a, const half16 GLOBAL *b,
-                     float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float8_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(
-        a[(i * k + step) / 16], b[(i * k + step) / 16], sum);
-  for (int r = 0; r < 8; ++r)
-    c[(2 * r + part) * 16 + i] = sum[r];
-}
-KERNEL void gemm_bf16(const short16_ GLOBAL *a, const short16_ GLOBAL *b,
-                      float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float8_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(
-        a[(i * k + step) / 16], b[(i * k + step) / 16], sum);
-  for (int r = 0; r < 8; ++r)
-    c[(2 * r + part) * 16 + i] = sum[r];
-}
-KERNEL void gemm_i8(const int4_ GLOBAL *a, const int4_ GLOBAL *b, int GLOBAL *c,
-                    int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  int8_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(
-        1, a[(i * k + step) / 16], 1, b[(i * k + step) / 16], sum, 0);
-  for (int r = 0; r < 8; ++r)
-    c[(2 * r + part) * 16 + i] = sum[r];
-}
+GEMM(gemm_f16, 16, 16, 16, half16, float8_, float, WMMA(f16_w32), 2 * r + part)
+GEMM(gemm_bf16, 16, 16, 16, short16_, float8_, float, WMMA(bf16_w32),
+     2 * r + part)
+GEMM(gemm_i8, 16, 16, 16, int4_, int8_, int, WMMA_I8(w32), 2 * r + part)
 #endif
 #if defined(__gfx1100__) && WAVE == 64
-KERNEL void gemm_f16(const half16 GLOBAL *a, const half16 GLOBAL *b,
-                     float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float4_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w64(
-        a[(i * k + step) / 16], b[(i * k + step) / 16], sum);
-  for (int r = 0; r < 4; ++r)
-    c[(4 * r + part) * 16 + i] = sum[r];
-}
+GEMM(gemm_f16, 16, 16, 16, half16, float4_, float, WMMA(f16_w64), 4 * r + part)
 #endif
 #if defined(__gfx1201__) && WAVE == 32
-KERNEL void gemm_f16(const half8 GLOBAL *a, const half8 GLOBAL *b,
-                     float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float8_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(
-        a[(i * k + step) / 8 + part], b[(i * k + step) / 8 + part], sum);
-  for (int r = 0; r < 8; ++r)
-    c[(r + 8 * part) * 16 + i] = sum[r];
-}
-KERNEL void gemm_bf16(const short8_ GLOBAL *a, const short8_ GLOBAL *b,
-                      float GLOBAL *c, int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  float8_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(
-        a[(i * k + step) / 8 + part], b[(i * k + step) / 8 + part], sum);
-  for (int r = 0; r < 8; ++r)
-    c[(r + 8 * part) * 16 + i] = sum[r];
-}
-KERNEL void gemm_i8(const int2_ GLOBAL *a, const int2_ GLOBAL *b, int GLOBAL *c,
-                    int k) {
-  int i = ITEM % 16, part = ITEM / 16;
-  int8_ sum = 0;
-  for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(
-        1, a[(i * k + step) / 8 + part], 1, b[(i * k + step) / 8 + part], sum,
-        0);
-  for (int r = 0; r < 8; ++r)
-    c[(r + 8 * part) * 16 + i] = sum[r];
-}
+GEMM(gemm_f16, 16, 16, 8, half8, float8_, float, WMMA(f16_w32_gfx12),
+     r + 8 * part)
+GEMM(gemm_bf16, 16, 16, 8, short8_, float8_, float, WMMA(bf16_w32_gfx12),
+     r + 8 * part)
+GEMM(gemm_i8, 16, 16, 8, int2_, int8_, int, WMMA_I8(w32_gfx12), r + 8 * part)
 #endif
