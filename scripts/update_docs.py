@@ -96,18 +96,18 @@ def clock_fields(tools: Tools) -> str:
 
 
 def chip_fields(tools: Tools) -> str:
-    """The facts of a chip's row, with unit and origin."""
+    """The facts of a chip's row, with their units."""
     description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
-    lines = ["| field | unit | what it is | origin |", "|---|---|---|---|"]
+    lines = ["| field | unit | what it is |", "|---|---|---|"]
     labels = {"amd": "AMD", "nvidia": "NVIDIA"}
     for name, field in description["fields"].items():
-        origin = field["origin"]
+        about = field["about"]
         if "product" in field:
-            origin = " × ".join(f"`{factor}`" for factor in field["product"])
+            factors = " × ".join(f"`{factor}`" for factor in field["product"])
+            about = f"{about.rstrip('.')}: {factors}"
         vendors = ", ".join(labels[vendor] for vendor in field.get("vendors", ()))
         vendor = f" ({vendors})" if vendors else ""
-        lines.append(f"| `{name}`{vendor} | {field.get('unit', '')} | {field['about']} | "
-                     f"{origin} |")
+        lines.append(f"| `{name}`{vendor} | {field.get('unit', '')} | {about} |")
     return "\n".join(lines) + "\n"
 
 
