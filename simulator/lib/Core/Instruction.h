@@ -60,6 +60,20 @@ enum class OperandType : uint8_t {
   Mask,  ///< one bit a lane, in scalar registers
 };
 
+/// Their short names, for tables.
+namespace operand_types {
+inline constexpr OperandType B32 = OperandType::B32, B64 = OperandType::B64,
+                             F32 = OperandType::F32, F64 = OperandType::F64,
+                             I16 = OperandType::I16, F16 = OperandType::F16,
+                             BF16 = OperandType::BF16, Mix = OperandType::Mix,
+                             PkI16 = OperandType::PkI16,
+                             PkF16 = OperandType::PkF16,
+                             PkBF16 = OperandType::PkBF16,
+                             PkF32 = OperandType::PkF32,
+                             PkB32 = OperandType::PkB32,
+                             Mask = OperandType::Mask;
+} // namespace operand_types
+
 /// How many registers a value of the type takes.
 static constexpr unsigned rowsOf(OperandType T) {
   switch (T) {

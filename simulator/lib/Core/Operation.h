@@ -38,11 +38,12 @@ enum LaneOpFlag : uint16_t {
 struct LaneOpInfo {
   const char *Name;
   OperandType Dst;
-  OperandType Src[4];
+  OperandType Src[4]; ///< the others: OperandType::None
   uint16_t Flags;
   LaneKernel Kernel;
-  LaneKernel Alternative; ///< with MODE.IEEE clear, where it differs, or null
-  LaneKernel Clamped;     ///< integer saturation under `clamp`, or null
+  /// With MODE.IEEE clear, where it differs, or null.
+  LaneKernel Alternative = nullptr;
+  LaneKernel Clamped = nullptr; ///< integer saturation under `clamp`, or null
 };
 
 /// An instruction with an execution function of its own.
@@ -79,8 +80,12 @@ enum class MemoryOp : uint8_t {
 using isa::AtomicOp;
 
 template <typename T> struct TableRef {
-  const T *Begin;
-  unsigned Size;
+  const T *Begin = nullptr;
+  unsigned Size = 0;
+
+  TableRef() = default;
+  template <unsigned N>
+  constexpr TableRef(const T (&Table)[N]) : Begin(Table), Size(N) {}
 };
 
 /// What executes the instruction set, as the decoder finds it: operations by

@@ -13,46 +13,21 @@
 
 #include "Execute/LaneMath.h"
 
+#include <type_traits>
+
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
 namespace {
-template <typename T> struct Load;
-template <> struct Load<float> {
-  static float from(const uint32_t *S, size_t L, unsigned) {
-    return asF32(S[L]);
-  }
-};
-template <> struct Load<double> {
-  static double from(const uint32_t *S, size_t L, unsigned N) {
-    return asF64(join(S[L], S[L + N]));
-  }
-};
-template <> struct Load<int32_t> {
-  static int32_t from(const uint32_t *S, size_t L, unsigned) {
-    return int32_t(S[L]);
-  }
-};
-template <> struct Load<uint32_t> {
-  static uint32_t from(const uint32_t *S, size_t L, unsigned) { return S[L]; }
-};
-template <> struct Load<int64_t> {
-  static int64_t from(const uint32_t *S, size_t L, unsigned N) {
-    return int64_t(join(S[L], S[L + N]));
-  }
-};
-template <> struct Load<uint64_t> {
-  static uint64_t from(const uint32_t *S, size_t L, unsigned N) {
-    return join(S[L], S[L + N]);
-  }
-};
-template <> struct Load<int16_t> {
-  static int16_t from(const uint32_t *S, size_t L, unsigned) {
-    return int16_t(S[L]);
-  }
-};
-template <> struct Load<uint16_t> {
-  static uint16_t from(const uint32_t *S, size_t L, unsigned) {
-    return uint16_t(S[L]);
+template <typename T> struct Load {
+  static T from(const uint32_t *S, size_t L, unsigned N) {
+    if constexpr (std::is_same_v<T, float>)
+      return asF32(S[L]);
+    else if constexpr (std::is_same_v<T, double>)
+      return asF64(join(S[L], S[L + N]));
+    else if constexpr (sizeof(T) == 8)
+      return T(join(S[L], S[L + N]));
+    else
+      return T(S[L]);
   }
 };
 struct Half {};
@@ -95,50 +70,26 @@ static void compare(uint32_t *__restrict D, const uint32_t *const *S,
 
 /// Bits of a class mask: 0 signalling NaN, 1 quiet NaN, 2 -infinity, 3
 /// -normal, 4 -denormal, 5 -0, 6 +0, 7 +denormal, 8 +normal, 9 +infinity.
-static uint32_t classify(bool Negative, bool ExponentZero, bool ExponentMax,
-                         bool MantissaZero, bool Quiet) {
-  if (ExponentMax && !MantissaZero)
-    return Quiet ? 2 : 1;
-  unsigned Positive = ExponentMax     ? 9
-                      : !ExponentZero ? 8
-                      : MantissaZero  ? 6
-                                      : 7;
-  return 1u << (Negative ? 11 - Positive : Positive);
+template <typename T> static uint32_t classify(typename T::Bits X) {
+  const int Exponent = exponentOf<T>(X);
+  const bool IsMost = Exponent == 2 * T::Bias + 1;
+  const bool HasFraction = X & (T::Sign - 1) & ~T::Infinity;
+  if (IsMost && HasFraction)
+    return X & T::Quiet ? 2 : 1;
+  const unsigned Positive = IsMost ? 9 : Exponent ? 8 : HasFraction ? 7 : 6;
+  return 1u << (X & T::Sign ? 11 - Positive : Positive);
 }
-static void classF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L) {
-    uint32_t X = S[0][L], E = X >> 23 & 0xff;
-    uint32_t Class = classify(X >> 31, !E, E == 0xff, !(X << 9), X >> 22 & 1);
-    D[L] = (Class & S[1][L]) ? ~0u : 0;
-  }
-}
-static void classF16(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L) {
-    uint32_t X = S[0][L], E = X >> 10 & 0x1f;
-    uint32_t Class =
-        classify(X >> 15 & 1, !E, E == 0x1f, !(X & 0x3ff), X >> 9 & 1);
-    D[L] = (Class & S[1][L]) ? ~0u : 0;
-  }
-}
-static void classF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L) {
-    uint64_t X = join(S[0][L], S[0][L + N]);
-    uint32_t E = uint32_t(X >> 52) & 0x7ff;
-    uint32_t Class = classify(X >> 63, !E, E == 0x7ff, !(X << 12), X >> 51 & 1);
-    D[L] = (Class & S[1][L]) ? ~0u : 0;
-  }
+template <typename T>
+static void classOf(uint32_t *D, const uint32_t *const *S, unsigned N) {
+  for (unsigned L = 0; L < N; ++L)
+    D[L] = classify<T>(Load<typename T::Bits>::from(S[0], L, N)) & S[1][L] ? ~0u
+                                                                           : 0;
 }
 
-constexpr OperandType None = OperandType::None;
+using namespace operand_types;
 
 #define ONE(PREFIX, NAME, FLAGS, TYPE, FN)                                     \
-  {PREFIX NAME,                                                                \
-   OperandType::Mask,                                                          \
-   {TYPE, TYPE, None, None},                                                   \
-   LaneMaskResult | FLAGS,                                                     \
-   FN,                                                                         \
-   nullptr,                                                                    \
-   nullptr}
+  {PREFIX NAME, Mask, {TYPE, TYPE}, LaneMaskResult | FLAGS, FN}
 #define BOTH(NAME, TYPE, FN)                                                   \
   ONE("v_cmp_", NAME, 0, TYPE, FN),                                            \
       ONE("v_cmpx_", NAME, LaneExecResult, TYPE, FN)
@@ -173,35 +124,26 @@ constexpr OperandType None = OperandType::None;
       FLOATF("tru_" SUFFIX, TYPE, (compare<Always, CTYPE>)),                   \
       FLOATF("t_" SUFFIX, TYPE, (compare<Always, CTYPE>))
 #define CLASS(SUFFIX, TYPE, SECOND, FN)                                        \
-  {"v_cmp_class_" SUFFIX,                                                      \
-   OperandType::Mask,                                                          \
-   {TYPE, SECOND, None, None},                                                 \
-   LaneMaskResult,                                                             \
-   FN,                                                                         \
-   nullptr,                                                                    \
-   nullptr},                                                                   \
-  {                                                                            \
-    "v_cmpx_class_" SUFFIX, OperandType::Mask, {TYPE, SECOND, None, None},     \
-        LaneMaskResult | LaneExecResult, FN, nullptr, nullptr                  \
+  {"v_cmp_class_" SUFFIX, Mask, {TYPE, SECOND}, LaneMaskResult, FN}, {         \
+    "v_cmpx_class_" SUFFIX, Mask, {TYPE, SECOND},                              \
+        LaneMaskResult | LaneExecResult, FN                                    \
   }
 
 const LaneOpInfo Table[] = {
-    INTEGER("i32", OperandType::B32, int32_t),
-    INTEGER("u32", OperandType::B32, uint32_t),
-    INTEGER("i64", OperandType::B64, int64_t),
-    INTEGER("u64", OperandType::B64, uint64_t),
-    INTEGER("i16", OperandType::I16, int16_t),
-    INTEGER("u16", OperandType::I16, uint16_t),
-    FLOATING("f32", OperandType::F32, float),
-    FLOATING("f64", OperandType::F64, double),
-    FLOATING("f16", OperandType::F16, Half),
-    CLASS("f32", OperandType::F32, OperandType::B32, classF32),
-    CLASS("f64", OperandType::F64, OperandType::B32, classF64),
-    CLASS("f16", OperandType::F16, OperandType::I16, classF16),
+    INTEGER("i32", B32, int32_t),
+    INTEGER("u32", B32, uint32_t),
+    INTEGER("i64", B64, int64_t),
+    INTEGER("u64", B64, uint64_t),
+    INTEGER("i16", I16, int16_t),
+    INTEGER("u16", I16, uint16_t),
+    FLOATING("f32", F32, float),
+    FLOATING("f64", F64, double),
+    FLOATING("f16", F16, Half),
+    CLASS("f32", F32, B32, classOf<Number32>),
+    CLASS("f64", F64, B32, classOf<Number64>),
+    CLASS("f16", F16, I16, classOf<Number16>),
 };
 
-TableRef<LaneOpInfo> compareOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<LaneOpInfo> compareOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

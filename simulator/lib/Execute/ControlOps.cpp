@@ -472,9 +472,7 @@ static const Inst *load(Wave &W, const Inst *I, uint64_t Address,
   return I + 1;
 }
 
-TableRef<HandlerInfo> lnbwd::sim::controlOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<HandlerInfo> lnbwd::sim::controlOps() { return Table; }
 
 const Inst *lnbwd::sim::scalarLoad(Wave &W, const Inst *I) {
   uint64_t Address = W.scalar64(I->Src[0].Reg) + uint64_t(I->Imm);

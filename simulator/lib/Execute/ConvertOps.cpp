@@ -71,22 +71,17 @@ LANE_KERNEL(pkI16FromI32, (uint32_t(saturate16(int32_t(A))) & 0xffff) |
 LANE_KERNEL(pkU16FromF32, toU16(asF32(A)) | toU16(asF32(B)) << 16)
 LANE_KERNEL(pkI16FromF32, toI16(asF32(A)) | toI16(asF32(B)) << 16)
 
-static float nearest(float X) {
-  float Magnitude = __builtin_fabsf(X);
-  float R = (Magnitude + 0x1p23f) - 0x1p23f;
-  return Magnitude < 0x1p23f ? __builtin_copysignf(R, X) : X;
-}
 static uint32_t signedNorm(float X) {
   if (X != X)
     return 0;
   X = X > 1 ? 1 : X < -1 ? -1 : X;
-  return uint32_t(int32_t(nearest(X * 32767.0f))) & 0xffff;
+  return uint32_t(int32_t(roundEven(X * 32767.0f))) & 0xffff;
 }
 static uint32_t unsignedNorm(float X) {
   if (X != X)
     return 0;
   X = X > 1 ? 1 : X < 0 ? 0 : X;
-  return uint32_t(nearest(X * 65535.0f));
+  return uint32_t(roundEven(X * 65535.0f));
 }
 LANE_KERNEL(pknormI16FromF32, signedNorm(asF32(A)) | signedNorm(asF32(B)) << 16)
 LANE_KERNEL(pknormU16FromF32, unsignedNorm(asF32(A)) | unsignedNorm(asF32(B))
@@ -97,60 +92,40 @@ LANE_KERNEL(pknormU16FromF16, unsignedNorm(half(A)) | unsignedNorm(half(B))
 LANE_KERNEL(normI16FromF16, signedNorm(half(A)))
 LANE_KERNEL(normU16FromF16, unsignedNorm(half(A)))
 static uint32_t packByte(uint32_t A, uint32_t B, uint32_t C) {
-  float X = nearest(asF32(A));
+  float X = roundEven(asF32(A));
   uint32_t Byte = !(X > 0) ? 0 : X >= 255 ? 255 : uint32_t(X);
   unsigned Shift = (B & 3) * 8;
   return (C & ~(0xffu << Shift)) | Byte << Shift;
 }
 LANE_KERNEL(pkU8FromF32, packByte(A, B, C))
 
-static void f64From(uint32_t *D, unsigned L, unsigned N, double X) {
-  D[L] = uint32_t(bits(X));
-  D[L + N] = uint32_t(bits(X) >> 32);
-}
-static void f64FromF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    f64From(D, L, N, double(asF32(S[0][L])));
-}
-static void f64FromI32(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    f64From(D, L, N, double(int32_t(S[0][L])));
-}
-static void f64FromU32(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    f64From(D, L, N, double(S[0][L]));
-}
-static double doubleOf(const uint32_t *S, unsigned L, unsigned N) {
-  return asF64(join(S[L], S[L + N]));
-}
-static void f32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    D[L] = bits(float(doubleOf(S[0], L, N)));
-}
-static void i32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    D[L] = toI32(doubleOf(S[0], L, N));
-}
-static void u32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    D[L] = toU32(doubleOf(S[0], L, N));
-}
+#define TO_F64(NAME, NUMBER)                                                   \
+  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
+    for (unsigned L = 0; L < N; ++L) {                                         \
+      const uint32_t A = S[0][L];                                              \
+      const uint64_t X = bits(double(NUMBER));                                 \
+      D[L] = uint32_t(X);                                                      \
+      D[L + N] = uint32_t(X >> 32);                                            \
+    }                                                                          \
+  }
+TO_F64(f64FromF32, asF32(A))
+TO_F64(f64FromI32, int32_t(A))
+TO_F64(f64FromU32, A)
+#define FROM_F64(NAME, RESULT)                                                 \
+  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
+    for (unsigned L = 0; L < N; ++L) {                                         \
+      const double X = asF64(join(S[0][L], S[0][L + N]));                      \
+      D[L] = RESULT;                                                           \
+    }                                                                          \
+  }
+FROM_F64(f32FromF64, bits(float(X)))
+FROM_F64(i32FromF64, toI32(X))
+FROM_F64(u32FromF64, toU32(X))
 
-constexpr OperandType None = OperandType::None;
-constexpr OperandType B32 = OperandType::B32;
-constexpr OperandType F32 = OperandType::F32;
-constexpr OperandType F64 = OperandType::F64;
-constexpr OperandType I16 = OperandType::I16;
-constexpr OperandType F16 = OperandType::F16;
-constexpr OperandType BF16 = OperandType::BF16;
-constexpr OperandType PkF16 = OperandType::PkF16;
-constexpr OperandType PkBF16 = OperandType::PkBF16;
-constexpr OperandType PkI16 = OperandType::PkI16;
+using namespace operand_types;
 
-#define CVT1(NAME, DST, SRC, FN)                                               \
-  {NAME, DST, {SRC, None, None, None}, LaneFloat, FN, nullptr, nullptr}
-#define CVT2(NAME, DST, SRC, FN)                                               \
-  {NAME, DST, {SRC, SRC, None, None}, LaneFloat, FN, nullptr, nullptr}
+#define CVT1(NAME, DST, SRC, FN) {NAME, DST, {SRC}, LaneFloat, FN}
+#define CVT2(NAME, DST, SRC, FN) {NAME, DST, {SRC, SRC}, LaneFloat, FN}
 
 const LaneOpInfo Table[] = {
     CVT1("v_cvt_f32_f16", F32, F16, f32FromF16),
@@ -185,13 +160,7 @@ const LaneOpInfo Table[] = {
     CVT2("v_cvt_pknorm_u16_f32", PkI16, F32, pknormU16FromF32),
     CVT2("v_cvt_pknorm_i16_f16", PkI16, F16, pknormI16FromF16),
     CVT2("v_cvt_pknorm_u16_f16", PkI16, F16, pknormU16FromF16),
-    {"v_cvt_pk_u8_f32",
-     B32,
-     {F32, B32, B32, None},
-     LaneFloat,
-     pkU8FromF32,
-     nullptr,
-     nullptr},
+    {"v_cvt_pk_u8_f32", B32, {F32, B32, B32}, LaneFloat, pkU8FromF32},
     CVT1("v_cvt_f64_f32", F64, F32, f64FromF32),
     CVT1("v_cvt_f64_i32", F64, B32, f64FromI32),
     CVT1("v_cvt_f64_u32", F64, B32, f64FromU32),
@@ -200,8 +169,6 @@ const LaneOpInfo Table[] = {
     CVT1("v_cvt_u32_f64", B32, F64, u32FromF64),
 };
 
-TableRef<LaneOpInfo> convertOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<LaneOpInfo> convertOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

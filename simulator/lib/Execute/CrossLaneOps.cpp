@@ -263,8 +263,6 @@ const HandlerInfo Table[] = {
 
 Handler indexedHandler() { return runIndexed; }
 
-TableRef<HandlerInfo> crossLaneOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<HandlerInfo> crossLaneOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

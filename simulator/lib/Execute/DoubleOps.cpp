@@ -40,18 +40,8 @@ DOUBLE_KERNEL(maxF64, 2, maxNum64<true>(X, Y))
 DOUBLE_KERNEL(minF64, 2, minNum64<true>(X, Y))
 DOUBLE_KERNEL(maxF64NoIEEE, 2, maxNum64<false>(X, Y))
 DOUBLE_KERNEL(minF64NoIEEE, 2, minNum64<false>(X, Y))
-static uint64_t maximum64(uint64_t X, uint64_t Y) {
-  if (isNaN64(X))
-    return X | 0x8000000000000ull;
-  return isNaN64(Y) ? Y | 0x8000000000000ull : maxNum64<false>(X, Y);
-}
-static uint64_t minimum64(uint64_t X, uint64_t Y) {
-  if (isNaN64(X))
-    return X | 0x8000000000000ull;
-  return isNaN64(Y) ? Y | 0x8000000000000ull : minNum64<false>(X, Y);
-}
-DOUBLE_KERNEL(maximumF64, 2, maximum64(X, Y))
-DOUBLE_KERNEL(minimumF64, 2, minimum64(X, Y))
+DOUBLE_KERNEL(maximumF64, 2, (chooseOrNaN<Number64, true>(X, Y)))
+DOUBLE_KERNEL(minimumF64, 2, (chooseOrNaN<Number64, false>(X, Y)))
 DOUBLE_KERNEL(rcpF64, 1, bits(1.0 / F(X)))
 DOUBLE_KERNEL(rsqF64, 1, bits(1.0 / __builtin_sqrt(F(X))))
 DOUBLE_KERNEL(sqrtF64, 1, bits(__builtin_sqrt(F(X))))
@@ -69,30 +59,10 @@ static uint64_t fract(uint64_t X) {
   return R >= 1.0 ? 0x3fefffffffffffffull : bits(R);
 }
 DOUBLE_KERNEL(fractF64, 1, fract(X))
-static bool special(uint64_t X) {
-  return (X & 0x7ff0000000000000ull) == 0x7ff0000000000000ull || !(X << 1);
-}
-static uint64_t frexpMantissa(uint64_t X) {
-  if (special(X))
-    return X;
-  if (!(X & 0x7ff0000000000000ull))
-    X = bits(F(X) * 0x1p64);
-  return (X & 0x800fffffffffffffull) | 0x3fe0000000000000ull;
-}
-static uint32_t frexpExponent(uint64_t X) {
-  if (special(X))
-    return 0;
-  int Bias = 1022;
-  if (!(X & 0x7ff0000000000000ull)) {
-    X = bits(F(X) * 0x1p64);
-    Bias += 64;
-  }
-  return uint32_t(int(X >> 52 & 0x7ff) - Bias);
-}
-DOUBLE_KERNEL(frexpMantF64, 1, frexpMantissa(X))
+DOUBLE_KERNEL(frexpMantF64, 1, frexpMantissa<Number64>(X))
 static void frexpExpF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
-    D[L] = frexpExponent(join(S[0][L], S[0][L + N]));
+    D[L] = frexpExponent<Number64>(join(S[0][L], S[0][L + N]));
 }
 /// The first 1216 bits of 2/pi after the point, from the most significant on.
 constexpr uint64_t TwoOverPi[] = {
@@ -123,47 +93,13 @@ static double trigPreop(uint64_t X, uint32_t Segment) {
 DOUBLE_KERNEL(trigPreopF64, 1, bits(trigPreop(X, uint32_t(B))))
 DOUBLE_KERNEL(ldexpF64, 1, bits(__builtin_ldexp(F(X), int32_t(B))))
 
-static int exponent64(uint64_t X) { return int(X >> 52 & 0x7ff); }
-static bool isDenormal64(double X) {
-  return X != 0 && !(bits(X) & 0x7ff0000000000000ull);
-}
-/// As the single-precision one; X is the value to scale.
-static uint64_t divScale(uint64_t X, uint64_t Y, uint64_t Z, bool &Flag) {
-  Flag = false;
-  if (!(Y << 1) || !(Z << 1))
-    return 0x7ff8000000000000ull;
-  double Num = F(Z), Den = F(Y);
-  if (exponent64(Z) - exponent64(Y) >= 768) {
-    Flag = true;
-    return X == Y ? bits(__builtin_ldexp(F(X), 128)) : X;
-  }
-  if (isDenormal64(Den))
-    return bits(__builtin_ldexp(F(X), 128));
-  bool TinyReciprocal = isDenormal64(1.0 / Den);
-  bool TinyQuotient = isDenormal64(Num / Den);
-  if (TinyReciprocal && TinyQuotient) {
-    Flag = true;
-    return X == Y ? bits(__builtin_ldexp(F(X), 128)) : X;
-  }
-  if (TinyReciprocal)
-    return bits(__builtin_ldexp(F(X), -128));
-  if (TinyQuotient) {
-    Flag = true;
-    return X == Z ? bits(__builtin_ldexp(F(X), 128)) : X;
-  }
-  if (exponent64(Z) <= 53)
-    return bits(__builtin_ldexp(F(X), 128));
-  return X;
-}
 static void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
-    bool Flag;
-    uint64_t R =
-        divScale(join(S[0][L], S[0][L + N]), join(S[1][L], S[1][L + N]),
-                 join(S[2][L], S[2][L + N]), Flag);
+    uint64_t R = divScale<Number64, 768, 128, 53>(
+        join(S[0][L], S[0][L + N]), join(S[1][L], S[1][L + N]),
+        join(S[2][L], S[2][L + N]), D[L + 2 * N]);
     D[L] = uint32_t(R);
     D[L + N] = uint32_t(R >> 32);
-    D[L + 2 * N] = Flag ? ~0u : 0;
   }
 }
 static void divFmasF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
@@ -172,70 +108,26 @@ static void divFmasF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
     double R = __builtin_fma(F(join(S[0][L], S[0][L + N])),
                              F(join(S[1][L], S[1][L + N])), F(Z));
     if (S[3][L])
-      R *= exponent64(Z) > 1023 ? 0x1p128 : 0x1p-128;
+      R *= exponentOf<Number64>(Z) > 1023 ? 0x1p128 : 0x1p-128;
     D[L] = uint32_t(bits(R));
     D[L + N] = uint32_t(bits(R) >> 32);
   }
 }
-static uint64_t divFixup(uint64_t X, uint64_t Y, uint64_t Z) {
-  constexpr uint64_t Infinity = 0x7ff0000000000000ull;
-  uint64_t Sign = (Y ^ Z) & 0x8000000000000000ull;
-  uint64_t Den = Y & 0x7fffffffffffffffull, Num = Z & 0x7fffffffffffffffull;
-  if (isNaN64(Z))
-    return Z | 0x8000000000000ull;
-  if (isNaN64(Y))
-    return Y | 0x8000000000000ull;
-  if ((!Den && !Num) || (Den == Infinity && Num == Infinity))
-    return 0xfff8000000000000ull;
-  if (!Den || Num == Infinity)
-    return Sign | Infinity;
-  if (Den == Infinity || !Num)
-    return Sign;
-  if (exponent64(Z) - exponent64(Y) < -1075)
-    return Sign;
-  return (X & 0x7fffffffffffffffull) | Sign;
-}
-DOUBLE_KERNEL(divFixupF64, 3, divFixup(X, Y, Z))
-// v_trig_preop_f64 is not implemented: no compiler output without the device
-// libraries contains it.
+DOUBLE_KERNEL(divFixupF64, 3, divFixup<Number64>(X, Y, Z))
 
-constexpr OperandType None = OperandType::None;
-constexpr OperandType B32 = OperandType::B32;
-constexpr OperandType F64 = OperandType::F64;
-constexpr OperandType Mask = OperandType::Mask;
+using namespace operand_types;
 
-#define OP1(NAME, FN)                                                          \
-  {NAME, F64, {F64, None, None, None}, LaneFloat, FN, nullptr, nullptr}
-#define OP2(NAME, FN)                                                          \
-  {NAME, F64, {F64, F64, None, None}, LaneFloat, FN, nullptr, nullptr}
-#define OP3(NAME, FN)                                                          \
-  {NAME, F64, {F64, F64, F64, None}, LaneFloat, FN, nullptr, nullptr}
+#define OP1(NAME, FN) {NAME, F64, {F64}, LaneFloat, FN}
+#define OP2(NAME, FN) {NAME, F64, {F64, F64}, LaneFloat, FN}
+#define OP3(NAME, FN) {NAME, F64, {F64, F64, F64}, LaneFloat, FN}
 
 const LaneOpInfo Table[] = {
     OP2("v_add_f64", addF64),
     OP2("v_mul_f64", mulF64),
     OP3("v_fma_f64", fmaF64),
-    {"v_fmac_f64",
-     F64,
-     {F64, F64, F64, None},
-     LaneFloat | LaneAccumulate,
-     fmaF64,
-     nullptr,
-     nullptr},
-    {"v_max_f64",
-     F64,
-     {F64, F64, None, None},
-     LaneFloat,
-     maxF64,
-     maxF64NoIEEE,
-     nullptr},
-    {"v_min_f64",
-     F64,
-     {F64, F64, None, None},
-     LaneFloat,
-     minF64,
-     minF64NoIEEE,
-     nullptr},
+    {"v_fmac_f64", F64, {F64, F64, F64}, LaneFloat | LaneAccumulate, fmaF64},
+    {"v_max_f64", F64, {F64, F64}, LaneFloat, maxF64, maxF64NoIEEE},
+    {"v_min_f64", F64, {F64, F64}, LaneFloat, minF64, minF64NoIEEE},
     OP2("v_max_num_f64", maxF64NoIEEE),
     OP2("v_min_num_f64", minF64NoIEEE),
     OP2("v_maximum_f64", maximumF64),
@@ -249,46 +141,22 @@ const LaneOpInfo Table[] = {
     OP1("v_rndne_f64", rndneF64),
     OP1("v_fract_f64", fractF64),
     OP1("v_frexp_mant_f64", frexpMantF64),
-    {"v_frexp_exp_i32_f64",
-     B32,
-     {F64, None, None, None},
-     LaneFloat,
-     frexpExpF64,
-     nullptr,
-     nullptr},
-    {"v_trig_preop_f64",
-     F64,
-     {F64, B32, None, None},
-     0,
-     trigPreopF64,
-     nullptr,
-     nullptr},
-    {"v_ldexp_f64",
-     F64,
-     {F64, B32, None, None},
-     LaneFloat,
-     ldexpF64,
-     nullptr,
-     nullptr},
+    {"v_frexp_exp_i32_f64", B32, {F64}, LaneFloat, frexpExpF64},
+    {"v_trig_preop_f64", F64, {F64, B32}, 0, trigPreopF64},
+    {"v_ldexp_f64", F64, {F64, B32}, LaneFloat, ldexpF64},
     {"v_div_scale_f64",
      F64,
-     {F64, F64, F64, None},
+     {F64, F64, F64},
      LaneFloat | LaneExtraMask,
-     divScaleF64,
-     nullptr,
-     nullptr},
+     divScaleF64},
     {"v_div_fmas_f64",
      F64,
      {F64, F64, F64, Mask},
      LaneFloat | LaneImplicitVCC,
-     divFmasF64,
-     nullptr,
-     nullptr},
+     divFmasF64},
     OP3("v_div_fixup_f64", divFixupF64),
 };
 
-TableRef<LaneOpInfo> doubleOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<LaneOpInfo> doubleOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

@@ -32,20 +32,13 @@ LANE_KERNEL(fmaLegacyF32, (A << 1) == 0 || (B << 1) == 0
 LANE_KERNEL(madF32,
             flush32(bits(F(flush32(bits(F(flush32(A)) * F(flush32(B))))) +
                          F(flush32(C)))))
-LANE_KERNEL(maxF32, maxNum32<true>(A, B))
-LANE_KERNEL(minF32, minNum32<true>(A, B))
-LANE_KERNEL(maxF32NoIEEE, maxNum32<false>(A, B))
-LANE_KERNEL(minF32NoIEEE, minNum32<false>(A, B))
-LANE_KERNEL(max3F32, maxNum32<true>(maxNum32<true>(A, B), C))
-LANE_KERNEL(min3F32, minNum32<true>(minNum32<true>(A, B), C))
-LANE_KERNEL(max3F32NoIEEE, maxNum32<false>(maxNum32<false>(A, B), C))
-LANE_KERNEL(min3F32NoIEEE, minNum32<false>(minNum32<false>(A, B), C))
-LANE_KERNEL(med3, med3F32<true>(A, B, C))
-LANE_KERNEL(med3NoIEEE, med3F32<false>(A, B, C))
-LANE_KERNEL(maxMinF32, minNum32<true>(maxNum32<true>(A, B), C))
-LANE_KERNEL(minMaxF32, maxNum32<true>(minNum32<true>(A, B), C))
-LANE_KERNEL(maxMinF32NoIEEE, minNum32<false>(maxNum32<false>(A, B), C))
-LANE_KERNEL(minMaxF32NoIEEE, maxNum32<false>(minNum32<false>(A, B), C))
+IEEE_KERNEL(maxF32, maxNum32<IEEE>(A, B))
+IEEE_KERNEL(minF32, minNum32<IEEE>(A, B))
+IEEE_KERNEL(max3F32, maxNum32<IEEE>(maxNum32<IEEE>(A, B), C))
+IEEE_KERNEL(min3F32, minNum32<IEEE>(minNum32<IEEE>(A, B), C))
+IEEE_KERNEL(med3, med3F32<IEEE>(A, B, C))
+IEEE_KERNEL(maxMinF32, minNum32<IEEE>(maxNum32<IEEE>(A, B), C))
+IEEE_KERNEL(minMaxF32, maxNum32<IEEE>(minNum32<IEEE>(A, B), C))
 LANE_KERNEL(maximumF32, maximum32(A, B))
 LANE_KERNEL(minimumF32, minimum32(A, B))
 LANE_KERNEL(maximum3F32, maximum32(maximum32(A, B), C))
@@ -73,103 +66,29 @@ LANE_KERNEL(cosF32, bits(cosine(F(A))))
 LANE_KERNEL(floorF32, bits(__builtin_floorf(F(A))))
 LANE_KERNEL(ceilF32, bits(__builtin_ceilf(F(A))))
 LANE_KERNEL(truncF32, bits(__builtin_truncf(F(A))))
-static float roundEven(float X) {
-  // Adding and subtracting 2^23 rounds to nearest even whatever libm does.
-  float Magnitude = __builtin_fabsf(X);
-  float R = (Magnitude + 0x1p23f) - 0x1p23f;
-  return Magnitude < 0x1p23f ? __builtin_copysignf(R, X) : X;
-}
 LANE_KERNEL(rndneF32, bits(roundEven(F(A))))
 static uint32_t fract(uint32_t A) {
   float R = F(A) - __builtin_floorf(F(A));
   return R >= 1.0f ? 0x3f7fffff : bits(R);
 }
 LANE_KERNEL(fractF32, fract(A))
-static uint32_t frexpMantissa(uint32_t A) {
-  if ((A & 0x7f800000) == 0x7f800000 || !(A << 1))
-    return A;
-  if (!(A & 0x7f800000))
-    A = bits(F(A) * 0x1p32f);
-  return (A & 0x807fffff) | 0x3f000000;
-}
-static uint32_t frexpExponent(uint32_t A) {
-  if ((A & 0x7f800000) == 0x7f800000 || !(A << 1))
-    return 0;
-  int Bias = 126;
-  if (!(A & 0x7f800000)) {
-    A = bits(F(A) * 0x1p32f);
-    Bias += 32;
-  }
-  return uint32_t(int(A >> 23 & 0xff) - Bias);
-}
-LANE_KERNEL(frexpMantF32, frexpMantissa(A))
-LANE_KERNEL(frexpExpF32, frexpExponent(A))
+LANE_KERNEL(frexpMantF32, frexpMantissa<Number32>(A))
+LANE_KERNEL(frexpExpF32, frexpExponent<Number32>(A))
 LANE_KERNEL(ldexpF32, bits(__builtin_ldexpf(F(A), int32_t(B))))
 
-static int exponent32(uint32_t A) { return int(A >> 23 & 0xff); }
-static bool isDenormal32(float X) { return X != 0 && !(bits(X) & 0x7f800000); }
-/// A is the value to scale (the denominator B or the numerator C).
-static uint32_t divScale(uint32_t A, uint32_t B, uint32_t C, bool &Flag) {
-  Flag = false;
-  if (!(B << 1) || !(C << 1))
-    return 0x7fc00000;
-  float Num = F(C), Den = F(B);
-  if (exponent32(C) - exponent32(B) >= 96) {
-    Flag = true;
-    return A == B ? bits(__builtin_ldexpf(F(A), 64)) : A;
-  }
-  if (isDenormal32(Den))
-    return bits(__builtin_ldexpf(F(A), 64));
-  bool TinyReciprocal = isDenormal32(float(1.0 / double(Den)));
-  bool TinyQuotient = isDenormal32(float(double(Num) / double(Den)));
-  if (TinyReciprocal && TinyQuotient) {
-    Flag = true;
-    return A == B ? bits(__builtin_ldexpf(F(A), 64)) : A;
-  }
-  if (TinyReciprocal)
-    return bits(__builtin_ldexpf(F(A), -64));
-  if (TinyQuotient) {
-    Flag = true;
-    return A == C ? bits(__builtin_ldexpf(F(A), 64)) : A;
-  }
-  if (exponent32(C) <= 23)
-    return bits(__builtin_ldexpf(F(A), 64));
-  return A;
-}
 static void divScaleF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L) {
-    bool Flag;
-    D[L] = divScale(S[0][L], S[1][L], S[2][L], Flag);
-    D[L + N] = Flag ? ~0u : 0;
-  }
+  for (unsigned L = 0; L < N; ++L)
+    D[L] = divScale<Number32, 96, 64, 23>(S[0][L], S[1][L], S[2][L], D[L + N]);
 }
 // E is the lane mask that v_div_scale wrote.
 static uint32_t divFmas(uint32_t A, uint32_t B, uint32_t C, uint32_t E) {
   float R = __builtin_fmaf(F(A), F(B), F(C));
   if (E)
-    R *= exponent32(C) > 127 ? 0x1p64f : 0x1p-64f;
+    R *= exponentOf<Number32>(C) > 127 ? 0x1p64f : 0x1p-64f;
   return bits(R);
 }
 LANE_KERNEL(divFmasF32, divFmas(A, B, C, E))
-/// A is the quotient so far, B the denominator, C the numerator.
-static uint32_t divFixup(uint32_t A, uint32_t B, uint32_t C) {
-  uint32_t Sign = (B ^ C) & 0x80000000;
-  uint32_t Den = B & 0x7fffffff, Num = C & 0x7fffffff;
-  if (isNaN32(C))
-    return C | 0x400000;
-  if (isNaN32(B))
-    return B | 0x400000;
-  if ((!Den && !Num) || (Den == 0x7f800000 && Num == 0x7f800000))
-    return 0xffc00000;
-  if (!Den || Num == 0x7f800000)
-    return Sign | 0x7f800000;
-  if (Den == 0x7f800000 || !Num)
-    return Sign;
-  if (exponent32(C) - exponent32(B) < -150)
-    return Sign;
-  return (A & 0x7fffffff) | Sign;
-}
-LANE_KERNEL(divFixupF32, divFixup(A, B, C))
+LANE_KERNEL(divFixupF32, divFixup<Number32>(A, B, C))
 
 // Packed: two independent f32, low and high register of each pair.
 #define PAIR_KERNEL(NAME, EXPRESSION)                                          \
@@ -220,34 +139,17 @@ LANE_KERNEL(dot4FP8BF8, (dot4Small<MatrixType::FP8, MatrixType::BF8>(A, B, C)))
 LANE_KERNEL(dot4BF8FP8, (dot4Small<MatrixType::BF8, MatrixType::FP8>(A, B, C)))
 LANE_KERNEL(dot4BF8BF8, (dot4Small<MatrixType::BF8, MatrixType::BF8>(A, B, C)))
 
-constexpr OperandType None = OperandType::None;
-constexpr OperandType B32 = OperandType::B32;
-constexpr OperandType F32 = OperandType::F32;
-constexpr OperandType F16 = OperandType::F16;
-constexpr OperandType PkF16 = OperandType::PkF16;
-constexpr OperandType PkBF16 = OperandType::PkBF16;
-constexpr OperandType PkF32 = OperandType::PkF32;
-constexpr OperandType PkB32 = OperandType::PkB32;
-constexpr OperandType Mix = OperandType::Mix;
-constexpr OperandType Mask = OperandType::Mask;
+using namespace operand_types;
 
-#define OP1(NAME, FN)                                                          \
-  {NAME, F32, {F32, None, None, None}, LaneFloat, FN, nullptr, nullptr}
-#define OP2(NAME, FN)                                                          \
-  {NAME, F32, {F32, F32, None, None}, LaneFloat, FN, nullptr, nullptr}
-#define OP2M(NAME, FN)                                                         \
-  {NAME, F32, {F32, F32, None, None}, LaneFloat, FN, FN##NoIEEE, nullptr}
-#define OP2N(NAME, FN)                                                         \
-  {NAME, F32, {F32, F32, None, None}, LaneFloat, FN##NoIEEE, nullptr, nullptr}
-#define OP3(NAME, FN)                                                          \
-  {NAME, F32, {F32, F32, F32, None}, LaneFloat, FN, nullptr, nullptr}
-#define OP3M(NAME, FN)                                                         \
-  {NAME, F32, {F32, F32, F32, None}, LaneFloat, FN, FN##NoIEEE, nullptr}
-#define OP3N(NAME, FN)                                                         \
-  {NAME, F32, {F32, F32, F32, None}, LaneFloat, FN##NoIEEE, nullptr, nullptr}
+#define OP1(NAME, FN) {NAME, F32, {F32}, LaneFloat, FN}
+#define OP2(NAME, FN) {NAME, F32, {F32, F32}, LaneFloat, FN}
+#define OP2M(NAME, FN) {NAME, F32, {F32, F32}, LaneFloat, FN, FN##NoIEEE}
+#define OP2N(NAME, FN) {NAME, F32, {F32, F32}, LaneFloat, FN##NoIEEE}
+#define OP3(NAME, FN) {NAME, F32, {F32, F32, F32}, LaneFloat, FN}
+#define OP3M(NAME, FN) {NAME, F32, {F32, F32, F32}, LaneFloat, FN, FN##NoIEEE}
+#define OP3N(NAME, FN) {NAME, F32, {F32, F32, F32}, LaneFloat, FN##NoIEEE}
 #define OPAC(NAME, FN)                                                         \
-  {NAME,    F32,    {F32, F32, F32, None}, LaneFloat | LaneAccumulate, FN,     \
-   nullptr, nullptr}
+  {NAME, F32, {F32, F32, F32}, LaneFloat | LaneAccumulate, FN}
 
 const LaneOpInfo Table[] = {
     OP2("v_add_f32", addF32),
@@ -302,144 +204,56 @@ const LaneOpInfo Table[] = {
     OP1("v_rndne_f32", rndneF32),
     OP1("v_fract_f32", fractF32),
     OP1("v_frexp_mant_f32", frexpMantF32),
-    {"v_frexp_exp_i32_f32",
-     B32,
-     {F32, None, None, None},
-     LaneFloat,
-     frexpExpF32,
-     nullptr,
-     nullptr},
-    {"v_ldexp_f32",
-     F32,
-     {F32, B32, None, None},
-     LaneFloat,
-     ldexpF32,
-     nullptr,
-     nullptr},
+    {"v_frexp_exp_i32_f32", B32, {F32}, LaneFloat, frexpExpF32},
+    {"v_ldexp_f32", F32, {F32, B32}, LaneFloat, ldexpF32},
     {"v_div_scale_f32",
      F32,
-     {F32, F32, F32, None},
+     {F32, F32, F32},
      LaneFloat | LaneExtraMask,
-     divScaleF32,
-     nullptr,
-     nullptr},
+     divScaleF32},
     {"v_div_fmas_f32",
      F32,
      {F32, F32, F32, Mask},
      LaneFloat | LaneImplicitVCC,
-     divFmasF32,
-     nullptr,
-     nullptr},
+     divFmasF32},
     OP3("v_div_fixup_f32", divFixupF32),
-    {"v_pk_add_f32",
-     PkF32,
-     {PkF32, PkF32, None, None},
-     LaneFloat,
-     pkAddF32,
-     nullptr,
-     nullptr},
-    {"v_pk_mul_f32",
-     PkF32,
-     {PkF32, PkF32, None, None},
-     LaneFloat,
-     pkMulF32,
-     nullptr,
-     nullptr},
-    {"v_pk_fma_f32",
-     PkF32,
-     {PkF32, PkF32, PkF32, None},
-     LaneFloat,
-     pkFmaF32,
-     nullptr,
-     nullptr},
-    {"v_pk_mov_b32",
-     PkB32,
-     {PkB32, PkB32, None, None},
-     0,
-     pkMovB32,
-     nullptr,
-     nullptr},
-    {"v_fma_mix_f32",
-     F32,
-     {Mix, Mix, Mix, None},
-     LaneFloat,
-     fmaF32,
-     nullptr,
-     nullptr},
+    {"v_pk_add_f32", PkF32, {PkF32, PkF32}, LaneFloat, pkAddF32},
+    {"v_pk_mul_f32", PkF32, {PkF32, PkF32}, LaneFloat, pkMulF32},
+    {"v_pk_fma_f32", PkF32, {PkF32, PkF32, PkF32}, LaneFloat, pkFmaF32},
+    {"v_pk_mov_b32", PkB32, {PkB32, PkB32}, 0, pkMovB32},
+    {"v_fma_mix_f32", F32, {Mix, Mix, Mix}, LaneFloat, fmaF32},
     {"v_fma_mixlo_f16",
      F16,
-     {Mix, Mix, Mix, None},
+     {Mix, Mix, Mix},
      LaneFloat | LanePreservesHigh,
-     fmaMixLo,
-     nullptr,
-     nullptr},
+     fmaMixLo},
     {"v_fma_mixhi_f16",
      F16,
-     {Mix, Mix, Mix, None},
+     {Mix, Mix, Mix},
      LaneFloat | LanePreservesHigh | LaneHighResult,
-     fmaMixLo,
-     nullptr,
-     nullptr},
-    {"v_dot4_f32_fp8_fp8",
-     F32,
-     {B32, B32, F32, None},
-     LaneFloat,
-     dot4FP8FP8,
-     nullptr,
-     nullptr},
-    {"v_dot4_f32_fp8_bf8",
-     F32,
-     {B32, B32, F32, None},
-     LaneFloat,
-     dot4FP8BF8,
-     nullptr,
-     nullptr},
-    {"v_dot4_f32_bf8_fp8",
-     F32,
-     {B32, B32, F32, None},
-     LaneFloat,
-     dot4BF8FP8,
-     nullptr,
-     nullptr},
-    {"v_dot4_f32_bf8_bf8",
-     F32,
-     {B32, B32, F32, None},
-     LaneFloat,
-     dot4BF8BF8,
-     nullptr,
-     nullptr},
+     fmaMixLo},
+    {"v_dot4_f32_fp8_fp8", F32, {B32, B32, F32}, LaneFloat, dot4FP8FP8},
+    {"v_dot4_f32_fp8_bf8", F32, {B32, B32, F32}, LaneFloat, dot4FP8BF8},
+    {"v_dot4_f32_bf8_fp8", F32, {B32, B32, F32}, LaneFloat, dot4BF8FP8},
+    {"v_dot4_f32_bf8_bf8", F32, {B32, B32, F32}, LaneFloat, dot4BF8BF8},
     {"v_dot2_f32_f16",
      F32,
-     {PkF16, PkF16, F32, None},
+     {PkF16, PkF16, F32},
      LaneFloat | LaneMatrixUnit,
-     dot2F32F16,
-     nullptr,
-     nullptr},
+     dot2F32F16},
     {"v_dot2c_f32_f16",
      F32,
-     {PkF16, PkF16, F32, None},
+     {PkF16, PkF16, F32},
      LaneFloat | LaneMatrixUnit | LaneAccumulate,
-     dot2F32F16,
-     nullptr,
-     nullptr},
-    {"v_dot2_f32_bf16",
-     F32,
-     {PkBF16, PkBF16, F32, None},
-     LaneFloat,
-     dot2F32BF16,
-     nullptr,
-     nullptr},
+     dot2F32F16},
+    {"v_dot2_f32_bf16", F32, {PkBF16, PkBF16, F32}, LaneFloat, dot2F32BF16},
     {"v_dot2c_f32_bf16",
      F32,
-     {PkBF16, PkBF16, F32, None},
+     {PkBF16, PkBF16, F32},
      LaneFloat | LaneAccumulate,
-     dot2F32BF16,
-     nullptr,
-     nullptr},
+     dot2F32BF16},
 };
 
-TableRef<LaneOpInfo> floatOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<LaneOpInfo> floatOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

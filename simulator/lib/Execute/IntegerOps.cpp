@@ -258,30 +258,19 @@ DOT_KERNEL(dot8I32UU, I32, dot8(A, B, false, false))
 DOT_KERNEL(dot2I32I16, I32, dot2I16(A, B))
 DOT_KERNEL(dot2U32U16, U32, dot2U16(A, B))
 
-constexpr OperandType None = OperandType::None;
-constexpr OperandType B32 = OperandType::B32;
-constexpr OperandType I16 = OperandType::I16;
-constexpr OperandType PkI16 = OperandType::PkI16;
-constexpr OperandType Mask = OperandType::Mask;
+using namespace operand_types;
 
-#define OP1(NAME, FN)                                                          \
-  {NAME, B32, {B32, None, None, None}, 0, FN, nullptr, nullptr}
-#define OP2(NAME, FN)                                                          \
-  {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, nullptr}
-#define OP2C(NAME, FN, CLAMPED)                                                \
-  {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, CLAMPED}
+#define OP1(NAME, FN) {NAME, B32, {B32}, 0, FN}
+#define OP2(NAME, FN) {NAME, B32, {B32, B32}, 0, FN}
+#define OP2C(NAME, FN, CLAMPED) {NAME, B32, {B32, B32}, 0, FN, nullptr, CLAMPED}
 #define DOT(NAME, SOURCE, FLAGS, FN)                                           \
-  {NAME, B32, {SOURCE, SOURCE, B32, None}, FLAGS, FN, nullptr, FN##Clamped}
-#define OP3(NAME, FN)                                                          \
-  {NAME, B32, {B32, B32, B32, None}, 0, FN, nullptr, nullptr}
-#define SHORT1(NAME, FN)                                                       \
-  {NAME, I16, {I16, None, None, None}, 0, FN, nullptr, nullptr}
+  {NAME, B32, {SOURCE, SOURCE, B32}, FLAGS, FN, nullptr, FN##Clamped}
+#define OP3(NAME, FN) {NAME, B32, {B32, B32, B32}, 0, FN}
+#define SHORT1(NAME, FN) {NAME, I16, {I16}, 0, FN}
 #define SHORT2(NAME, FN, CLAMPED)                                              \
-  {NAME, I16, {I16, I16, None, None}, 0, FN, nullptr, CLAMPED}
-#define SHORT3(NAME, FN)                                                       \
-  {NAME, I16, {I16, I16, I16, None}, 0, FN, nullptr, nullptr}
-#define SHORT3H(NAME, FN)                                                      \
-  {NAME, I16, {I16, I16, I16, None}, LanePreservesHigh, FN, nullptr, nullptr}
+  {NAME, I16, {I16, I16}, 0, FN, nullptr, CLAMPED}
+#define SHORT3(NAME, FN) {NAME, I16, {I16, I16, I16}, 0, FN}
+#define SHORT3H(NAME, FN) {NAME, I16, {I16, I16, I16}, LanePreservesHigh, FN}
 
 const LaneOpInfo Table[] = {
     OP1("v_mov_b32", movB32),
@@ -295,20 +284,8 @@ const LaneOpInfo Table[] = {
     OP1("v_ffbh_i32", ffbhI32),
     OP1("v_prng_b32", prngB32),
     OP1("v_sat_pk_u8_i16", satPkU8I16),
-    {"v_cvt_i32_i16",
-     B32,
-     {I16, None, None, None},
-     0,
-     cvtI32I16,
-     nullptr,
-     nullptr},
-    {"v_cvt_u32_u16",
-     B32,
-     {I16, None, None, None},
-     0,
-     cvtU32U16,
-     nullptr,
-     nullptr},
+    {"v_cvt_i32_i16", B32, {I16}, 0, cvtI32I16},
+    {"v_cvt_u32_u16", B32, {I16}, 0, cvtU32U16},
     OP2("v_and_b32", andB32),
     OP2("v_or_b32", orB32),
     OP2("v_xor_b32", xorB32),
@@ -376,36 +353,12 @@ const LaneOpInfo Table[] = {
     OP3("v_sad_u16", sadU16),
     OP3("v_sad_u32", sadU32),
     OP3("v_lerp_u8", lerpU8),
-    {"v_bitop3_b32", B32, {B32, B32, B32, B32}, 0, bitop3B32, nullptr, nullptr},
-    {"v_bitop3_b16", I16, {I16, I16, I16, B32}, 0, bitop3B16, nullptr, nullptr},
-    {"v_mad_u32_u16",
-     B32,
-     {I16, I16, B32, None},
-     0,
-     madU32U16,
-     nullptr,
-     nullptr},
-    {"v_mad_i32_i16",
-     B32,
-     {I16, I16, B32, None},
-     0,
-     madI32I16,
-     nullptr,
-     nullptr},
-    {"v_cndmask_b32",
-     B32,
-     {B32, B32, Mask, None},
-     0,
-     cndmaskB32,
-     nullptr,
-     nullptr},
-    {"v_cndmask_b16",
-     I16,
-     {I16, I16, Mask, None},
-     0,
-     cndmaskB16,
-     nullptr,
-     nullptr},
+    {"v_bitop3_b32", B32, {B32, B32, B32, B32}, 0, bitop3B32},
+    {"v_bitop3_b16", I16, {I16, I16, I16, B32}, 0, bitop3B16},
+    {"v_mad_u32_u16", B32, {I16, I16, B32}, 0, madU32U16},
+    {"v_mad_i32_i16", B32, {I16, I16, B32}, 0, madI32I16},
+    {"v_cndmask_b32", B32, {B32, B32, Mask}, 0, cndmaskB32},
+    {"v_cndmask_b16", I16, {I16, I16, Mask}, 0, cndmaskB16},
     SHORT1("v_mov_b16", movB16),
     SHORT1("v_not_b16", notB16),
     SHORT2("v_and_b16", andB16, nullptr),
@@ -434,13 +387,7 @@ const LaneOpInfo Table[] = {
     SHORT3("v_min3_i16", min3I16),
     SHORT3("v_max3_i16", max3I16),
     SHORT3("v_med3_i16", med3I16),
-    {"v_pack_b32_f16",
-     B32,
-     {OperandType::F16, OperandType::F16, None, None},
-     0,
-     packB32,
-     nullptr,
-     nullptr},
+    {"v_pack_b32_f16", B32, {OperandType::F16, OperandType::F16}, 0, packB32},
     DOT("v_dot4_i32_i8", B32, 0, dot4I32I8),
     DOT("v_dot4_u32_u8", B32, 0, dot4U32U8),
     DOT("v_dot8_i32_i4", B32, 0, dot8I32I4),
@@ -452,8 +399,6 @@ const LaneOpInfo Table[] = {
     DOT("v_dot2c_i32_i16", PkI16, LaneAccumulate, dot2I32I16),
 };
 
-TableRef<LaneOpInfo> integerOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<LaneOpInfo> integerOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

@@ -252,18 +252,18 @@ static const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
   return Temp;
 }
 
-static uint32_t clampF32(uint32_t X, bool NaNToZero) {
-  if (isNaN32(X))
+template <typename T>
+static typename T::Bits clamp(typename T::Bits X, bool NaNToZero) {
+  if (isNaN<T>(X))
     return NaNToZero ? 0 : X;
-  float F = asF32(X);
-  return F <= 0 ? 0 : F >= 1 ? 0x3f800000 : X;
+  const auto F = T::value(X);
+  return F <= 0 ? 0 : F >= 1 ? typename T::Bits(T::Bias) << T::FractionBits : X;
+}
+static uint32_t clampF32(uint32_t X, bool NaNToZero) {
+  return clamp<Number32>(X, NaNToZero);
 }
 static uint32_t clampF16(uint32_t X, bool NaNToZero) {
-  X &= 0xffff;
-  if (isNaN16(X))
-    return NaNToZero ? 0 : X;
-  float F = half(X);
-  return F <= 0 ? 0 : F >= 1 ? 0x3c00 : X;
+  return clamp<Number16>(X & 0xffff, NaNToZero);
 }
 
 /// Output modifiers and output denormals.
@@ -301,12 +301,7 @@ static void finishResult(Wave &W, const Inst *I, uint32_t *Out) {
         Out[L] = clampF16(Out[L], Zero) | clampF16(Out[L] >> 16, Zero) << 16;
         break;
       case OperandType::F64: {
-        uint64_t X = join(Out[L], Out[L + N]);
-        double F = asF64(X);
-        if (isNaN64(X))
-          X = Zero ? 0 : X;
-        else
-          X = F <= 0 ? 0 : F >= 1 ? 0x3ff0000000000000ull : X;
+        uint64_t X = clamp<Number64>(join(Out[L], Out[L + N]), Zero);
         Out[L] = uint32_t(X);
         Out[L + N] = uint32_t(X >> 32);
         break;

@@ -53,6 +53,17 @@
     }                                                                          \
   }
 
+/// A kernel for MODE.IEEE, NAME, and one without, NAMENoIEEE: the expression
+/// sees it as IEEE.
+#define IEEE_KERNEL(NAME, EXPRESSION)                                          \
+  template <bool IEEE>                                                         \
+  static inline uint32_t NAME##One(uint32_t A, uint32_t B,                     \
+                                   [[maybe_unused]] uint32_t C) {              \
+    return (EXPRESSION);                                                       \
+  }                                                                            \
+  LANE_KERNEL(NAME, NAME##One<true>(A, B, C))                                  \
+  LANE_KERNEL(NAME##NoIEEE, NAME##One<false>(A, B, C))
+
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
 static inline float asF32(uint32_t X) {
@@ -80,17 +91,6 @@ static inline uint64_t join(uint32_t Low, uint32_t High) {
 }
 
 static inline bool isNaN32(uint32_t X) { return (X & 0x7fffffff) > 0x7f800000; }
-static inline bool isSNaN32(uint32_t X) {
-  return isNaN32(X) && !(X & 0x00400000);
-}
-static inline bool isNaN64(uint64_t X) {
-  return (X & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
-}
-static inline bool isSNaN64(uint64_t X) {
-  return isNaN64(X) && !(X & 0x0008000000000000ull);
-}
-static inline bool isNaN16(uint32_t X) { return (X & 0x7fff) > 0x7c00; }
-static inline bool isSNaN16(uint32_t X) { return isNaN16(X) && !(X & 0x200); }
 
 /// Denormals to zero of the same sign.
 static inline uint32_t flush32(uint32_t X) {
@@ -224,28 +224,118 @@ static inline uint32_t fmaHalf(uint32_t A, uint32_t B, uint32_t C) {
   return halfBits(narrowToOdd(addToOdd(P, double(half(C)))));
 }
 
-/// The types of numbers: their bits, and what stands in them.
+/// The types of numbers: their bits, and what stands in them. Quotients below
+/// 2^LeastQuotient are 0.
 struct Number32 {
   using Bits = uint32_t;
-  static constexpr Bits Sign = 0x80000000, Quiet = 0x400000;
+  static constexpr Bits Sign = 0x80000000, Infinity = 0x7f800000,
+                        Quiet = 0x400000;
+  static constexpr int FractionBits = 23, Bias = 127, LeastQuotient = -150;
   static float value(Bits X) { return asF32(X); }
-  static bool isNaN(Bits X) { return isNaN32(X); }
-  static bool isSignaling(Bits X) { return isSNaN32(X); }
 };
 struct Number64 {
   using Bits = uint64_t;
-  static constexpr Bits Sign = 1ull << 63, Quiet = 0x8000000000000ull;
+  static constexpr Bits Sign = 1ull << 63, Infinity = 0x7ffull << 52,
+                        Quiet = 1ull << 51;
+  static constexpr int FractionBits = 52, Bias = 1023, LeastQuotient = -1075;
   static double value(Bits X) { return asF64(X); }
-  static bool isNaN(Bits X) { return isNaN64(X); }
-  static bool isSignaling(Bits X) { return isSNaN64(X); }
 };
 struct Number16 {
   using Bits = uint32_t;
-  static constexpr Bits Sign = 0x8000, Quiet = 0x200;
+  static constexpr Bits Sign = 0x8000, Infinity = 0x7c00, Quiet = 0x200;
+  static constexpr int FractionBits = 10, Bias = 15, LeastQuotient = -64;
   static float value(Bits X) { return half(X); }
-  static bool isNaN(Bits X) { return isNaN16(X); }
-  static bool isSignaling(Bits X) { return isSNaN16(X); }
 };
+
+template <typename T> static inline bool isNaN(typename T::Bits X) {
+  return (X & (T::Sign - 1)) > T::Infinity;
+}
+template <typename T> static inline bool isSignaling(typename T::Bits X) {
+  return isNaN<T>(X) && !(X & T::Quiet);
+}
+template <typename T> static inline int exponentOf(typename T::Bits X) {
+  return int(X >> T::FractionBits) & (2 * T::Bias + 1);
+}
+/// Infinity, NaN or 0.
+template <typename T> static inline bool isSpecial(typename T::Bits X) {
+  return (X & T::Infinity) == T::Infinity || !(X & (T::Sign - 1));
+}
+/// Scales a subnormal number by 2^64; the exponent of that, or 0.
+template <typename T> static inline int normalize(typename T::Bits &X) {
+  if (X & T::Infinity)
+    return 0;
+  X = bits(T::value(X) * 0x1p64f);
+  return 64;
+}
+template <typename T>
+static inline typename T::Bits frexpMantissa(typename T::Bits X) {
+  if (isSpecial<T>(X))
+    return X;
+  normalize<T>(X);
+  return (X & ~T::Infinity) | typename T::Bits(T::Bias - 1) << T::FractionBits;
+}
+template <typename T> static inline uint32_t frexpExponent(typename T::Bits X) {
+  if (isSpecial<T>(X))
+    return 0;
+  const int Scale = normalize<T>(X);
+  return uint32_t(exponentOf<T>(X) - (T::Bias - 1) - Scale);
+}
+/// To the nearest whole number, ties to even, whatever libm does.
+static inline float roundEven(float X) {
+  float Magnitude = __builtin_fabsf(X);
+  float R = (Magnitude + 0x1p23f) - 0x1p23f;
+  return Magnitude < 0x1p23f ? __builtin_copysignf(R, X) : X;
+}
+
+/// What v_div_scale makes of X, which is the denominator Y or the numerator Z:
+/// scaled by 2^Step where that keeps the next steps off subnormal numbers. The
+/// mask says that the quotient is to be scaled back.
+template <typename T, int Apart, int Step, int Small>
+static inline typename T::Bits divScale(typename T::Bits X, typename T::Bits Y,
+                                        typename T::Bits Z, uint32_t &Mask) {
+  const auto Scaled = [X](int By) {
+    return bits(decltype(T::value(X))(__builtin_ldexp(T::value(X), By)));
+  };
+  const auto IsDenormal = [](auto Number) {
+    return Number != 0 && !(bits(Number) & T::Infinity);
+  };
+  Mask = 0;
+  const auto Den = T::value(Y), Num = T::value(Z);
+  if (!(Y & (T::Sign - 1)) || !(Z & (T::Sign - 1)))
+    return T::Infinity | T::Quiet;
+  if (exponentOf<T>(Z) - exponentOf<T>(Y) >= Apart) {
+    Mask = ~0u;
+    return X == Y ? Scaled(Step) : X;
+  }
+  if (IsDenormal(Den))
+    return Scaled(Step);
+  const bool TinyQuotient = IsDenormal(Num / Den);
+  Mask = TinyQuotient ? ~0u : 0;
+  if (IsDenormal(1 / Den))
+    return !TinyQuotient ? Scaled(-Step) : X == Y ? Scaled(Step) : X;
+  if (TinyQuotient)
+    return X == Z ? Scaled(Step) : X;
+  return exponentOf<T>(Z) <= Small ? Scaled(Step) : X;
+}
+/// X is the quotient so far, Y the denominator, Z the numerator.
+template <typename T>
+static inline typename T::Bits divFixup(typename T::Bits X, typename T::Bits Y,
+                                        typename T::Bits Z) {
+  const typename T::Bits Sign = (Y ^ Z) & T::Sign, Den = Y & (T::Sign - 1),
+                         Num = Z & (T::Sign - 1);
+  if (isNaN<T>(Z))
+    return Z | T::Quiet;
+  if (isNaN<T>(Y))
+    return Y | T::Quiet;
+  if ((!Den && !Num) || (Den == T::Infinity && Num == T::Infinity))
+    return T::Sign | T::Infinity | T::Quiet;
+  if (!Den || Num == T::Infinity)
+    return Sign | T::Infinity;
+  if (Den == T::Infinity || !Num ||
+      exponentOf<T>(Z) - exponentOf<T>(Y) < T::LeastQuotient)
+    return Sign;
+  return (X & (T::Sign - 1)) | Sign;
+}
 
 /// The larger of two numbers, or the smaller. +0 is larger than -0.
 template <typename T, bool Larger>
@@ -261,11 +351,11 @@ template <typename T, bool Larger, bool IEEE>
 static inline typename T::Bits chooseNumber(typename T::Bits A,
                                             typename T::Bits B) {
   typename T::Bits R = choose<T, Larger>(A, B);
-  R = T::isNaN(B) ? A : R;
-  R = T::isNaN(A) ? B : R;
+  R = isNaN<T>(B) ? A : R;
+  R = isNaN<T>(A) ? B : R;
   if (IEEE) {
-    R = T::isSignaling(B) ? B | T::Quiet : R;
-    R = T::isSignaling(A) ? A | T::Quiet : R;
+    R = isSignaling<T>(B) ? B | T::Quiet : R;
+    R = isSignaling<T>(A) ? A | T::Quiet : R;
   }
   return R;
 }
@@ -274,8 +364,8 @@ template <typename T, bool Larger>
 static inline typename T::Bits chooseOrNaN(typename T::Bits A,
                                            typename T::Bits B) {
   typename T::Bits R = choose<T, Larger>(A, B);
-  R = T::isNaN(B) ? B | T::Quiet : R;
-  return T::isNaN(A) ? A | T::Quiet : R;
+  R = isNaN<T>(B) ? B | T::Quiet : R;
+  return isNaN<T>(A) ? A | T::Quiet : R;
 }
 
 template <bool IEEE> static inline uint32_t maxNum32(uint32_t A, uint32_t B) {

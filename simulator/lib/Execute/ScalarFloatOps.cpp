@@ -211,6 +211,4 @@ const HandlerInfo Table[] = {
     CMP(nlt),
 };
 
-TableRef<HandlerInfo> lnbwd::sim::scalarFloatOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<HandlerInfo> lnbwd::sim::scalarFloatOps() { return Table; }

@@ -448,6 +448,4 @@ const HandlerInfo Table[] = {
     {"s_cmpk_le_u32", cmpLeU32},
 };
 
-TableRef<HandlerInfo> lnbwd::sim::scalarAluOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<HandlerInfo> lnbwd::sim::scalarAluOps() { return Table; }

@@ -83,19 +83,12 @@ static void madI64I32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   }
 }
 
-constexpr OperandType None = OperandType::None;
-constexpr OperandType B32 = OperandType::B32;
-constexpr OperandType B64 = OperandType::B64;
-constexpr OperandType Mask = OperandType::Mask;
+using namespace operand_types;
 
-#define CARRY2(NAME, FN)                                                       \
-  {NAME, B32, {B32, B32, None, None}, LaneExtraMask, FN, nullptr, nullptr}
-#define CARRY3(NAME, FN)                                                       \
-  {NAME, B32, {B32, B32, Mask, None}, LaneExtraMask, FN, nullptr, nullptr}
-#define SHIFT64(NAME, FN)                                                      \
-  {NAME, B64, {B32, B64, None, None}, 0, FN, nullptr, nullptr}
-#define OP64(NAME, FN)                                                         \
-  {NAME, B64, {B64, B64, None, None}, 0, FN, nullptr, nullptr}
+#define CARRY2(NAME, FN) {NAME, B32, {B32, B32}, LaneExtraMask, FN}
+#define CARRY3(NAME, FN) {NAME, B32, {B32, B32, Mask}, LaneExtraMask, FN}
+#define SHIFT64(NAME, FN) {NAME, B64, {B32, B64}, 0, FN}
+#define OP64(NAME, FN) {NAME, B64, {B64, B64}, 0, FN}
 
 const LaneOpInfo Table[] = {
     CARRY2("v_add_co_u32", addCo),
@@ -104,17 +97,11 @@ const LaneOpInfo Table[] = {
     CARRY3("v_addc_co_u32", addcCo),
     CARRY3("v_subb_co_u32", subbCo),
     CARRY3("v_subbrev_co_u32", subbRevCo),
-    {"v_mov_b64", B64, {B64, None, None, None}, 0, movB64, nullptr, nullptr},
+    {"v_mov_b64", B64, {B64}, 0, movB64},
     SHIFT64("v_lshlrev_b64", lshlRevB64),
     SHIFT64("v_lshrrev_b64", lshrRevB64),
     SHIFT64("v_ashrrev_i64", ashrRevI64),
-    {"v_lshl_add_u64",
-     B64,
-     {B64, B32, B64, None},
-     0,
-     lshlAddU64,
-     nullptr,
-     nullptr},
+    {"v_lshl_add_u64", B64, {B64, B32, B64}, 0, lshlAddU64},
     OP64("v_add_u64", addU64),
     OP64("v_sub_u64", subU64),
     OP64("v_mul_u64", mulU64),
@@ -122,24 +109,10 @@ const LaneOpInfo Table[] = {
     OP64("v_max_u64", maxU64),
     OP64("v_min_i64", minI64),
     OP64("v_max_i64", maxI64),
-    {"v_mad_u64_u32",
-     B64,
-     {B32, B32, B64, None},
-     LaneExtraMask,
-     madU64U32,
-     nullptr,
-     nullptr},
-    {"v_mad_i64_i32",
-     B64,
-     {B32, B32, B64, None},
-     LaneExtraMask,
-     madI64I32,
-     nullptr,
-     nullptr},
+    {"v_mad_u64_u32", B64, {B32, B32, B64}, LaneExtraMask, madU64U32},
+    {"v_mad_i64_i32", B64, {B32, B32, B64}, LaneExtraMask, madI64I32},
 };
 
-TableRef<LaneOpInfo> wideIntegerOps() {
-  return {Table, sizeof(Table) / sizeof(Table[0])};
-}
+TableRef<LaneOpInfo> wideIntegerOps() { return Table; }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT
