@@ -28,7 +28,7 @@ OTHERS = {
         "global_load", "global_store", "global_atomic", "scratch_load", "scratch_store"},
     "simulator/lib/Check/RaceReports.cpp": {
         "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1_vol", "s_dcache_inv"},
-    "simulator/lib/Decode/AsmText.cpp": {"flat_scratch", "flat_scratch_lo", "flat_scratch_hi"},
+    "simulator/lib/Decode/AsmText.cpp": {"flat_scratch"},
     "simulator/lib/Hip/HipModule.cpp": {"global_buffer"},
 }
 

@@ -28,27 +28,23 @@
 using namespace lnbwd;
 using namespace lnbwd::sim;
 
-// What of the second instruction's registers is the first one's result.
+/// Whether registers of the second instruction are results of the first one.
+template <size_t N, size_t M>
+static bool overlapAny(const RegisterSpan (&Second)[N],
+                       const RegisterSpan (&First)[M]) {
+  return llvm::any_of(Second, [&](const RegisterSpan &S) {
+    return llvm::any_of(First,
+                        [&](const RegisterSpan &F) { return overlap(S, F); });
+  });
+}
 static bool readsVector(const HazardPair &P) {
-  for (const RegisterSpan &R : P.SecondEffects->VectorRead)
-    for (const RegisterSpan &W : P.FirstEffects->VectorWrite)
-      if (overlap(R, W))
-        return true;
-  return false;
+  return overlapAny(P.SecondEffects->VectorRead, P.FirstEffects->VectorWrite);
 }
 static bool writesSame(const HazardPair &P) {
-  for (const RegisterSpan &R : P.SecondEffects->VectorWrite)
-    for (const RegisterSpan &W : P.FirstEffects->VectorWrite)
-      if (overlap(R, W))
-        return true;
-  return false;
+  return overlapAny(P.SecondEffects->VectorWrite, P.FirstEffects->VectorWrite);
 }
 static bool readsScalar(const HazardPair &P) {
-  for (const RegisterSpan &R : P.SecondEffects->ScalarRead)
-    for (const RegisterSpan &W : P.FirstEffects->ScalarWrite)
-      if (overlap(R, W))
-        return true;
-  return false;
+  return overlapAny(P.SecondEffects->ScalarRead, P.FirstEffects->ScalarWrite);
 }
 /// Of the first one's source number K.
 static bool overwrites(const HazardPair &P, unsigned K) {
@@ -80,15 +76,16 @@ template <unsigned N> static unsigned storedOverwritten(const HazardPair &P) {
   return overwrites(P, 1) ? N : 0;
 }
 
-/// A vector ALU result that a matrix instruction multiplies; of gfx90a on,
-/// dot products are waited for.
-static unsigned matrixReadsVector(const HazardPair &P) {
-  return readsVector(P) ? 2 : 0;
-}
 static unsigned doubleBetween(const HazardPair &P) {
   return P.DoubleBetween && readsVector(P) ? 2 : 0;
 }
 
+/// Where a matrix instruction, not of f64, is done.
+static unsigned afterPasses(const HazardPair &P) {
+  const HazardFacts &F = *P.FirstFacts;
+  return F.Passes + (F.Xdl ? 3 : 2) +
+         (P.IsGfx950 && F.Xdl && F.Passes != 2 ? 1 : 0);
+}
 /// A matrix result that something else than a matrix instruction reads.
 static unsigned matrixRead(const HazardPair &P) {
   if (!readsVector(P))
@@ -99,18 +96,15 @@ static unsigned matrixRead(const HazardPair &P) {
       return Passes == 4 ? 9 : 18;
     return Passes == 4 ? 6 : P.IsGfx950 ? 19 : 11;
   }
-  return Passes + (P.FirstFacts->Xdl ? 3 : 2) +
-         (P.IsGfx950 && P.FirstFacts->Xdl && Passes != 2 ? 1 : 0);
+  return afterPasses(P);
 }
 /// A matrix result that something else overwrites.
 static unsigned matrixOverwritten(const HazardPair &P) {
   if (!writesSame(P))
     return 0;
-  const unsigned Passes = P.FirstFacts->Passes;
   if (isDouble(P.FirstFacts))
-    return Passes == 4 ? 6 : 11;
-  return Passes + (P.FirstFacts->Xdl ? 3 : 2) +
-         (P.IsGfx950 && P.FirstFacts->Xdl && Passes != 2 ? 1 : 0);
+    return P.FirstFacts->Passes == 4 ? 6 : 11;
+  return afterPasses(P);
 }
 /// The addend of a matrix instruction, which something else overwrites.
 static unsigned addendOverwritten(const HazardPair &P) {
@@ -124,16 +118,14 @@ static unsigned matrixInMatrix(const HazardPair &P) {
   const HazardFacts &F = *P.FirstFacts;
   const bool First64 = isDouble(P.FirstFacts),
              Second64 = isDouble(P.SecondFacts);
-  const unsigned More = P.IsGfx950 && F.Xdl ? 1 : 0;
   unsigned Needs = 0;
   // The factors, the index and the scales.
   for (unsigned K : {0, 1, 3, 4})
-    if (overlap(P.SecondEffects->VectorRead[K], Result)) {
-      if (First64)
-        Needs = F.Passes == 4 ? 6 : P.IsGfx950 ? 19 : 11;
-      else
-        Needs = F.Passes + (F.Xdl ? 3 : 2) + (F.Passes != 2 ? More : 0);
-    }
+    if (overlap(P.SecondEffects->VectorRead[K], Result))
+      Needs = !First64        ? afterPasses(P)
+              : F.Passes == 4 ? 6
+              : P.IsGfx950    ? 19
+                              : 11;
   const RegisterSpan C = P.SecondEffects->VectorRead[2];
   if (!overlap(C, Result))
     return Needs;
@@ -149,7 +141,7 @@ static unsigned matrixInMatrix(const HazardPair &P) {
     ForAddend = !Second64 ? 0 : F.Passes == 4 ? 4 : P.IsGfx950 ? 17 : 9;
   } else if (P.IsGfx940) {
     if (F.Xdl || !P.SecondFacts->Xdl)
-      ForAddend = F.Passes + (F.Xdl ? 1 : 0) + More;
+      ForAddend = F.Passes + (F.Xdl ? 1 : 0) + (P.IsGfx950 && F.Xdl ? 1 : 0);
   } else {
     ForAddend = F.Passes + (Second64 ? 1 : 0);
   }
@@ -234,10 +226,9 @@ static const HazardRule Table[] = {
      "a matrix instruction follows a vector ALU write of EXEC"},
     {ChipGfx908, RoleWritesExec, RoleAccWrite, 4, always<4>,
      "v_accvgpr_write follows a vector ALU write of EXEC"},
-    {ChipGfx908, RoleWritesVgpr, RoleMatrix | RoleAccWrite, 2,
-     matrixReadsVector,
+    {ChipGfx908, RoleWritesVgpr, RoleMatrix | RoleAccWrite, 2, vectorRead<2>,
      "a matrix instruction reads a register that the vector ALU has written"},
-    {ChipGfx90aOn, RoleWritesVgpr, RoleMatrix, 2, matrixReadsVector,
+    {ChipGfx90aOn, RoleWritesVgpr, RoleMatrix, 2, vectorRead<2>,
      "a matrix instruction reads a register that the vector ALU has written"},
     {ChipGfx908, RoleMatrix, RoleMatrix, 4, accumulatorInMatrix,
      "a matrix instruction reads another one's result"},

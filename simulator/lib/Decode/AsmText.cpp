@@ -164,29 +164,18 @@ struct NamedRegister {
 };
 } // namespace
 
+/// Each half of a pair has its name with "_lo" or "_hi", too.
 constexpr NamedRegister NamedRegisters[] = {
     {"vcc", SlotVCC, 2},
-    {"vcc_lo", SlotVCC, 1},
-    {"vcc_hi", SlotVCC + 1, 1},
     {"exec", SlotExec, 2},
-    {"exec_lo", SlotExec, 1},
-    {"exec_hi", SlotExec + 1, 1},
     {"m0", SlotM0, 1},
     {"scc", SlotSCC, 1},
     {"src_scc", SlotSCC, 1},
     {"flat_scratch", SlotFlatScratch, 2},
-    {"flat_scratch_lo", SlotFlatScratch, 1},
-    {"flat_scratch_hi", SlotFlatScratch + 1, 1},
     {"xnack_mask", SlotXnackMask, 2},
-    {"xnack_mask_lo", SlotXnackMask, 1},
-    {"xnack_mask_hi", SlotXnackMask + 1, 1},
     {"src_shared_base", SlotSharedBase, 2},
-    {"src_shared_base_lo", SlotSharedBase, 1},
-    {"src_shared_base_hi", SlotSharedBase + 1, 1},
     {"src_shared_limit", SlotSharedLimit, 2},
     {"src_private_base", SlotPrivateBase, 2},
-    {"src_private_base_lo", SlotPrivateBase, 1},
-    {"src_private_base_hi", SlotPrivateBase + 1, 1},
     {"src_private_limit", SlotPrivateLimit, 2},
     {"shared_base", SlotSharedBase, 2},
     {"shared_limit", SlotSharedLimit, 2},
@@ -227,11 +216,14 @@ std::optional<Operand> lnbwd::sim::parseOperand(StringRef Text,
     O.Dwords = is64(Type) ? 2 : 1;
     return O;
   }
+  StringRef Pair = Text;
+  const bool IsHigh = Pair.consume_back("_hi");
+  const bool IsHalf = IsHigh || Pair.consume_back("_lo");
   for (const NamedRegister &R : NamedRegisters)
-    if (Text == R.Name) {
+    if (IsHalf ? Pair == R.Name && R.Dwords == 2 : Text == R.Name) {
       O.Kind = OperandKind::SGPR;
-      O.Reg = R.Slot;
-      O.Dwords = R.Dwords;
+      O.Reg = uint16_t(R.Slot + IsHigh);
+      O.Dwords = IsHalf ? 1 : R.Dwords;
       return O;
     }
   StringRef Number = Text;
