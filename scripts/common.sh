@@ -65,6 +65,16 @@ configure() {
   echo "${settings[*]}" >"$configured"
 }
 
+# Configures another folder, once, with sanitizers, which clang has, and with
+# assertions: FOLDER SANITIZERS [further arguments].
+configure_sanitized() {
+  build_dir=$source_dir/$1
+  install_packages libclang-rt-22-dev
+  [ -f "$build_dir/build.ninja" ] || configure -DLNBWD_SANITIZERS="$2" "${@:3}" \
+    -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DCMAKE_CXX_FLAGS_DEBUG=-O1
+}
+
 # Builds the given targets, or everything.
 build() {
   say "Building"

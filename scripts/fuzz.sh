@@ -10,17 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 seconds=${1:-20}
 seed=${LNBWD_FUZZ_SEED:-$RANDOM$RANDOM}
 usual_dir=${LNBWD_BUILD_DIR:-$source_dir/build}
-build_dir=$source_dir/build-fuzz
-install_packages libclang-rt-22-dev
-
 # fuzzer-no-link: without the marks of what has been reached, libFuzzer keeps no
 # input and takes none of the corpus.
-if ! grep -qs '^LNBWD_SANITIZERS:.*fuzzer-no-link' "$build_dir/CMakeCache.txt"; then
-  configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
-    -DLNBWD_SANITIZERS=address,undefined,fuzzer-no-link -DLNBWD_ENABLE_FUZZERS=ON \
-    -DLNBWD_ENABLE_COMPILER=OFF -DLNBWD_ENABLE_TESTS=OFF \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DCMAKE_CXX_FLAGS_DEBUG=-O1
-fi
+configure_sanitized build-fuzz address,undefined,fuzzer-no-link \
+  -DLNBWD_ENABLE_FUZZERS=ON -DLNBWD_ENABLE_COMPILER=OFF -DLNBWD_ENABLE_TESTS=OFF
 build lnbwd-fuzz-program lnbwd-fuzz-options lnbwd-fuzz-code-object lnbwd-fuzz-instructions
 
 corpus=$build_dir/corpus

@@ -5,14 +5,7 @@
 # Installs what is needed (Debian 12); builds in build-sanitize.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-build_dir=$source_dir/build-sanitize
-install_packages libclang-rt-22-dev
-
-if [ ! -f "$build_dir/build.ninja" ]; then
-  configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
-    -DLNBWD_SANITIZERS=address,undefined \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DCMAKE_CXX_FLAGS_DEBUG=-O1
-fi
+configure_sanitized build-sanitize address,undefined
 build
 make_venv pytest==9.2.0 numpy==2.4.6
 
@@ -21,7 +14,6 @@ make_venv pytest==9.2.0 numpy==2.4.6
 # compile; the libraries use the same memory without lifting the marks.
 export ASAN_OPTIONS=allow_user_poisoning=0:detect_container_overflow=0
 export UBSAN_OPTIONS=print_stacktrace=1
-
 export LSAN_OPTIONS=suppressions=$source_dir/scripts/leak-suppressions.txt
 
 status=0

@@ -12,14 +12,7 @@
 #   scripts/tsan.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-build_dir=$source_dir/build-tsan
-install_packages libclang-rt-22-dev
-
-if [ ! -f "$build_dir/build.ninja" ]; then
-  configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
-    -DLNBWD_SANITIZERS=thread -DLNBWD_ENABLE_COMPILER=ON \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DCMAKE_CXX_FLAGS_DEBUG=-O1
-fi
+configure_sanitized build-tsan thread
 build lnbwd-concurrency-tests lnbwd-sim-tests
 
 status=0
