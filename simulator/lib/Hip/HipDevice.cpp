@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -99,6 +100,78 @@ static hipError_t finishInitialization() {
 /// The version of HIP that programs are told: 6.4, the oldest whose functions
 /// current clients ask for. The headers' own may be older.
 constexpr int OfferedVersion = 60400000;
+
+/// An attribute of the device with those properties; nothing if the simulator
+/// does not have it.
+static std::optional<int> attributeOf(const hipDeviceProp_t &P,
+                                      hipDeviceAttribute_t Attribute) {
+  switch (Attribute) {
+  case hipDeviceAttributeWarpSize:
+    return P.warpSize;
+  case hipDeviceAttributeMultiprocessorCount:
+  case hipDeviceAttributePhysicalMultiProcessorCount:
+    return P.multiProcessorCount;
+  case hipDeviceAttributeMaxThreadsPerBlock:
+    return P.maxThreadsPerBlock;
+  case hipDeviceAttributeMaxBlockDimX:
+  case hipDeviceAttributeMaxBlockDimY:
+  case hipDeviceAttributeMaxBlockDimZ:
+    return P.maxThreadsDim[0];
+  case hipDeviceAttributeMaxGridDimX:
+    return P.maxGridSize[0];
+  case hipDeviceAttributeMaxGridDimY:
+  case hipDeviceAttributeMaxGridDimZ:
+    return P.maxGridSize[1];
+  case hipDeviceAttributeMaxSharedMemoryPerBlock:
+  case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
+  case hipDeviceAttributeSharedMemPerBlockOptin:
+  case hipDeviceAttributeSharedMemPerMultiprocessor:
+    return int(P.sharedMemPerBlock);
+  case hipDeviceAttributeMaxRegistersPerBlock:
+    return P.regsPerBlock;
+  case hipDeviceAttributeMaxThreadsPerMultiProcessor:
+    return P.maxThreadsPerMultiProcessor;
+  case hipDeviceAttributeClockRate:
+    return P.clockRate;
+  case hipDeviceAttributeMemoryClockRate:
+    return P.memoryClockRate;
+  case hipDeviceAttributeMemoryBusWidth:
+    return P.memoryBusWidth;
+  case hipDeviceAttributeL2CacheSize:
+    return P.l2CacheSize;
+  case hipDeviceAttributeComputeCapabilityMajor:
+    return P.major;
+  case hipDeviceAttributeComputeCapabilityMinor:
+    return P.minor;
+  case hipDeviceAttributeConcurrentKernels:
+  case hipDeviceAttributeCanMapHostMemory:
+  case hipDeviceAttributeUnifiedAddressing:
+  case hipDeviceAttributeIsLargeBar:
+    return 1;
+  case hipDeviceAttributeEccEnabled:
+    return P.ECCEnabled;
+  case hipDeviceAttributeClockInstructionRate:
+    return P.clockInstructionRate;
+  case hipDeviceAttributePciBusId:
+    return P.pciBusID;
+  case hipDeviceAttributeComputeMode:
+  case hipDeviceAttributeCooperativeLaunch:
+  case hipDeviceAttributeCooperativeMultiDeviceLaunch:
+  case hipDeviceAttributeIntegrated:
+  case hipDeviceAttributeIsMultiGpuBoard:
+  case hipDeviceAttributeKernelExecTimeout:
+  case hipDeviceAttributeManagedMemory:
+  case hipDeviceAttributeConcurrentManagedAccess:
+  case hipDeviceAttributePageableMemoryAccess:
+  case hipDeviceAttributeMemoryPoolsSupported:
+  case hipDeviceAttributePciDeviceId:
+  case hipDeviceAttributePciDomainID:
+  case hipDeviceAttributeImageSupport:
+    return 0;
+  default:
+    return std::nullopt;
+  }
+}
 
 extern "C" {
 
@@ -220,99 +293,16 @@ hipError_t hipDeviceGetAttribute(int *Value, hipDeviceAttribute_t Attribute,
                                  int Device) {
   if (!Value)
     return finish(hipErrorInvalidValue, "hipDeviceGetAttribute: null pointer");
-  if (deviceNumbered(Device) < 0)
-    return wrongDevice(Device);
   hipDeviceProp_t P;
-  (void)hipGetDeviceProperties(&P, Device);
-  switch (Attribute) {
-  case hipDeviceAttributeWarpSize:
-    *Value = P.warpSize;
-    break;
-  case hipDeviceAttributeMultiprocessorCount:
-  case hipDeviceAttributePhysicalMultiProcessorCount:
-    *Value = P.multiProcessorCount;
-    break;
-  case hipDeviceAttributeMaxThreadsPerBlock:
-    *Value = P.maxThreadsPerBlock;
-    break;
-  case hipDeviceAttributeMaxBlockDimX:
-  case hipDeviceAttributeMaxBlockDimY:
-  case hipDeviceAttributeMaxBlockDimZ:
-    *Value = P.maxThreadsDim[0];
-    break;
-  case hipDeviceAttributeMaxGridDimX:
-    *Value = P.maxGridSize[0];
-    break;
-  case hipDeviceAttributeMaxGridDimY:
-  case hipDeviceAttributeMaxGridDimZ:
-    *Value = P.maxGridSize[1];
-    break;
-  case hipDeviceAttributeMaxSharedMemoryPerBlock:
-  case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
-  case hipDeviceAttributeSharedMemPerBlockOptin:
-  case hipDeviceAttributeSharedMemPerMultiprocessor:
-    *Value = int(P.sharedMemPerBlock);
-    break;
-  case hipDeviceAttributeMaxRegistersPerBlock:
-    *Value = P.regsPerBlock;
-    break;
-  case hipDeviceAttributeMaxThreadsPerMultiProcessor:
-    *Value = P.maxThreadsPerMultiProcessor;
-    break;
-  case hipDeviceAttributeClockRate:
-    *Value = P.clockRate;
-    break;
-  case hipDeviceAttributeMemoryClockRate:
-    *Value = P.memoryClockRate;
-    break;
-  case hipDeviceAttributeMemoryBusWidth:
-    *Value = P.memoryBusWidth;
-    break;
-  case hipDeviceAttributeL2CacheSize:
-    *Value = P.l2CacheSize;
-    break;
-  case hipDeviceAttributeComputeCapabilityMajor:
-    *Value = P.major;
-    break;
-  case hipDeviceAttributeComputeCapabilityMinor:
-    *Value = P.minor;
-    break;
-  case hipDeviceAttributeConcurrentKernels:
-  case hipDeviceAttributeCanMapHostMemory:
-  case hipDeviceAttributeUnifiedAddressing:
-  case hipDeviceAttributeIsLargeBar:
-    *Value = 1;
-    break;
-  case hipDeviceAttributeEccEnabled:
-    *Value = P.ECCEnabled;
-    break;
-  case hipDeviceAttributeClockInstructionRate:
-    *Value = P.clockInstructionRate;
-    break;
-  case hipDeviceAttributePciBusId:
-    *Value = P.pciBusID;
-    break;
-  case hipDeviceAttributeComputeMode:
-  case hipDeviceAttributeCooperativeLaunch:
-  case hipDeviceAttributeCooperativeMultiDeviceLaunch:
-  case hipDeviceAttributeIntegrated:
-  case hipDeviceAttributeIsMultiGpuBoard:
-  case hipDeviceAttributeKernelExecTimeout:
-  case hipDeviceAttributeManagedMemory:
-  case hipDeviceAttributeConcurrentManagedAccess:
-  case hipDeviceAttributePageableMemoryAccess:
-  case hipDeviceAttributeMemoryPoolsSupported:
-  case hipDeviceAttributePciDeviceId:
-  case hipDeviceAttributePciDomainID:
-  case hipDeviceAttributeImageSupport:
-    *Value = 0;
-    break;
-  default:
+  if (const hipError_t Code = hipGetDeviceProperties(&P, Device))
+    return Code;
+  const std::optional<int> Known = attributeOf(P, Attribute);
+  if (!Known)
     return finish(hipErrorInvalidValue,
                   "hipDeviceGetAttribute: the simulator does not have "
                   "attribute " +
                       std::to_string(int(Attribute)));
-  }
+  *Value = *Known;
   return finish(hipSuccess);
 }
 
