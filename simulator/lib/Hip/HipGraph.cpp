@@ -34,8 +34,7 @@ bool lnbwd::sim::isCaptured(hipStream_t Stream) {
 hipError_t lnbwd::sim::enqueue(const char *Function, hipStream_t Stream,
                                std::function<hipError_t()> Work) {
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  std::string(Function) + ": the stream does not exist");
+    return noSuch(Function, "stream");
   if (!isCaptured(Stream))
     return Work();
   std::lock_guard<std::mutex> Guard(state().Lock);
@@ -101,8 +100,7 @@ extern "C" {
 
 hipError_t hipStreamBeginCapture(hipStream_t Stream, hipStreamCaptureMode) {
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamBeginCapture: the stream does not exist");
+    return noSuch("hipStreamBeginCapture", "stream");
   if (reinterpret_cast<uintptr_t>(Stream) <= 2)
     return finish(hipErrorStreamCaptureUnsupported,
                   "hipStreamBeginCapture: the default stream cannot be "
@@ -175,8 +173,7 @@ hipError_t hipGraphLaunch(hipGraphExec_t Exec, hipStream_t Stream) {
                     "hipGraphLaunch: the graph does not exist");
   }
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipGraphLaunch: the stream does not exist");
+    return noSuch("hipGraphLaunch", "stream");
   if (isCaptured(Stream))
     return finish(hipErrorStreamCaptureUnsupported,
                   "hipGraphLaunch: the stream is being captured; the simulator "

@@ -209,8 +209,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidDeviceFunction,
                   "hipModuleLaunchKernel: the function does not exist");
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipModuleLaunchKernel: the stream does not exist");
+    return noSuch("hipModuleLaunchKernel", "stream");
   const Kernel &K = *F->TheKernel;
   std::string Prefix =
       "hipModuleLaunchKernel: kernel '" + K.shownName() + "': ";

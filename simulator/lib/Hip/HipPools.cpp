@@ -55,8 +55,7 @@ static hipError_t allocate(const char *Function, void **Pointer, size_t Size,
     return wrong(Function, "null pointer");
   *Pointer = nullptr;
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  std::string(Function) + ": the stream does not exist");
+    return noSuch(Function, "stream");
   if (isCaptured(Stream))
     return finish(hipErrorStreamCaptureUnsupported,
                   std::string(Function) +
@@ -120,8 +119,7 @@ hipError_t hipMallocFromPoolAsync(void **Pointer, size_t Size,
 }
 hipError_t hipFreeAsync(void *Pointer, hipStream_t Stream) {
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipFreeAsync: the stream does not exist");
+    return noSuch("hipFreeAsync", "stream");
   if (isCaptured(Stream))
     return finish(hipErrorStreamCaptureUnsupported,
                   "hipFreeAsync: the stream is being captured, and memory that "

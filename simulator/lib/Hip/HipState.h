@@ -151,6 +151,8 @@ hipError_t finish(hipError_t Code, std::string Message = "",
 
 /// A fault of the program, not of what it asks for: finish, and report.
 hipError_t finishFault(hipError_t Code, std::string Message);
+/// Ends a call that was given a "stream" or an "event" that does not exist.
+hipError_t noSuch(const char *Function, const char *What);
 
 /// Appends "KIND: TEXT" to the report of the process, which LNBWD_SIM_REPORT
 /// names, a file or "stderr"; nothing without. For programs that do not look

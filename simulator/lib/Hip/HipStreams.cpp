@@ -44,16 +44,14 @@ hipError_t hipStreamCreate(hipStream_t *Stream) {
 hipError_t hipStreamDestroy(hipStream_t Stream) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!state().Streams.erase(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamDestroy: the stream does not exist");
+    return noSuch("hipStreamDestroy", "stream");
   delete Stream;
   return finish(hipSuccess);
 }
 
 hipError_t hipStreamSynchronize(hipStream_t Stream) {
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamSynchronize: the stream does not exist");
+    return noSuch("hipStreamSynchronize", "stream");
   if (isCaptured(Stream))
     return finish(hipErrorStreamCaptureUnsupported,
                   "hipStreamSynchronize: the stream is being captured");
@@ -62,8 +60,7 @@ hipError_t hipStreamSynchronize(hipStream_t Stream) {
 
 hipError_t hipStreamQuery(hipStream_t Stream) {
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamQuery: the stream does not exist");
+    return noSuch("hipStreamQuery", "stream");
   return finish(hipSuccess);
 }
 
@@ -71,18 +68,13 @@ static bool validEvent(hipEvent_t Event) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   return state().Events.count(Event) != 0;
 }
-static hipError_t wrongEvent(const char *Function) {
-  return finish(hipErrorInvalidHandle,
-                std::string(Function) + ": the event does not exist");
-}
 
 hipError_t hipStreamWaitEvent(hipStream_t Stream, hipEvent_t Event,
                               unsigned int) {
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamWaitEvent: the stream does not exist");
+    return noSuch("hipStreamWaitEvent", "stream");
   if (!validEvent(Event))
-    return wrongEvent("hipStreamWaitEvent");
+    return noSuch("hipStreamWaitEvent", "event");
   return finish(hipSuccess);
 }
 
@@ -103,18 +95,16 @@ hipError_t hipEventCreate(hipEvent_t *Event) {
 hipError_t hipEventDestroy(hipEvent_t Event) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!state().Events.erase(Event))
-    return finish(hipErrorInvalidHandle,
-                  "hipEventDestroy: the event does not exist");
+    return noSuch("hipEventDestroy", "event");
   delete Event;
   return finish(hipSuccess);
 }
 
 hipError_t hipEventRecord(hipEvent_t Event, hipStream_t Stream) {
   if (!validEvent(Event))
-    return wrongEvent("hipEventRecord");
+    return noSuch("hipEventRecord", "event");
   if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipEventRecord: the stream does not exist");
+    return noSuch("hipEventRecord", "stream");
   // In a capture an event orders work, which is in order here, and gets no
   // time.
   Event->Recorded = !isCaptured(Stream);
@@ -129,11 +119,12 @@ hipError_t hipEventRecord(hipEvent_t Event, hipStream_t Stream) {
 
 hipError_t hipEventSynchronize(hipEvent_t Event) {
   return validEvent(Event) ? finish(hipSuccess)
-                           : wrongEvent("hipEventSynchronize");
+                           : noSuch("hipEventSynchronize", "event");
 }
 
 hipError_t hipEventQuery(hipEvent_t Event) {
-  return validEvent(Event) ? finish(hipSuccess) : wrongEvent("hipEventQuery");
+  return validEvent(Event) ? finish(hipSuccess)
+                           : noSuch("hipEventQuery", "event");
 }
 
 hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
@@ -141,7 +132,7 @@ hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
   if (!Milliseconds)
     return finish(hipErrorInvalidValue, "hipEventElapsedTime: null pointer");
   if (!validEvent(Start) || !validEvent(Stop))
-    return wrongEvent("hipEventElapsedTime");
+    return noSuch("hipEventElapsedTime", "event");
   if (!Start->Recorded || !Stop->Recorded)
     return finish(hipErrorInvalidHandle,
                   "hipEventElapsedTime: an event has not been recorded");
