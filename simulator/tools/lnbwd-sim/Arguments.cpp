@@ -35,23 +35,10 @@ constexpr size_t MostArgumentBytes = 4096;
 /// By Element.
 constexpr StringRef TypeNames[] = {"i8",  "i16",  "i32", "i64",
                                    "f16", "bf16", "f32", "f64"};
+constexpr uint8_t TypeBytes[] = {1, 2, 4, 8, 2, 2, 4, 8};
 
 unsigned lnbwd::simtool::elementBytes(Element E) {
-  switch (E) {
-  case Element::I8:
-    return 1;
-  case Element::I16:
-  case Element::F16:
-  case Element::BF16:
-    return 2;
-  case Element::I32:
-  case Element::F32:
-    return 4;
-  case Element::I64:
-  case Element::F64:
-    return 8;
-  }
-  return 4;
+  return TypeBytes[size_t(E)];
 }
 
 static const fltSemantics *semantics(Element E) {

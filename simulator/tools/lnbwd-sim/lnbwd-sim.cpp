@@ -148,17 +148,19 @@ static bool parseSizes(StringRef Text, uint32_t Sizes[3]) {
   return true;
 }
 
-static bool parseChecks(StringRef Text, unsigned &Checks) {
-  Checks = 0;
-  SmallVector<StringRef, 8> Parts;
-  Text.split(Parts, ',');
-  for (StringRef Part : Parts) {
+/// The checks that --check names; says what is wrong with it.
+static std::optional<unsigned> parseChecks() {
+  unsigned Checks = 0;
+  for (StringRef Part : split(CheckNames, ',')) {
     std::optional<unsigned> Bits = lnbwd::sim::checkBits(Part.trim());
-    if (!Bits)
-      return false;
+    if (!Bits) {
+      complain("--check: expected " + std::string(lnbwd::sim::ListOfChecks) +
+               ", got '" + CheckNames + "'");
+      return std::nullopt;
+    }
     Checks |= *Bits;
   }
-  return true;
+  return Checks;
 }
 
 static std::string hipText(hipError_t Code) {
@@ -435,7 +437,6 @@ static ExitCode run() {
   if (hipInit(0) != hipSuccess)
     return complain(lnbwdSimLastErrorMessage());
   uint32_t Grid[3], Block[3];
-  unsigned Checks;
   if (!parseSizes(GridText, Grid))
     return complain("--grid: expected one to three numbers of 1 or more "
                     "separated by commas, got '" +
@@ -444,10 +445,9 @@ static ExitCode run() {
     return complain("--block: expected one to three numbers of 1 or more "
                     "separated by commas, got '" +
                     BlockText + "'");
-  if (!parseChecks(CheckNames, Checks))
-    return complain("--check: expected " +
-                    std::string(lnbwd::sim::ListOfChecks) + ", got '" +
-                    CheckNames + "'");
+  const std::optional<unsigned> Checks = parseChecks();
+  if (!Checks)
+    return BadInput;
   if (MostFindings == 0)
     return complain("--max-findings: expected a number of 1 or more, got '0'");
   Tolerance Allowed;
@@ -487,7 +487,7 @@ static ExitCode run() {
   hipModule_t Module;
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);
-  lnbwdSimSetChecks(Time ? 0 : Checks);
+  lnbwdSimSetChecks(Time ? 0 : *Checks);
   lnbwdSimSetMaxFindings(MostFindings);
   if (MostInstructions.getNumOccurrences())
     setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
@@ -580,11 +580,8 @@ static ExitCode run() {
 
 /// The options that --program has a use for.
 static ExitCode runProgram(ArrayRef<const char *> Arguments) {
-  unsigned Checks;
-  if (!parseChecks(CheckNames, Checks))
-    return complain("--check: expected " +
-                    std::string(lnbwd::sim::ListOfChecks) + ", got '" +
-                    CheckNames + "'");
+  if (!parseChecks())
+    return BadInput;
   for (const auto &[Name, Option] : cl::getRegisteredOptions())
     if (Option->getNumOccurrences() &&
         is_contained(Option->Categories, &Category) &&
