@@ -14,41 +14,28 @@
 
 using namespace lnbwd::sim;
 
-// Each macro defines a handler. A and B are the 32-bit sources, X and Y the
-// 64-bit ones, R the result, SCC an lvalue.
+static void set(Wave &W, unsigned Reg, uint32_t X) { W.S[Reg] = X; }
+static void set(Wave &W, unsigned Reg, uint64_t X) { W.setScalar64(Reg, X); }
+
+// Each macro defines a handler, or one of either width. A and B are the
+// sources, R the result, SCC an lvalue.
 #define SCC W.S[SlotSCC]
-#define OP32(NAME, RESULT, FLAG)                                               \
+#define OP(NAME, BITS, RESULT, THEN)                                           \
   static const Inst *NAME(Wave &W, const Inst *I) {                            \
-    [[maybe_unused]] uint32_t A = scalar32(W, I->Src[0]);                      \
-    [[maybe_unused]] uint32_t B = scalar32(W, I->Src[1]);                      \
-    uint32_t R = (RESULT);                                                     \
-    SCC = (FLAG) ? 1 : 0;                                                      \
-    W.S[I->Dst.Reg] = R;                                                       \
+    [[maybe_unused]] const auto A = scalar##BITS(W, I->Src[0]),                \
+                                B = scalar##BITS(W, I->Src[1]);                \
+    const uint##BITS##_t R = (RESULT);                                         \
+    THEN;                                                                      \
+    set(W, I->Dst.Reg, R);                                                     \
     return I + 1;                                                              \
   }
-#define OP32KEEP(NAME, RESULT)                                                 \
-  static const Inst *NAME(Wave &W, const Inst *I) {                            \
-    [[maybe_unused]] uint32_t A = scalar32(W, I->Src[0]);                      \
-    [[maybe_unused]] uint32_t B = scalar32(W, I->Src[1]);                      \
-    W.S[I->Dst.Reg] = (RESULT);                                                \
-    return I + 1;                                                              \
-  }
-#define OP64(NAME, RESULT, FLAG)                                               \
-  static const Inst *NAME(Wave &W, const Inst *I) {                            \
-    [[maybe_unused]] uint64_t X = scalar64(W, I->Src[0]);                      \
-    [[maybe_unused]] uint64_t Y = scalar64(W, I->Src[1]);                      \
-    uint64_t R = (RESULT);                                                     \
-    SCC = (FLAG) ? 1 : 0;                                                      \
-    W.setScalar64(I->Dst.Reg, R);                                              \
-    return I + 1;                                                              \
-  }
-#define OP64KEEP(NAME, RESULT)                                                 \
-  static const Inst *NAME(Wave &W, const Inst *I) {                            \
-    [[maybe_unused]] uint64_t X = scalar64(W, I->Src[0]);                      \
-    [[maybe_unused]] uint64_t Y = scalar64(W, I->Src[1]);                      \
-    W.setScalar64(I->Dst.Reg, (RESULT));                                       \
-    return I + 1;                                                              \
-  }
+#define OP32(NAME, RESULT, FLAG) OP(NAME, 32, RESULT, SCC = (FLAG) ? 1 : 0)
+#define OP64(NAME, RESULT, FLAG) OP(NAME, 64, RESULT, SCC = (FLAG) ? 1 : 0)
+#define OP32KEEP(NAME, RESULT) OP(NAME, 32, RESULT, )
+#define OP64KEEP(NAME, RESULT) OP(NAME, 64, RESULT, )
+#define BITWISE(NAME, RESULT)                                                  \
+  OP32(NAME##B32, RESULT, R != 0)                                              \
+  OP64(NAME##B64, RESULT, R != 0)
 #define COMPARE(NAME, TYPE, FETCH, CONDITION)                                  \
   static const Inst *NAME(Wave &W, const Inst *I) {                            \
     TYPE A = TYPE(FETCH(W, I->Src[0])), B = TYPE(FETCH(W, I->Src[1]));         \
@@ -57,11 +44,10 @@ using namespace lnbwd::sim;
   }
 
 OP32KEEP(movB32, A)
-OP64KEEP(movB64, X)
+OP64KEEP(movB64, A)
 OP32KEEP(cmovB32, SCC ? A : W.S[I->Dst.Reg])
-OP64KEEP(cmovB64, SCC ? X : W.scalar64(I->Dst.Reg))
-OP32(notB32, ~A, R != 0)
-OP64(notB64, ~X, R != 0)
+OP64KEEP(cmovB64, SCC ? A : W.scalar64(I->Dst.Reg))
+BITWISE(not, ~A)
 
 static uint64_t reverse64(uint64_t X) {
   uint64_t R = 0;
@@ -70,7 +56,7 @@ static uint64_t reverse64(uint64_t X) {
   return R;
 }
 OP32KEEP(brevB32, uint32_t(reverse64(A) >> 32))
-OP64KEEP(brevB64, reverse64(X))
+OP64KEEP(brevB64, reverse64(A))
 
 static uint32_t count64(uint64_t X) {
   return uint32_t(__builtin_popcountll(X));
@@ -123,7 +109,7 @@ static uint64_t wholeQuads(uint64_t X) {
   return Any * 15;
 }
 OP32(wqmB32, uint32_t(wholeQuads(A)), R != 0)
-OP64(wqmB64, wholeQuads(X), R != 0)
+OP64(wqmB64, wholeQuads(A), R != 0)
 static uint64_t quadMask(uint64_t X) {
   uint64_t R = 0;
   for (unsigned I = 0; I < 16; ++I)
@@ -131,7 +117,7 @@ static uint64_t quadMask(uint64_t X) {
   return R;
 }
 OP32(quadmaskB32, uint32_t(quadMask(A)), R != 0)
-OP64(quadmaskB64, quadMask(X), R != 0)
+OP64(quadmaskB64, quadMask(A), R != 0)
 OP32(absI32, int32_t(A) < 0 ? 0 - A : A, R != 0)
 static const Inst *bitreplicate(Wave &W, const Inst *I) {
   uint32_t A = scalar32(W, I->Src[0]);
@@ -142,25 +128,22 @@ static const Inst *bitreplicate(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-// The old EXEC goes to the destination, the result to EXEC. A is the source,
-// E the old EXEC.
-#define SAVEEXEC(NAME, RESULT)                                                 \
-  static const Inst *NAME##32(Wave & W, const Inst *I) {                       \
-    uint32_t A = scalar32(W, I->Src[0]), E = W.S[SlotExec];                    \
-    uint32_t R = (RESULT);                                                     \
-    W.S[I->Dst.Reg] = E;                                                       \
-    W.S[SlotExec] = R;                                                         \
-    SCC = R != 0;                                                              \
-    return I + 1;                                                              \
-  }                                                                            \
-  static const Inst *NAME##64(Wave & W, const Inst *I) {                       \
-    uint64_t A = scalar64(W, I->Src[0]), E = W.scalar64(SlotExec);             \
-    uint64_t R = (RESULT);                                                     \
-    W.setScalar64(I->Dst.Reg, E);                                              \
-    W.setScalar64(SlotExec, R);                                                \
+// A is the source, E the old EXEC, R the new one. One of both goes to the
+// destination.
+#define EXEC_OP(NAME, BITS, RESULT, LEFT)                                      \
+  static const Inst *NAME##BITS(Wave &W, const Inst *I) {                      \
+    const auto A = scalar##BITS(W, I->Src[0]);                                 \
+    const auto E = uint##BITS##_t(W.scalar64(SlotExec));                       \
+    const uint##BITS##_t R = (RESULT);                                         \
+    set(W, I->Dst.Reg, LEFT);                                                  \
+    set(W, SlotExec, R);                                                       \
     SCC = R != 0;                                                              \
     return I + 1;                                                              \
   }
+#define SAVEEXEC(NAME, RESULT)                                                 \
+  EXEC_OP(NAME, 32, RESULT, E) EXEC_OP(NAME, 64, RESULT, E)
+#define WREXEC(NAME, RESULT)                                                   \
+  EXEC_OP(NAME, 32, RESULT, R) EXEC_OP(NAME, 64, RESULT, R)
 SAVEEXEC(andSave, A &E)
 SAVEEXEC(orSave, A | E)
 SAVEEXEC(xorSave, A ^ E)
@@ -171,21 +154,6 @@ SAVEEXEC(norSave, ~(A | E))
 SAVEEXEC(xnorSave, ~(A ^ E))
 SAVEEXEC(andn1Save, ~A &E)
 SAVEEXEC(orn1Save, ~A | E)
-#define WREXEC(NAME, RESULT)                                                   \
-  static const Inst *NAME##32(Wave & W, const Inst *I) {                       \
-    uint32_t A = scalar32(W, I->Src[0]), E = W.S[SlotExec];                    \
-    W.S[I->Dst.Reg] = W.S[SlotExec] = (RESULT);                                \
-    SCC = W.S[SlotExec] != 0;                                                  \
-    return I + 1;                                                              \
-  }                                                                            \
-  static const Inst *NAME##64(Wave & W, const Inst *I) {                       \
-    uint64_t A = scalar64(W, I->Src[0]), E = W.scalar64(SlotExec);             \
-    uint64_t R = (RESULT);                                                     \
-    W.setScalar64(SlotExec, R);                                                \
-    W.setScalar64(I->Dst.Reg, R);                                              \
-    SCC = R != 0;                                                              \
-    return I + 1;                                                              \
-  }
 WREXEC(andn1Write, ~A &E)
 WREXEC(andn2Write, A & ~E)
 
@@ -208,39 +176,31 @@ static const Inst *subbU32(Wave &W, const Inst *I) {
   W.S[I->Dst.Reg] = uint32_t(R);
   return I + 1;
 }
-OP64KEEP(addU64, X + Y)
-OP64KEEP(subU64, X - Y)
-OP64KEEP(mulU64, X *Y)
+OP64KEEP(addU64, A + B)
+OP64KEEP(subU64, A - B)
+OP64KEEP(mulU64, A *B)
 OP32(minI32, int32_t(A) < int32_t(B) ? A : B, int32_t(A) < int32_t(B))
 OP32(maxI32, int32_t(A) > int32_t(B) ? A : B, int32_t(A) > int32_t(B))
 OP32(minU32, A < B ? A : B, A < B)
 OP32(maxU32, A > B ? A : B, A > B)
 OP32KEEP(cselectB32, SCC ? A : B)
-OP64KEEP(cselectB64, SCC ? X : Y)
-OP32(andB32, A &B, R != 0)
-OP64(andB64, X &Y, R != 0)
-OP32(orB32, A | B, R != 0)
-OP64(orB64, X | Y, R != 0)
-OP32(xorB32, A ^ B, R != 0)
-OP64(xorB64, X ^ Y, R != 0)
-OP32(andn2B32, A & ~B, R != 0)
-OP64(andn2B64, X & ~Y, R != 0)
-OP32(orn2B32, A | ~B, R != 0)
-OP64(orn2B64, X | ~Y, R != 0)
-OP32(nandB32, ~(A &B), R != 0)
-OP64(nandB64, ~(X &Y), R != 0)
-OP32(norB32, ~(A | B), R != 0)
-OP64(norB64, ~(X | Y), R != 0)
-OP32(xnorB32, ~(A ^ B), R != 0)
-OP64(xnorB64, ~(X ^ Y), R != 0)
+OP64KEEP(cselectB64, SCC ? A : B)
+BITWISE(and, A &B)
+BITWISE(or, A | B)
+BITWISE(xor, A ^ B)
+BITWISE(andn2, A & ~B)
+BITWISE(orn2, A | ~B)
+BITWISE(nand, ~(A &B))
+BITWISE(nor, ~(A | B))
+BITWISE(xnor, ~(A ^ B))
 OP32(lshlB32, A << (B & 31), R != 0)
 OP32(lshrB32, A >> (B & 31), R != 0)
 OP32(ashrI32, uint32_t(int32_t(A) >> (B & 31)), R != 0)
-OP64(lshlB64, X << (Y & 63), R != 0)
-OP64(lshrB64, X >> (Y & 63), R != 0)
-OP64(ashrI64, uint64_t(int64_t(X) >> (Y & 63)), R != 0)
+OP64(lshlB64, A << (B & 63), R != 0)
+OP64(lshrB64, A >> (B & 63), R != 0)
+OP64(ashrI64, uint64_t(int64_t(A) >> (B & 63)), R != 0)
 OP32KEEP(bfmB32, ((1u << (A & 31)) - 1) << (B & 31))
-OP64KEEP(bfmB64, ((1ull << (X & 63)) - 1) << (Y & 63))
+OP64KEEP(bfmB64, ((1ull << (A & 63)) - 1) << (B & 63))
 OP32KEEP(mulI32, A *B)
 OP32KEEP(mulHiU32, uint32_t(uint64_t(A) * B >> 32))
 OP32KEEP(mulHiI32, uint32_t(uint64_t(int64_t(int32_t(A)) * int32_t(B)) >> 32))
@@ -260,8 +220,8 @@ static uint64_t extract(uint64_t X, uint32_t Selector, unsigned Bits,
 }
 OP32(bfeU32, uint32_t(extract(A, B, 32, false)), R != 0)
 OP32(bfeI32, uint32_t(extract(A, B, 32, true)), R != 0)
-OP64(bfeU64, extract(X, uint32_t(Y), 64, false), R != 0)
-OP64(bfeI64, extract(X, uint32_t(Y), 64, true), R != 0)
+OP64(bfeU64, extract(A, uint32_t(B), 64, false), R != 0)
+OP64(bfeI64, extract(A, uint32_t(B), 64, true), R != 0)
 OP32(absdiffI32, int32_t(A) > int32_t(B) ? A - B : B - A, R != 0)
 #define LSHL_ADD(NAME, SHIFT)                                                  \
   OP32(NAME, (A << SHIFT) + B, ((uint64_t(A) << SHIFT) + B) >> 32)
