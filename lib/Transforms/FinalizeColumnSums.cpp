@@ -259,9 +259,6 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
   fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
   fields.columnTile = finalizeColumns;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  // The next call's rows come meanwhile.
-  fields.earlyTrigger =
-      summed.getPrefetchBeforeDependency() || summed.getEarlyTrigger();
   // As many groups as take all partial rows in one iteration.
   int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
   fields.unroll = finalizeRows;

@@ -64,11 +64,9 @@ class SplitRowSums : public lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
     int64_t splits = std::exchange(fields.rowSplits, 0);
     ScheduleFields ofSums(getSplitSchedule(op, splits, info));
     // Rows are first read for the first sums. What is left loads its rows ahead
-    // of its wait, and is the last to start, where the next kernel may.
+    // of its wait.
     ofSums.prefetchBeforeDependency =
         std::exchange(fields.prefetchBeforeDependency, 0);
-    if (ofSums.prefetchBeforeDependency)
-      fields.earlyTrigger = 1;
     rewriter.setInsertionPoint(op);
     SmallVector<Value> allocations;
     for (unsigned phase = 0; op.hasRowSums(); ++phase) {

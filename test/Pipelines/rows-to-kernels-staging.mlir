@@ -40,7 +40,8 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // -----
 
 // A kernel that starts early waits before it first reads, and its launch says
-// so. After its rows it lets the next one start.
+// so. After its rows it lets the next one of the program start; the last one
+// lets nothing start, since what follows a program need not wait.
 // CHECK-LABEL: gpu.module @early_kernels
 // CHECK:       gpu.func @k(
 // CHECK-NOT:     vector.load
@@ -48,10 +49,20 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // CHECK:         vector.load
 // CHECK:         nvvm.griddepcontrol launch_dependents
 // CHECK:         gpu.return
+// CHECK:       gpu.func @last(
+// CHECK:         nvvm.griddepcontrol wait
+// CHECK-NOT:     nvvm.griddepcontrol launch_dependents
 // CHECK:       func.func @early
-// CHECK:         gpu.launch_func {{.*}} {lnbwd.dependent_launch}
+// CHECK-COUNT-2: gpu.launch_func {{.*}} {lnbwd.dependent_launch}
 func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xbf16>) outs(%o[m, n] : memref<?x1024xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
+                                             dependent_launch = true>} {
+  ^bb0(%xr: vector<1024xbf16>):
+    lnbwd.yield %xr : vector<1024xbf16>
+  }
+  lnbwd.rowwise @last domain(m | n) ins(%o[m, n] : memref<?x1024xbf16>) outs(%x[m, n] : memref<?x1024xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
                                              dependent_launch = true>} {

@@ -1,25 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-finalize-column-sums --split-input-file | FileCheck %s
 
-// What brings its rows near early needs time for that: the kernel that adds up
-// the partial sums, which is before it in the next call, lets it start.
-// CHECK-LABEL: func @early(
-// CHECK:         lnbwd.rowwise @k domain
-// CHECK-SAME:      dependent_launch = true, prefetch_before_dependency = true>
-// CHECK:         lnbwd.rowwise @k_finalize
-// CHECK-SAME:      dependent_launch = true, early_trigger = true>
-func.func @early(%x: memref<?x512xbf16>, %a: memref<512xbf16>) {
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>) outs(%a[n] add : memref<512xbf16>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
-                                             workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true>} {
-  ^bb0(%xr: vector<512xbf16>):
-    %wide = arith.extf %xr : vector<512xbf16> to vector<512xf32>
-    lnbwd.yield %wide : vector<512xf32>
-  }
-  return
-}
-
-// -----
-
+// The kernel that adds up the partial sums starts early where the chip can.
 // CHECK-LABEL: func @plain(
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      dependent_launch = true>

@@ -42,6 +42,18 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// Whether the kernel after `op` may start before that of `op` has ended: one of
+/// the same program that waits. What follows a program is not known, and a
+/// library's kernels need not wait.
+static bool mayOverlapNext(RowwiseOp op) {
+  Operation *next = op->getNextNode();
+  while (next && !isa<RowwiseOp, ProductOp>(next))
+    next = next->getNextNode();
+  auto program = dyn_cast_if_present<RowwiseOp>(next);
+  return program && program.getSchedule() &&
+         program.getSchedule()->getDependentLaunch();
+}
+
 namespace {
 /// Writes the body of one kernel.
 class RowDistributor {
@@ -172,6 +184,7 @@ private:
   Value acrossRow;
   /// Whether the sums are the largest instead.
   bool isMaximum = op.takesMaxima();
+  bool overlapsNext = mayOverlapNext(op);
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   IntegerAttr slices;
   /// The row at work; null ahead of the loop.
@@ -214,7 +227,7 @@ void RowDistributor::write() {
         countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
   // Whoever starts now waits for the end of this kernel, and so, since this one
   // waits as well, for the end of all before.
-  if (schedule.getEarlyTrigger())
+  if (schedule.getEarlyTrigger() && overlapsNext)
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
   if (auto parts = op->getAttrOfType<IntegerAttr>(leavesAttr))
@@ -264,8 +277,8 @@ void RowDistributor::write() {
   else
     writeLoop(workgroup, sums);
 
-  // Whatever follows, the kernel that adds up partial sums or one of another
-  // launch, may be brought to the compute units meanwhile.
+  // The kernel that adds up partial sums may be brought to the compute units
+  // meanwhile.
   if (!allowsFirst && !hasLeaves)
     allowNext();
   if (hasAllLeaves)
@@ -288,7 +301,7 @@ SmallVector<Value> RowDistributor::makeNeutral() {
 
 /// Lets the kernel after this one start, where the schedule has not before.
 void RowDistributor::allowNext() {
-  if (chip.workgroups.hasDependentLaunch && !schedule.getEarlyTrigger())
+  if (overlapsNext && !schedule.getEarlyTrigger())
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
 }

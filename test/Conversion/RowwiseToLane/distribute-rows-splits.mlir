@@ -1,5 +1,4 @@
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --canonicalize | FileCheck %s --check-prefix=EARLY
 
 // Each workgroup reduces over its own columns, and writes the part that is its
 // tile's; whoever reads adds up all parts, in order, after the loads of a row.
@@ -22,15 +21,6 @@
 // CHECK:         %[[ABC:.*]] = arith.addf %[[AB]], %[[C]] : f32
 // CHECK:         vector.broadcast %[[ABC]]
 // CHECK:       func.func @parts
-
-// Where a chip can start a kernel early, who waits for the parts may come as
-// soon as all that write them have started.
-// EARLY-LABEL: gpu.func @sums(
-// EARLY:         nvvm.griddepcontrol launch_dependents
-// EARLY:         lane.for_rows
-// EARLY-LABEL: gpu.func @rest(
-// EARLY:         lane.for_rows
-// EARLY:         nvvm.griddepcontrol launch_dependents
 
 // CHECK:         gpu.launch_func @parts_kernels::@sums blocks in (%{{.*}}, %c3, %c1) threads in (%c64, %c1, %c1)
 func.func @parts(%x: memref<?x700xf32>, %t: memref<?xf32>, %m: index) {

@@ -1,5 +1,4 @@
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --split-input-file | FileCheck %s --check-prefix=SM90
 
 // Rows become parts, the region's operations change their type alone. The terms
 // of a phase's sums come first, its column sums and stores then, the exchange
@@ -35,10 +34,6 @@
 // CHECK-NEXT:    lane.store_sum %[[TOTAL]], %{{.*}}[%[[W]]] at %[[LAYOUT]]
 // CHECK-NEXT:    gpu.return
 // CHECK:         gpu.launch_func @two_phases_kernels::@k
-// SM90-LABEL:  gpu.module @two_phases_kernels
-// SM90:          lane.yield
-// SM90:          nvvm.griddepcontrol launch_dependents
-// SM90-NEXT:     lane.combine_groups
 func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?xf32>, %y: memref<?x512xbf16>, %l: memref<?xf32>, %p: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %c[n] : memref<512xf32>, %s[m] : memref<?xf32>)
       outs(%y[m, n] : memref<?x512xbf16>, %l[m] : memref<?xf32>, %p[*, n] add : memref<?x512xf32>)
@@ -67,9 +62,6 @@ func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?x
 // CHECK:           arith.mulf %{{.*}}, %[[TWO]]
 // CHECK-NOT:     combine_groups
 // CHECK:         gpu.return
-// A kernel on a chip that starts kernels early lets the next one start.
-// SM90-LABEL:  gpu.module @elementwise_kernels
-// SM90:          nvvm.griddepcontrol launch_dependents
 func.func @elementwise(%x: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {

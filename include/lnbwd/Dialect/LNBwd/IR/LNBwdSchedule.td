@@ -164,8 +164,8 @@ def LNBwd_DependentLaunch
   let text = "programmatic dependent launch: the kernel may start before the "
              "preceding kernel of the stream has ended, and waits for it before "
              "its first access to memory. Only for chips with such launches, "
-             "where each kernel triggers the launch of the next one when its "
-             "own rows are done, or earlier (`early_trigger`)";
+             "where a kernel triggers the launch of the next one of its program "
+             "when its own rows are done, or earlier (`early_trigger`)";
   let vendors = ["nvidia"];
 }
 
@@ -200,9 +200,10 @@ def LNBwd_PrefetchBeforeDependency
 
 def LNBwd_EarlyTrigger : LNBwd_ScheduleField<"early_trigger", LNBwd_Flag> {
   let defaultValue = "0";
-  let text = "the launch of the next kernel of the stream is triggered as soon "
-             "as all workgroups of this one run, and not when their rows are "
-             "done. Not for programs with split row sums as outputs";
+  let text = "the launch of the program's next kernel is triggered as soon as "
+             "all workgroups of this one run, and not when their rows are done; "
+             "no effect on the last kernel. Not for programs with split row "
+             "sums as outputs";
   let vendors = ["nvidia"];
 }
 
