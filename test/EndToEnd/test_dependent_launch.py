@@ -2,8 +2,8 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rows that come to the cache while a kernel waits for the one before it, and kernels that let the
-next one of their program start: what is before the wait, and what is not. Executed as PTX on the CPU
-where a program has no sums, and read where it has."""
+next one of their program start: what is before the wait, and what is not. Executed as PTX on the
+CPU where a program has no sums, and read where it has."""
 
 import json
 import re
@@ -133,8 +133,8 @@ LONG = ",".join(["threads_per_row=128", "row_groups=2", "rows_per_workgroup=4", 
     (4096, f"{LONG},stages=2", 4), (4096, f"{LONG},stages=0", 4),
     (768, "threads_per_row=32,row_groups=4,rows_per_workgroup=8,stages=0,prefetch=0,unroll=1", 2)])
 def test_backward(build, n, schedule, prefetches):
-    """The kernel with the rows brings them near and waits, and lets that start which adds up partial
-    sums; that one waits, and lets nothing start."""
+    """The kernel with the rows brings them near and waits, and lets that start which adds up
+    partial sums; that one waits, and lets nothing start."""
     both = entries(compiled(build, NORM_BWD.format(n=n), f"{schedule},{EARLY}"))
     rows, finalize = both["layer_norm_bwd"], both["layer_norm_bwd_finalize"]
     wait = first_of(rows, "griddepcontrol.wait")

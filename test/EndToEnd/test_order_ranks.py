@@ -201,7 +201,7 @@ def test_wrong_use():
     tree = distributed.GradientTree([parameter])
     with pytest.raises(ValueError, match="call add"):
         tree.reduce()
-    with pytest.raises(TypeError, match="parameter 0, got none: .* leave out frozen"):
+    with pytest.raises(TypeError, match=r"parameter 0, got none: .* leave out frozen"):
         tree.add(LEAF)
     for rows in (70, 70):
         parameter.grad = torch.zeros(N)

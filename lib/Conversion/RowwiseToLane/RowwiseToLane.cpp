@@ -42,8 +42,8 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Whether the kernel after `op` may start before that of `op` has ended: one of
-/// the same program that waits. What follows a program is not known, and a
+/// Whether the kernel after `op` may start before that of `op` has ended: one
+/// of the same program that waits. What follows a program is not known, and a
 /// library's kernels need not wait.
 static bool mayOverlapNext(RowwiseOp op) {
   Operation *next = op->getNextNode();
