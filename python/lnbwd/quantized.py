@@ -638,10 +638,13 @@ def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
     if not isinstance(input, Quantized) or dtype not in KERNEL_TYPES:
         raise TypeError("dequantize: expected a Quantized and float16, bfloat16 or float32, got "
                         f"{type(input).__name__} and {dtype}")
-    shape, rows = _shape(input), input
+    shape, rows, scale = _shape(input), input, input.scale
     # Rows of blocks have no end: where 1024 elements are one, no workgroup waits for a long one.
-    if _scale_input("input", input).kind == "lead" and math.prod(shape) % 1024 == 0:
-        rows = Quantized(*(t.view(-1, 1024 * t.shape[-1] // shape[-1]) for t in input[:2]))
+    if (_scale_input("input", input).kind == "lead" and scale is not None
+            and math.prod(shape) % 1024 == 0 < math.prod(shape)
+            and input.data.is_contiguous() and scale.is_contiguous()):
+        rows = Quantized(input.data.view(-1, 1024 * input.data.shape[-1] // shape[-1]),
+                         scale.view(-1, 1024 * scale.shape[-1] // shape[-1]))
     result: Tensor = _run(_widened, {"input": ("row", rows)}, dtype, None, False)[""]["data"]
     return result.view(shape)
 
