@@ -291,6 +291,17 @@ def _locals(watch: _Watch, names: Sequence[str]) -> list[Tensor]:
     return [known[name] for name in names]
 
 
+def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
+    """PyTorch's, whose gradient is 0 at both ends, where that of clamp is 1."""
+    return torch.where(x <= low, low, torch.where(x >= high, high, x))
+
+
+_KINKS = {aten.hardtanh.default: _hardtanh,
+          aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
+          aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
+"""Functions with gradients of their own where clamp bends."""
+
+
 def _run(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
          signature: Signature, saved: Sequence[str]) -> tuple[GraphModule, _Watch, list[Any]]:
     """The graph of a function, of which the last outputs are what is saved by name."""
@@ -308,7 +319,7 @@ def _run(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
     # Softmaxes are kept, of the largest element of a row they need no gradient, and so are norms,
     # whose gradient is 0 where they are.
     table = {op: rule for op, rule in {**get_decompositions([aten.glu]),
-                                       **select_decomp_table()}.items()
+                                       **select_decomp_table(), **_KINKS}.items()
              if op not in SOFTMAXES and op is not NORM and op not in _NUMBERS}
     environment = ShapeEnv()
     mode = FakeTensorMode(shape_env=environment)
