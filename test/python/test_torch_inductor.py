@@ -10,6 +10,7 @@ import dataclasses
 import operator
 import os
 import pathlib
+import re
 import sys
 import threading
 import warnings
@@ -19,6 +20,7 @@ import pytest
 import torch
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 from cases import diagonal
+from torch._inductor.utils import run_and_get_code
 
 import lnbwd
 import lnbwd.inductor
@@ -723,6 +725,21 @@ def test_decisions_of_graphs_out_of_a_cache(device, tmp_path, monkeypatch):
     assert {d.taken for d in made[0]} == {True, False}
     assert any(d.region.startswith("argmax") for d in made[0])
     assert torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"] > 0
+
+
+def test_rows_of_a_region_have_no_gaps(device):
+    """Inductor pads what the backward pass needs, and would copy it for the region."""
+    x, w = torch.randn(64, 32, device=device), torch.randn(32, 1500, device=device)
+    target = torch.randint(1500, (64,), device=device)
+
+    def function(x, w):
+        return torch.nn.functional.cross_entropy(x @ w, target)
+
+    with torch._inductor.config.patch(disable_padding_cpu=False, fx_graph_cache=False):
+        loss, code = run_and_get_code(
+            torch.compile(function, backend="lnbwd"), x, w.requires_grad_())
+    assert torch.allclose(loss, function(x, w), rtol=1e-5)
+    assert re.findall(r"empty_strided_\w+\(\(64, 1500\), \((\d+), 1\)", code[0]) == ["1500"]
 
 
 def test_the_pass_has_a_name_for_caches():

@@ -381,8 +381,7 @@ class RegionPass(_Pass):
         """Takes a region, or leaves it: what goes wrong with one is no matter of the others."""
         taken = False
         try:
-            reason = self._take(graph, region, splits, ahead)
-            taken = True
+            reason, taken = self._take(graph, region, splits, ahead), True
         except Unsupported as error:
             reason = str(error)
         except CompileError as error:

@@ -113,6 +113,8 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
                 seeds, number = node.args[:2]
                 inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
+        for node in inputs:  # By Inductor, of rows: it would copy what has gaps.
+            node.meta["dislike_padding"] = True
         made: dict[int, Node] = {}
         replacements = []
         for (index, nodes), wanted in zip(region.outputs, shapes, strict=True):
