@@ -30,8 +30,8 @@
 
 // From the launch plan, which `llvm-readelf -p .lnbwd.plan k.hsaco` prints.
 constexpr int64_t rowLength = 1024;
-constexpr int64_t rowsPerWorkgroup = 16, workgroupsPerComputeUnit = 1;
-constexpr unsigned block = 512, finalizeBlock = 320, finalizeGrid[] = {1, 32};
+constexpr int64_t rowsPerWorkgroup = 8, workgroupsPerComputeUnit = 1;
+constexpr unsigned block = 256, finalizeBlock = 320, finalizeGrid[] = {1, 32};
 
 static void check(hipError_t error, const char *what) {
   if (error == hipSuccess)

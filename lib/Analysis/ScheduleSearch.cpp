@@ -89,10 +89,12 @@ static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
 static constexpr double doubtsOfRegisters = 8;
-/// On AMD's chips, bytes of columns that all workgroups load over those of
-/// rows, work-items of a compute unit for which one clock does an instruction,
-/// and instructions of a wave that reduces a row.
-static constexpr double mostColumnShare = 1.0 / 32;
+/// On AMD's chips, accesses of a lane to a row, which are added one after
+/// another, so that four of a constant are still added exactly; bytes of
+/// columns that all workgroups load over those of rows; work-items of a compute
+/// unit for which one clock does an instruction; and instructions of a wave
+/// that reduces a row.
+static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
@@ -376,6 +378,11 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
       allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
   int64_t width = chooseVectorWidth(op);
+  // Of groups whose rows may have too few lanes for a workgroup of whole rows,
+  // a tile has all columns. Lanes and rows side by side are powers of two.
+  bool isSmall = getMostRows(op) < 4 * leastComputeUnitThreads * width /
+                                       (op.getRowLength() *
+                                        *std::prev(std::end(triedWorkgroups)));
   SmallVector<int64_t, 2> widths = {width};
   // Groups are workgroups enough.
   if (width > narrowTileWidth && !op.hasGroups())
@@ -395,7 +402,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
           (!mayBeNarrow || fields.columnTile * 4 < leastTileBytes))
         continue;
       int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
-      if (tiles == 1)
+      if (tiles == 1 && !isSmall)
         continue;
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
@@ -591,7 +598,9 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
         double columns = double(features[i][size_t(Feature::column_share)]);
         double rows = double(fields[i].rowGroups) *
                       std::exp2(features[i][size_t(Feature::iterations_log)]);
-        doubts += double(features[i][size_t(Feature::apart_blocks)]) +
+        double accesses = features[i][size_t(Feature::accesses)];
+        doubts += std::max(0.0, accesses - mostAccesses) +
+                  double(features[i][size_t(Feature::apart_blocks)]) +
                   double(columns > mostColumnShare * rows &&
                          columns * double(chip.computeUnits) <=
                              mostColumnShare * program.rows);

@@ -66,7 +66,8 @@ TILES = ("threads_per_row=64,row_groups=1,vector_width=8,column_tile=512,rows_pe
     (1021, "bf16 bf16", TILES), (1026, "bf16 bf16", TILES), (1031, "bf16 bf16", TILES),
     (1003, "f16 f32", f"threads_per_row=32,row_groups=3,{STAGED}"),
     (1003, "bf16 bf16", "threads_per_row=32,row_groups=2,vector_width=8,prefetch=1,unroll=1"),
-    (515, "bf16 bf16", "threads_per_row=32,row_groups=2,vector_width=8,prefetch=0,unroll=2")])
+    (515, "bf16 bf16",
+     "threads_per_row=32,row_groups=2,vector_width=8,prefetch=0,unroll=2,stages=0")])
 def test_ptx(build, n, types, schedule):
     x, y = types.split()
     if y == "f32":

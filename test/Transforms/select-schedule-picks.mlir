@@ -81,7 +81,7 @@ func.func @backward_bf16_297904x136(%dy: memref<297904x136xbf16>, %x: memref<297
 // CHECK-LABEL: func.func @backward_bf16_4096x4093(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 1, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
 // AMD-LABEL: func.func @backward_bf16_4096x4093(
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 func.func @backward_bf16_4096x4093(%dy: memref<4096x4093xbf16>, %x: memref<4096x4093xbf16>, %gamma: memref<4093xbf16>,
     %mean: memref<4096xf32>, %rstd: memref<4096xf32>, %dx: memref<4096x4093xbf16>, %dgamma: memref<4093xbf16>, %dbeta: memref<4093xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<4096x4093xbf16>) x(%x : memref<4096x4093xbf16>) gamma(%gamma : memref<4093xbf16>)
@@ -117,7 +117,7 @@ func.func @backward_bf16_512x4096(%dy: memref<512x4096xbf16>, %x: memref<512x409
 // CHECK-LABEL: func.func @backward_f32_4096x8192(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, workgroups_per_row = 2, prefetch = 1, stages = 3, dependent_launch = true>
 // AMD-LABEL: func.func @backward_f32_4096x8192(
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x8192xf32>, %gamma: memref<8192xf32>,
     %mean: memref<4096xf32>, %rstd: memref<4096xf32>, %dx: memref<4096x8192xf32>, %dgamma: memref<8192xf32>, %dbeta: memref<8192xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<4096x8192xf32>) x(%x : memref<4096x8192xf32>) gamma(%gamma : memref<8192xf32>)
@@ -129,7 +129,7 @@ func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x81
 // CHECK-LABEL: func.func @backward_f32_65536x2048(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 8, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
 // AMD-LABEL: func.func @backward_f32_65536x2048(
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2, sum_block = 4>
 func.func @backward_f32_65536x2048(%dy: memref<65536x2048xf32>, %x: memref<65536x2048xf32>, %gamma: memref<2048xf32>,
     %mean: memref<65536xf32>, %rstd: memref<65536xf32>, %dx: memref<65536x2048xf32>, %dgamma: memref<2048xf32>, %dbeta: memref<2048xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<65536x2048xf32>) x(%x : memref<65536x2048xf32>) gamma(%gamma : memref<2048xf32>)
@@ -159,7 +159,7 @@ func.func @forward_bf16_1344x640(%x: memref<1344x640xbf16>, %y: memref<1344x640x
 // CHECK-LABEL: func.func @forward_f32_12136x2560(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 224, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
 // AMD-LABEL: func.func @forward_f32_12136x2560(
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 12, prefetch = 1, unroll = 2>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 func.func @forward_f32_12136x2560(%x: memref<12136x2560xf32>, %y: memref<12136x2560xf32>, %rstd: memref<12136xf32>) {
   lnbwd.rms_norm x(%x : memref<12136x2560xf32>) outs y(%y : memref<12136x2560xf32>) rstd(%rstd : memref<12136xf32>) {epsilon = 1.0e-5 : f64}
   return
@@ -179,7 +179,7 @@ func.func @forward_bf16_8192x4096(%x: memref<8192x4096xbf16>, %y: memref<8192x40
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 3>
 // AMD-LABEL: func.func @backward_bf16_7559x33800(
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 576, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 896, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 func.func @backward_bf16_7559x33800(%dy: memref<7559x33800xbf16>, %x: memref<7559x33800xbf16>, %gamma: memref<33800xbf16>,
     %mean: memref<7559xf32>, %rstd: memref<7559xf32>, %dx: memref<7559x33800xbf16>, %dgamma: memref<33800xbf16>, %dbeta: memref<33800xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<7559x33800xbf16>) x(%x : memref<7559x33800xbf16>) gamma(%gamma : memref<33800xbf16>)
@@ -193,7 +193,7 @@ func.func @backward_bf16_7559x33800(%dy: memref<7559x33800xbf16>, %x: memref<755
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 2>
 // AMD-LABEL: func.func @backward_f16_2387x30596(
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 4, rows_per_workgroup = 64, workgroups_per_compute_unit = 3, column_tile = 256, unroll = 8>
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 func.func @backward_f16_2387x30596(%dy: memref<2387x30596xf16>, %x: memref<2387x30596xf16>, %gamma: memref<30596xf16>,
     %mean: memref<2387xf32>, %rstd: memref<2387xf32>, %dx: memref<2387x30596xf16>, %dgamma: memref<30596xf16>, %dbeta: memref<30596xf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<2387x30596xf16>) x(%x : memref<2387x30596xf16>) gamma(%gamma : memref<30596xf16>)

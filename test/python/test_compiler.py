@@ -60,7 +60,7 @@ def test_emits_what_lnbwd_opt_emits(build, tmp_path, chip, form, word):
 
 
 def test_options_of_the_pipeline():
-    one = compiler.compile_mlir(SOURCE, "gfx942", pipeline_options="schedule=row_groups=4")
+    one = compiler.compile_mlir(SOURCE, "gfx942", pipeline_options="schedule=row_groups=8")
     two = compiler.compile_mlir(SOURCE, "gfx942", pipeline_options="debug-info=true")
     assert len({compiler.compile_mlir(SOURCE, "gfx942").code, one.code, two.code}) == 3
 

@@ -7,7 +7,7 @@
 // RUN: lnbwd-opt %t.3072.mlir --lnbwd-pipeline="chip=gfx942" --max-registers=8 --emit=hsaco -o %t.hsaco 2>&1 | FileCheck %s --check-prefix=NONE
 
 // With fewer registers than the model has counted on, its choice spills and the next one is taken.
-// NEXT: .3072.mlir:[[#@LINE+19]]:{{[0-9]+}}: remark: kernel @layer_norm_bwd spills {{[0-9]+}} vector registers, {{[0-9]+}} bytes of scratch memory a lane with #lnbwd.schedule<threads_per_row = 128, {{.*}}>; trying the next schedule
+// NEXT: .3072.mlir:[[#@LINE+19]]:{{[0-9]+}}: remark: kernel @layer_norm_bwd spills {{[0-9]+}} vector registers, {{[0-9]+}} bytes of scratch memory a lane with #lnbwd.schedule<threads_per_row = 192, {{.*}}>; trying the next schedule
 // NEXT-NOT: warning
 
 // OBJECT: .name: layer_norm_bwd{{$}}
@@ -15,7 +15,7 @@
 // OBJECT: .vgpr_spill_count: 0
 
 // What was rejected is in the IR of the second try.
-// STAGES: lnbwd.rejected_schedules = {layer_norm_bwd = [#lnbwd.schedule<threads_per_row = 128,
+// STAGES: lnbwd.rejected_schedules = {layer_norm_bwd = [#lnbwd.schedule<threads_per_row = 192,
 
 // A schedule that somebody has set is kept.
 // FORCED: warning: kernel @layer_norm_bwd spills {{.*}} with #lnbwd.schedule<threads_per_row = 64, row_groups = 8, {{.*}}>
