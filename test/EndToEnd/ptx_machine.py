@@ -170,13 +170,14 @@ class Workgroup(Barriers, Clusters):
 
     def _first(self, free):
         """The first instruction of those threads, and whose it is. Lanes that exchange values
-        wait for all of their warp."""
+        wait for all of their warp, which may be the whole workgroup."""
         while True:
             place = self.next[free].min()
             here = free & (self.next == place)
             if not self.kernel.code[place][1].startswith("shfl."):
                 return place, here
-            whole = here.reshape(-1, WARP).all(axis=1).repeat(WARP)
+            warp = min(WARP, len(here))
+            whole = here.reshape(-1, warp).all(axis=1).repeat(warp)
             if whole.any():
                 return place, whole
             free = free & ~here
