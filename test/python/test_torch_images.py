@@ -146,6 +146,14 @@ class Scale(nn.Module):
 
 
 @pytest.mark.usefixtures("always_taken")
+def test_a_norm_of_all_elements(device):
+    """Its sum does not say over which dimensions."""
+    x, y = images(device, 2, (6, 32), memory_format=torch.contiguous_format)
+    check_against_double(lambda x, y: (torch.softmax(x, -1), torch.linalg.vector_norm(y)), (x, y))
+    assert len(taken()) == 1
+
+
+@pytest.mark.usefixtures("always_taken")
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, LAST])
 def test_batch_norm(device, memory_format):
     """Forward and backward, with PyTorch's running statistics."""

@@ -115,7 +115,7 @@ _Make = Callable[[Graph, Node], tuple[Node, list[Node]]]
 def _split_of(node: Node, may_reorder: bool, is_followed: bool,
               copies: dict[tuple[Any, ...], Node]) -> _Make | None:
     """What makes others of a reduction; None: it stays."""
-    if (node.target not in ROW_SUMS or len(node.args) < 2
+    if (node.target not in ROW_SUMS or not _has_dims(node)
             or node.kwargs.get("correction") not in (None, 0, 1)):
         return None
     value = node.args[0].meta["val"]  # type: ignore[union-attr]
@@ -138,6 +138,11 @@ def _split_of(node: Node, may_reorder: bool, is_followed: bool,
         return functools.partial(_sum_copy, copies=copies, order=(
             first[len(node.args[1]):] + first[:len(node.args[1])]))  # type: ignore[arg-type]
     return functools.partial(_SPLITS[node.target], last=last) if last else None
+
+
+def _has_dims(node: Node) -> bool:
+    """Whether a reduction says over which dimensions it goes; else it goes over all."""
+    return len(node.args) > 1 and bool(node.args[1])
 
 
 def _summed_first(node: Node) -> list[int]:
@@ -340,7 +345,7 @@ def _followed(graph: Graph, may_reorder: bool) -> set[Node]:
     """The reductions over whose rows, of a channel of all samples each, torch.compile's kernel goes
     once more, to compute others of as many elements, and those of what these read beside them; if
     rows are short enough for that."""
-    reductions = [node for node in graph.nodes if node.target in _SPLITS and len(node.args) > 1
+    reductions = [node for node in graph.nodes if node.target in _SPLITS and _has_dims(node)
                   and _has_short_rows(node, may_reorder)]
     result = set(filter(_is_followed, reductions))
     read = {node: blocks_read(node.args[0]) for node in reductions}
