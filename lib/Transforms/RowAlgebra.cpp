@@ -90,10 +90,9 @@ protected:
     return forms.add(result);
   }
   virtual Monomial mapMonomial(const Monomial &monomial) {
-    Monomial result;
-    result.coefficient = monomial.coefficient;
+    Monomial result(monomial.coefficient);
     for (auto [atom, exponent] : monomial.factors)
-      result = RowForms::multiply(result, power(map(atom)), exponent);
+      result = RowForms::multiply(result, map(atom), exponent);
     return result;
   }
   /// Of a term whose parts are mapped.
@@ -109,11 +108,6 @@ protected:
       return false;
     polynomial.erase(known);
     return true;
-  }
-  static Monomial power(const Atom *atom) {
-    Monomial result;
-    result.factors.emplace_back(atom, 1);
-    return result;
   }
   void append(SmallVectorImpl<Term> &terms, const Term &term) {
     for (Term &known : terms)
@@ -243,11 +237,11 @@ protected:
       for (unsigned i = countRow(sum->lhs); i != 0 && scale.divides(result);
            --i) {
         result = RowForms::multiply(result, scale, -1);
-        result = RowForms::multiply(result, power(sum), -1);
+        result = RowForms::multiply(result, sum, -1);
         const Atom *terms = replaceOne(sum->lhs);
         forms.position = sum->position;
         sum = forms.makeRowSum(terms);
-        result = RowForms::multiply(result, power(sum));
+        result = RowForms::multiply(result, sum);
       }
     }
     return result;
@@ -271,8 +265,8 @@ protected:
     Monomial result = Substitution::mapMonomial(monomial);
     for (auto [atom, exponent] : llvm::to_vector(result.factors))
       if (atom == scalar) {
-        result = RowForms::multiply(result, power(scalar), -exponent);
-        result = RowForms::multiply(result, power(scaled), exponent);
+        result = RowForms::multiply(result, scalar, -exponent);
+        result = RowForms::multiply(result, scaled, exponent);
         result = RowForms::multiply(result, scale, -exponent);
       }
     return result;
@@ -398,7 +392,7 @@ protected:
             return take(others, RowForms::multiply(part, factor));
           }))
         continue;
-      rest = forms.add(others, {RowForms::multiply(factor, power(sum))});
+      rest = forms.add(others, {RowForms::multiply(factor, sum)});
     }
     return rest;
   }
@@ -425,7 +419,7 @@ private:
         sum = atom;
       }
     if (sum)
-      rest = RowForms::multiply(monomial, power(sum), -1);
+      rest = RowForms::multiply(monomial, sum, -1);
     return sum;
   }
 
@@ -445,8 +439,7 @@ protected:
       for (const Monomial &next : polynomial) {
         const Atom *sum =
             first && !done.contains(&next) ? takeRowSum(next, other) : nullptr;
-        Monomial ratio;
-        ratio.coefficient = other.coefficient / factor.coefficient;
+        Monomial ratio(other.coefficient / factor.coefficient);
         if (!sum || sum->lhs->length != first->lhs->length ||
             other.factors != factor.factors || !isPowerOfTwo({ratio}))
           continue;
@@ -460,8 +453,8 @@ protected:
       }
       forms.position = position;
       const Atom *sum = forms.makeRowSum(forms.makeSum(forms.makeForm(terms)));
-      result = forms.add(result,
-                         {RowForms::multiply(mapMonomial(factor), power(sum))});
+      result =
+          forms.add(result, {RowForms::multiply(mapMonomial(factor), sum)});
     }
     return result;
   }
@@ -506,10 +499,8 @@ public:
 
 private:
   SmallVector<const Form *> map(Substitution &substitution) {
-    SmallVector<const Form *> result;
-    for (const Form *form : outputs)
-      result.push_back(substitution.map(form));
-    return result;
+    return llvm::map_to_vector(
+        outputs, [&](const Form *form) { return substitution.map(form); });
   }
   /// What the outputs need as they are now.
   const NeededForms &getNeeded() {

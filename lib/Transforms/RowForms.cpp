@@ -45,24 +45,28 @@ static bool isPowerOfTwo(double number) {
   return std::abs(std::frexp(number, &exponent)) == 0.5;
 }
 
+bool lnbwd::isNumber(const Polynomial &scale) {
+  return scale.size() == 1 && scale.front().factors.empty();
+}
+
 bool lnbwd::isPowerOfTwo(const Polynomial &scale) {
-  return scale.size() == 1 && scale.front().factors.empty() &&
-         ::isPowerOfTwo(scale.front().coefficient);
+  return isNumber(scale) && ::isPowerOfTwo(scale.front().coefficient);
 }
 
 bool lnbwd::isUnit(const Polynomial &scale) {
-  return scale.size() == 1 && scale.front().factors.empty() &&
-         std::abs(scale.front().coefficient) == 1;
+  return isNumber(scale) && std::abs(scale.front().coefficient) == 1;
+}
+
+int Monomial::getExponent(const Atom *atom) const {
+  for (auto [factor, exponent] : factors)
+    if (factor == atom)
+      return exponent;
+  return 0;
 }
 
 bool Monomial::divides(const Monomial &other) const {
   return llvm::all_of(factors, [&](const auto &factor) {
-    const auto *known = llvm::find_if(other.factors, [&](const auto &entry) {
-      return entry.first == factor.first;
-    });
-    if (known == other.factors.end())
-      return false;
-    int mine = factor.second, others = known->second;
+    int mine = factor.second, others = other.getExponent(factor.first);
     return (mine > 0) == (others > 0) && std::abs(mine) <= std::abs(others);
   });
 }
@@ -287,9 +291,7 @@ static bool matchNormalised(const Monomial &monomial, const Atom *&root,
     auto [candidate, exponent] = inner[0].factors.front();
     if (candidate->kind != Atom::Kind::RowSum || exponent != 1)
       continue;
-    Monomial wanted;
-    wanted.factors.emplace_back(candidate, 1);
-    if (!wanted.divides(monomial))
+    if (!Monomial(candidate).divides(monomial))
       continue;
     root = atom;
     sum = candidate;
@@ -307,12 +309,10 @@ Polynomial RowForms::toPolynomial(const Monomial &monomial) {
   double factor = 0, epsilon = 0;
   if (matchNormalised(monomial, root, sum, factor, epsilon)) {
     // One factor `sum` less in both parts.
-    Monomial without, square;
+    Monomial without(sum);
     without.coefficient = factor;
-    without.factors.emplace_back(sum, 1);
     Monomial second = multiply(monomial, without, -1);
-    square.factors.emplace_back(root, 2);
-    Monomial first = multiply(second, square, -1);
+    Monomial first = multiply(second, Monomial(root), -2);
     second.coefficient = roundCoefficient(-epsilon * second.coefficient);
     Polynomial other = toPolynomial(second);
     return add(toPolynomial(first), other);
@@ -341,10 +341,7 @@ static Monomial getContent(ArrayRef<Polynomial> scales,
       haveOneSize &=
           std::abs(monomial.coefficient) == std::abs(leading.coefficient);
       for (auto &[atom, power] : content.factors) {
-        int other = 0;
-        for (auto [known, exponent] : monomial.factors)
-          if (known == atom)
-            other = exponent;
+        int other = monomial.getExponent(atom);
         if ((other > 0) != (power > 0))
           power = 0;
         else if (std::abs(other) < std::abs(power))
@@ -370,15 +367,10 @@ static Polynomial divide(const Polynomial &polynomial,
 Monomial RowForms::toMonomial(const Polynomial &polynomial) {
   if (polynomial.size() == 1)
     return polynomial.front();
-  Monomial result;
-  if (polynomial.empty()) {
-    result.coefficient = 0;
-    return result;
-  }
-  result = getContent(polynomial, polynomial.front());
-  Monomial sum;
-  sum.factors.emplace_back(makeSum(makeEven(::divide(polynomial, result))), 1);
-  return multiply(result, sum);
+  if (polynomial.empty())
+    return {0.0};
+  Monomial content = getContent(polynomial, polynomial.front());
+  return multiply(content, makeSum(makeEven(::divide(polynomial, content))));
 }
 
 Polynomial RowForms::multiply(const Polynomial &lhs, const Polynomial &rhs) {
@@ -431,16 +423,12 @@ const Form *RowForms::makeEven(const Polynomial &scalar) {
 }
 
 const Form *RowForms::makeNumber(double number) {
-  Monomial monomial;
-  monomial.coefficient = roundCoefficient(number);
-  return makeEven(toPolynomial(monomial));
+  return makeEven(toPolynomial(roundCoefficient(number)));
 }
 
 const Form *RowForms::makeForm(const Atom *atom) {
-  Monomial scale;
-  if (!atom->isRow())
-    scale.factors.emplace_back(atom, 1);
-  return makeForm({Term{atom->isRow() ? atom : nullptr, {scale}}});
+  return makeForm({atom->isRow() ? Term{atom, {Monomial()}}
+                                 : Term{nullptr, {Monomial(atom)}}});
 }
 
 const Form *RowForms::makeTerm(const Atom *row, const Polynomial &scale) {
@@ -464,16 +452,11 @@ const Form *RowForms::scaleBy(const Form *form, const Polynomial &scale) {
   return makeTerm(row, multiply(content, scale));
 }
 
-static bool isNumber(const Polynomial &scale) {
-  return scale.size() == 1 && scale.front().factors.empty();
-}
-
 std::pair<Polynomial, const Atom *> RowForms::split(const Form *form) {
   if (form->terms.size() == 1)
     return {form->terms.front().scale, form->terms.front().row};
-  SmallVector<Polynomial> scales;
-  for (const Term &term : form->terms)
-    scales.push_back(term.scale);
+  auto scales = llvm::map_to_vector(
+      form->terms, [](const Term &term) { return term.scale; });
   // A number is positive, as in 1 - tanh(x)^2, which negates a factor of a
   // fused multiply-add; a mean is what is subtracted.
   bool hasNumber = !form->terms.front().row && isNumber(scales.front());
@@ -510,9 +493,7 @@ const Form *RowForms::add(const Form *lhs, const Form *rhs) {
 }
 
 const Form *RowForms::negate(const Form *form) {
-  Monomial minus;
-  minus.coefficient = -1;
-  return scaleBy(form, {minus});
+  return scaleBy(form, {Monomial(-1.0)});
 }
 
 const Form *RowForms::multiply(const Form *lhs, const Form *rhs) {

@@ -40,9 +40,14 @@ struct Form;
 /// coefficient * product of scalar atom ^ exponent; exponents are not 0, and
 /// factors are in the order of compare().
 struct Monomial {
+  Monomial(double coefficient = 1) : coefficient(coefficient) {}
+  Monomial(const Atom *atom, int exponent = 1) : factors{{atom, exponent}} {}
+
   double coefficient = 1;
   llvm::SmallVector<std::pair<const Atom *, int>, 4> factors;
 
+  /// 0 where `atom` is no factor.
+  int getExponent(const Atom *atom) const;
   /// Whether it divides `other` without turning an exponent around.
   bool divides(const Monomial &other) const;
   /// The largest id of its factors.
@@ -138,6 +143,9 @@ private:
   };
   std::set<const Atom *, ComparesParts> sorted;
 };
+
+/// Whether `scale` is a number other than 0.
+bool isNumber(const Polynomial &scale);
 
 /// Whether `scale` is a number by which multiplying does not round.
 bool isPowerOfTwo(const Polynomial &scale);

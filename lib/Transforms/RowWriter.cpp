@@ -76,9 +76,7 @@ private:
   }
   Value spread(const Polynomial &scalar, int64_t length) {
     auto rowType = VectorType::get({length}, b.getF32Type());
-    bool isNumber = scalar.empty() ||
-                    (scalar.size() == 1 && scalar.front().factors.empty());
-    if (!isNumber)
+    if (!scalar.empty() && !isNumber(scalar))
       return make<vector::BroadcastOp>(rowType, writeScalar(scalar));
     return make<arith::ConstantOp>(cast<TypedAttr>(DenseElementsAttr::get(
         rowType, scalar.empty() ? 0.0f : float(scalar.front().coefficient))));
@@ -92,11 +90,10 @@ private:
   static bool isLate(const Atom *atom) {
     if (atom->kind != Atom::Kind::Sum)
       return atom->kind == Atom::Kind::RowSum;
-    for (const Monomial &monomial : atom->operands[0]->getScalar())
-      for (auto [factor, exponent] : monomial.factors)
-        if (isLate(factor))
-          return true;
-    return false;
+    return llvm::any_of(
+        atom->operands[0]->getScalar(), [](const Monomial &monomial) {
+          return llvm::any_of(llvm::make_first_range(monomial.factors), isLate);
+        });
   }
 
   /// What is known before the row's sums first, with the number, so that sums
@@ -238,9 +235,7 @@ private:
         Value scale = spread({atom->scale}, atom->length);
         return mul(write(atom->lhs), scale);
       }
-      Monomial factor;
-      factor.factors.emplace_back(atom->lhs, 1);
-      return writeMonomial(RowForms::multiply(atom->scale, factor));
+      return writeMonomial(RowForms::multiply(atom->scale, atom->lhs));
     }
     case Atom::Kind::Product: {
       Value lhs = write(atom->lhs);
