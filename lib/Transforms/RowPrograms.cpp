@@ -53,6 +53,17 @@ LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
          << "'; run lnbwd-split-contractions before";
 }
 
+LogicalResult lnbwd::checkNotRead(RowwiseOp op, ValueRange outputs,
+                                  StringRef where) {
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (llvm::is_contained(outputs, input->get()))
+      return op.emitOpError("cannot be split ")
+             << where << ": operand " << input->getOperandNumber() << " ("
+             << op.getOperandName(input->getOperandNumber())
+             << ") is an output as well; give the output a buffer of its own";
+  return success();
+}
+
 LogicalResult lnbwd::dropUnneeded(Operation *root) {
   RewritePatternSet patterns(root->getContext());
   RowwiseOp::getCanonicalizationPatterns(patterns, root->getContext());

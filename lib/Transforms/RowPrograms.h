@@ -33,6 +33,11 @@ collectPrograms(mlir::Operation *root,
 /// row length. Says what it found otherwise.
 llvm::LogicalResult checkNoContractions(RowwiseOp op);
 
+/// Whether `op` reads none of `outputs`, which programs that it is split
+/// `where` write one after the other. Says what it found otherwise.
+llvm::LogicalResult checkNotRead(RowwiseOp op, mlir::ValueRange outputs,
+                                 llvm::StringRef where);
+
 /// Drops what was left in copies of row programs below `root` and nothing
 /// needs, by their canonicalisations.
 llvm::LogicalResult dropUnneeded(mlir::Operation *root);

@@ -147,17 +147,7 @@ LogicalResult ContractionSplitter::check() {
   if (hasOwnRows(op))
     return op.emitOpError("cannot be lowered: expected no matrices in a "
                           "program with own_rows");
-  for (unsigned i = 0; i < op.getNumDpsInits(); ++i) {
-    Value output = op.getOperand(op.getNumDpsInputs() + i);
-    for (OpOperand *input : op.getDpsInputOperands())
-      if (input->get() == output)
-        return op.emitOpError("cannot be split at its products: operand ")
-               << input->getOperandNumber() << " ("
-               << op.getOperandName(input->getOperandNumber())
-               << ") is an output as well; give the output a buffer of its "
-                  "own";
-  }
-  return success();
+  return checkNotRead(op, op.getDpsInits(), "at its products");
 }
 
 Named ContractionSplitter::getProduct(LinearOp product) {

@@ -94,16 +94,8 @@ public:
     // Rows may be written over rows that both passes read, so the columns come
     // first. What they write, the second pass must not read.
     for (RowwiseOp op : *programs)
-      for (Value output : op.getAllSums())
-        for (OpOperand *input : op.getDpsInputOperands())
-          if (input->get() == output) {
-            op.emitOpError("cannot be split into two passes: operand ")
-                << input->getOperandNumber() << " ("
-                << op.getOperandName(input->getOperandNumber())
-                << ") is an output as well; give the output a buffer of its "
-                   "own";
-            return signalPassFailure();
-          }
+      if (failed(checkNotRead(op, op.getAllSums(), "into two passes")))
+        return signalPassFailure();
 
     IRRewriter rewriter(&getContext());
     for (RowwiseOp &op : *programs) {
@@ -111,14 +103,15 @@ public:
       SmallVector<Value> allocations;
       op = hoistNeededSums(rewriter, op, allocations);
       rewriter.setInsertionPointAfter(op);
+      // What needs no row sum is a half already.
+      if (!hasRowsOut(op) && allocations.empty())
+        continue;
+      for (Value allocation : allocations)
+        memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
+      rewriter.setInsertionPointAfter(op);
+      ++numSplit;
       if (!hasRowsOut(op)) {
-        // What needs no row sum is a half already.
-        if (allocations.empty())
-          continue;
         op.setEntry((op.getEntry() + "_columns").str());
-        for (Value allocation : allocations)
-          memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
-        ++numSplit;
         continue;
       }
       llvm::BitVector inputs(op.getNumDpsInputs(), true);
@@ -130,14 +123,9 @@ public:
       columnHalf.setEntry((op.getEntry() + "_columns").str());
       RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
       rowHalf.setEntry((op.getEntry() + "_rows").str());
-      for (Value allocation : allocations)
-        memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
       rewriter.eraseOp(op);
-      ++numSplit;
     }
-    if (programs->empty())
-      return;
-    if (failed(dropUnneeded(getOperation())))
+    if (!programs->empty() && failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }
 };
