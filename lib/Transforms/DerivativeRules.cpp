@@ -52,17 +52,19 @@ static void addNegation(AdjointBuilder &b) {
   b.addToAdjoint(0, b.negate(b.getAdjoint()));
 }
 
-static void addProduct(AdjointBuilder &b) {
+static void addFactors(AdjointBuilder &b) {
   Value g = b.getAdjoint();
-  if (b.getOperand(0) == b.getOperand(1)) {
-    Value twice = b.mul(g, b.constant(2));
-    b.addToAdjoint(0, b.mul(b.x(), twice));
-    return;
-  }
   if (b.isActive(0))
     b.addToAdjoint(0, b.mul(g, b.y()));
   if (b.isActive(1))
     b.addToAdjoint(1, b.mul(g, b.x()));
+}
+
+static void addProduct(AdjointBuilder &b) {
+  if (b.getOperand(0) != b.getOperand(1))
+    return addFactors(b);
+  Value twice = b.mul(b.getAdjoint(), b.constant(2));
+  b.addToAdjoint(0, b.mul(b.x(), twice));
 }
 
 /// 1 / (1 + e), e = exp(u): -g s (1 - s) goes to u itself, s being the quotient
@@ -93,12 +95,8 @@ static void addQuotient(AdjointBuilder &b) {
 }
 
 static void addFusedProduct(AdjointBuilder &b) {
-  Value g = b.getAdjoint();
-  if (b.isActive(0))
-    b.addToAdjoint(0, b.mul(g, b.y()));
-  if (b.isActive(1))
-    b.addToAdjoint(1, b.mul(g, b.x()));
-  b.addToAdjoint(2, g);
+  addFactors(b);
+  b.addToAdjoint(2, b.getAdjoint());
 }
 
 /// Adjoints are of float32 on both sides of a conversion.
@@ -166,9 +164,7 @@ static void addCopiedSign(AdjointBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 static void addBroadcast(AdjointBuilder &b) {
-  b.addToAdjoint(0, vector::ReductionOp::create(b.getBuilder(),
-                                                vector::CombiningKind::ADD,
-                                                b.getAdjoint()));
+  b.addToAdjoint(0, b.rowSum(b.getAdjoint()));
 }
 
 /// A row sum spreads its adjoint over the row. (That of a row of one element
@@ -197,9 +193,7 @@ static void addMaximumOfRow(AdjointBuilder &b) {
   Value isLargest = b.compare(Predicate::OEQ, row, spread);
   Value one = number(1);
   Value shares = b.select(isLargest, one, number(0));
-  Value count =
-      vector::ReductionOp::create(builder, vector::CombiningKind::ADD, shares);
-  Value share = b.div(b.getAdjoint(), count);
+  Value share = b.div(b.getAdjoint(), b.rowSum(shares));
   // Of a NaN there are no shares, and 0 / 0 is NaN again.
   b.addToAdjoint(
       0, b.mul(shares, vector::BroadcastOp::create(builder, type, share)));

@@ -126,8 +126,8 @@ public:
   explicit ExponentialSums(ImplicitLocOpBuilder &builder) : b(builder) {}
 
   /// The terms of `value`; itself, as a factor, where there is nothing to see.
-  Terms split(Value value) {
-    Terms terms = splitOrNone(value, mostSteps);
+  Terms split(Value value, unsigned steps = mostSteps) {
+    Terms terms = splitOrNone(value, steps);
     if (terms.empty())
       terms.push_back({{value}, Value(), false});
     return terms;
@@ -187,10 +187,7 @@ Terms ExponentialSums::splitOrNone(Value value, unsigned steps) {
   if (!op || steps == 0 || !getElementTypeOrSelf(value.getType()).isF32())
     return {};
   auto splitOperand = [&](unsigned i) {
-    Terms terms = splitOrNone(op->getOperand(i), steps - 1);
-    if (terms.empty())
-      terms.push_back({{op->getOperand(i)}, Value(), false});
-    return terms;
+    return split(op->getOperand(i), steps - 1);
   };
   auto negate = [](Terms &terms) {
     for (PowerTerm &term : terms)
@@ -363,10 +360,7 @@ void lnbwd::stabiliseExponentials(Block &block, const DenseSet<Value> &active) {
       op->erase();
     }
   // What was looked at and not used, and what is not needed any more.
-  SmallVector<Operation *> all;
-  for (Operation &op : block.without_terminator())
-    all.push_back(&op);
-  for (Operation *op : llvm::reverse(all))
-    if (isOpTriviallyDead(op))
-      op->erase();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
