@@ -639,12 +639,12 @@ def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
         raise TypeError("dequantize: expected a Quantized and float16, bfloat16 or float32, got "
                         f"{type(input).__name__} and {dtype}")
     shape, rows, scale = _shape(input), input, input.scale
-    # Rows of blocks have no end: where 1024 elements are one, no workgroup waits for a long one.
+    # Rows of blocks have no end: where 2048 elements are one, no workgroup waits for a long one.
     if (_scale_input("input", input).kind == "lead" and scale is not None
-            and math.prod(shape) % 1024 == 0 < math.prod(shape)
+            and math.prod(shape) % 2048 == 0 < math.prod(shape)
             and input.data.is_contiguous() and scale.is_contiguous()):
-        rows = Quantized(input.data.view(-1, 1024 * input.data.shape[-1] // shape[-1]),
-                         scale.view(-1, 1024 * scale.shape[-1] // shape[-1]))
+        rows = Quantized(input.data.view(-1, 2048 * input.data.shape[-1] // shape[-1]),
+                         scale.view(-1, 2048 * scale.shape[-1] // shape[-1]))
     result: Tensor = _run(_widened, {"input": ("row", rows)}, dtype, None, False)[""]["data"]
     return result.view(shape)
 
