@@ -47,7 +47,6 @@ struct Rules {
   void checkGrid();
   void checkStages();
   void checkSplits();
-  void checkLaunch();
   void checkOrderOfRowSums();
   void checkOrderOfColumnSums();
   void checkResources();
@@ -159,6 +158,10 @@ void Rules::checkGrid() {
          "expected at most {0} column tiles, got row length {1} in tiles of "
          "{2}; raise {3}",
          maxColumnTiles, length, tile, field::columnTile);
+  expect(!schedule.getDependentLaunch() || chip.workgroups.hasDependentLaunch,
+         "expected {0} to be unset on {1}, which starts a kernel when the one "
+         "before it has ended",
+         field::dependentLaunch, chip.name);
   expect(
       !schedule.getReload() ||
           (op.getAllSums().empty() && !schedule.getColumnTile()),
@@ -262,24 +265,6 @@ void Rules::checkSplits() {
          length, splits, field::rowSplits);
 }
 
-void Rules::checkLaunch() {
-  auto expectEarlier = [&](bool isSet, StringRef name) {
-    expect(!isSet || chip.workgroups.hasDependentLaunch,
-           "expected {0} to be unset on {1}, which starts a kernel when the "
-           "one before it has ended",
-           name, chip.name);
-  };
-  expectEarlier(schedule.getDependentLaunch(), field::dependentLaunch);
-  expectEarlier(schedule.getEarlyTrigger(), field::earlyTrigger);
-  // The kernel after one that writes split row sums loads rows before it waits:
-  // all that is before this one has to be done when it starts.
-  expect(!schedule.getEarlyTrigger() || !op.hasSplitScalarOuts(),
-         "expected {0} to be unset for a program that writes split row sums: "
-         "the kernel after it reads rows as soon as it starts, and what is "
-         "before both may write them",
-         field::earlyTrigger);
-}
-
 void Rules::checkOrderOfRowSums() {
   int64_t slice = getSliceColumns(length);
   int64_t widest = chooseVectorWidth(op);
@@ -380,7 +365,6 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
   rules.checkGrid();
   rules.checkStages();
   rules.checkSplits();
-  rules.checkLaunch();
   if (!rules.obstacle.empty())
     return rules.obstacle;
   if (isCanonical(op) && keepsRowSums(op, schedule))

@@ -138,7 +138,7 @@ static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
   bool isShort = !fields.workgroupsPerComputeUnit && fields.threadsPerRow <= 32;
   if (fields.dependentLaunch && !fields.reload && !isShared && !isShort &&
       op.getAllSums().empty())
-    fields.prefetchBeforeDependency = fields.earlyTrigger = true;
+    fields.prefetchBeforeDependency = true;
   return fields;
 }
 
@@ -200,7 +200,7 @@ ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
                                  StringRef overrides, const ChipInfo &chip) {
   auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
   ScheduleFields fields(schedule);
-  if (isFree(field::prefetchBeforeDependency) && isFree(field::earlyTrigger))
+  if (isFree(field::prefetchBeforeDependency))
     fields = addPrefetchBeforeDependency(op, fields);
   if (isFree(field::combineRadix))
     setCombineRadix(op, fields);

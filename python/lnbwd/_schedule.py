@@ -22,7 +22,6 @@ FIELDS: tuple[tuple[str, bool, str, int | None], ...] = (
     ("reload", True, "0 or 1", 0),
     ("row_splits", False, "at least 0", 0),
     ("prefetch_before_dependency", True, "0 or 1", 0),
-    ("early_trigger", True, "0 or 1", 0),
     ("sum_block", False, "at least 0", 0),
     ("combine_radix", False, "2, 4, 8 or 16", 8),
     ("late_columns", True, "0 or 1", 0),

@@ -157,7 +157,7 @@ def test_backward(build, n, schedule, prefetches):
 def test_forward(build, stages):
     """A single kernel lets nothing start: what follows a program need not wait."""
     code = entries(compiled(build, NORM.format(n=4096),
-                            f"{LONG},stages={stages},{EARLY},early_trigger=1"))["layer_norm"]
+                            f"{LONG},stages={stages},{EARLY}"))["layer_norm"]
     wait = first_of(code, "griddepcontrol.wait")
     assert wait < first_of(code, *ACCESSES)
     assert first_of(code, "griddepcontrol.launch_dependents") == len(code)

@@ -166,7 +166,7 @@
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 416, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_512x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -256,7 +256,7 @@
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 0, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true>
 
 // PICK-LABEL: func.func @forward_f32_12136x2560(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -273,8 +273,8 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, late_columns = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, late_columns = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, late_columns = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 16, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 16, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true>
 
 // PICK-LABEL: func.func @forward_bf16_8192x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
@@ -291,8 +291,8 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_7559x33800(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3, column_tile = 256, unroll = 8>

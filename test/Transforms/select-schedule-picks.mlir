@@ -157,7 +157,7 @@ func.func @forward_bf16_1344x640(%x: memref<1344x640xbf16>, %y: memref<1344x640x
 }
 
 // CHECK-LABEL: func.func @forward_f32_12136x2560(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 224, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 224, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 // AMD-LABEL: func.func @forward_f32_12136x2560(
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 func.func @forward_f32_12136x2560(%x: memref<12136x2560xf32>, %y: memref<12136x2560xf32>, %rstd: memref<12136xf32>) {
@@ -166,7 +166,7 @@ func.func @forward_f32_12136x2560(%x: memref<12136x2560xf32>, %y: memref<12136x2
 }
 
 // CHECK-LABEL: func.func @forward_bf16_8192x4096(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true, late_columns = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 // AMD-LABEL: func.func @forward_bf16_8192x4096(
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
 func.func @forward_bf16_8192x4096(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %rstd: memref<8192xf32>) {

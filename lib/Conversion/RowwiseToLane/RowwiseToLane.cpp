@@ -225,11 +225,6 @@ void RowDistributor::write() {
   if (isCanonical(op))
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
-  // Whoever starts now waits for the end of this kernel, and so, since this one
-  // waits as well, for the end of all before.
-  if (schedule.getEarlyTrigger() && overlapsNext)
-    NVVM::GriddepcontrolOp::create(b,
-                                   NVVM::GridDepActionKind::launch_dependents);
   if (auto parts = op->getAttrOfType<IntegerAttr>(leavesAttr))
     kernel.rows = b.multiply(kernel.rows, parts.getInt());
   // What is above needs nothing that another kernel writes. Of the kernel that
@@ -299,9 +294,9 @@ SmallVector<Value> RowDistributor::makeNeutral() {
   return sums;
 }
 
-/// Lets the kernel after this one start, where the schedule has not before.
+/// Lets the kernel after this one start.
 void RowDistributor::allowNext() {
-  if (overlapsNext && !schedule.getEarlyTrigger())
+  if (overlapsNext)
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
 }

@@ -265,7 +265,7 @@ func.func @short_schedule(%x: memref<?x512xf16>) {
 // CHECK-SAME:    workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>
 // CHECK-SAME:    rows_per_workgroup = 0, workgroups_per_compute_unit = 1, reload = true>
 // CHECK-SAME:    workgroups_per_compute_unit = 1, column_tile = 512, row_splits = 8>
-// CHECK-SAME:    workgroups_per_compute_unit = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>}
+// CHECK-SAME:    workgroups_per_compute_unit = 1, dependent_launch = true, prefetch_before_dependency = true>}
 func.func @long_schedule() attributes {
     a = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
                         workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>,
@@ -274,7 +274,7 @@ func.func @long_schedule() attributes {
     c = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
                         workgroups_per_compute_unit = 1, column_tile = 512, row_splits = 8>,
     d = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 4,
-                        workgroups_per_compute_unit = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>} {
+                        workgroups_per_compute_unit = 1, dependent_launch = true, prefetch_before_dependency = true>} {
   return
 }
 

@@ -165,7 +165,7 @@ def LNBwd_DependentLaunch
              "preceding kernel of the stream has ended, and waits for it before "
              "its first access to memory. Only for chips with such launches, "
              "where a kernel triggers the launch of the next one of its program "
-             "when its own rows are done, or earlier (`early_trigger`)";
+             "when its own rows are done";
   let vendors = ["nvidia"];
 }
 
@@ -193,17 +193,6 @@ def LNBwd_PrefetchBeforeDependency
   let text = "the first rows of a workgroup are prefetched to the L2 cache "
              "while it waits for the preceding kernel. Only with "
              "`dependent_launch`, not with `reload`";
-  let defaultText = "a kernel that adds up partial sums of one with it has "
-                    "`early_trigger`";
-  let vendors = ["nvidia"];
-}
-
-def LNBwd_EarlyTrigger : LNBwd_ScheduleField<"early_trigger", LNBwd_Flag> {
-  let defaultValue = "0";
-  let text = "the launch of the program's next kernel is triggered as soon as "
-             "all workgroups of this one run, and not when their rows are done; "
-             "no effect on the last kernel. Not for programs with split row "
-             "sums as outputs";
   let vendors = ["nvidia"];
 }
 
