@@ -319,8 +319,9 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
     which lie side by side in what is transposed."""
     size = BLOCKS[block]
     width = 16 // max([2, *(ELEMENTS[i.dtype].bytes for _, i in types if i.kind == "row")])
-    # Of two gradients there are registers for half as many.
-    across = math.gcd(length, width * (2 if block == 128 else 4 if "grad" in dict(types) else 8))
+    # Of two gradients there are registers for no more than a block along the rows.
+    across = math.gcd(length, 2 * width if block == 128 else 32 if "grad" in dict(types)
+                      else 8 * width)
     # Of a row with one scale, that would be no row.
     tall = 64 if size * across == 32 else size
     below = max(1, tall * across // (32 * width))
@@ -444,7 +445,7 @@ def _scale_input(name: str, value: Quantized) -> Input:
     assert scale is not None
     length, count, own = int(shape[-1]), math.prod(shape[:-1]), ELEMENT_NAMES[scale.dtype]
     blocks, size = scale.shape[-1], _SIZES[own]
-    if scale.shape[:-1] == shape[:-1] and blocks == 1 and len(shape) > 1:
+    if scale.shape[:-1] == shape[:-1] and blocks == 1:
         return Input("scalar", own)
     if scale.shape == (*shape[:-1], length // size) and length % size == 0:
         return Input("lead", own, ((size, length // size),))

@@ -204,6 +204,9 @@ def test_quantised_operands_are_widened(chip, format, is_swizzled):
             q.data.view(torch.uint8)[0] = torch.arange(128)
             q.data.view(torch.uint8)[1] = torch.arange(128, 256)
         wanted = widened(q, is_swizzled)
+        if format == "rows":  # One row without a dimension of rows.
+            assert torch.equal(lnbwd.functional.dequantize(
+                lnbwd.functional.Quantized(q.data[2], q.scale[2])), wanted[2].bfloat16())
         for to in (torch.float32, torch.bfloat16):
             found = lnbwd.functional.dequantize(q, to)
             assert found.shape == x.shape and torch.equal(found, wanted.to(to))

@@ -588,9 +588,9 @@ def test_schedules_are_searched_for(monkeypatch):
     assert asked == [(64, False), (tiles, False)]
 
 
-@pytest.mark.parametrize("is_swizzled", [False, True])
-def test_gated_units_are_quantised_both_ways(is_swizzled):
-    dy, gate, up = (made(128, 256, seed=seed).bfloat16() for seed in range(3))
+@pytest.mark.parametrize("is_swizzled, dtype", [(False, torch.bfloat16), (True, torch.float32)])
+def test_gated_units_are_quantised_both_ways(is_swizzled, dtype):
+    dy, gate, up = (made(128, 256, seed=seed).to(dtype) for seed in range(3))
     options = {"block": "mx", "columns": True, "swizzled": is_swizzled}
     with lnbwd.simulate("gfx950"):
         forward = lnbwd.functional.glu_quantized(gate, up, **options)
