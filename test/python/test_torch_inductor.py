@@ -26,7 +26,7 @@ import lnbwd
 import lnbwd.inductor
 from conftest import HAS_GPU
 from lnbwd import regions_op
-from lnbwd.inductor import graph_pass, lowering, regions, replacing, rewrites
+from lnbwd.inductor import estimates, graph_pass, lowering, regions, replacing, rewrites
 from lnbwd.inductor.estimates import estimate
 from lnbwd.inductor.graph_pass import RecomputePass
 from lnbwd.inductor.surroundings import surroundings
@@ -238,6 +238,25 @@ def test_programs_of_a_graph_are_compiled_side_by_side(device, monkeypatch):
     assert set(loads.values()) == {1}
     assert threading.get_ident() not in threads
     assert len(captured.graphs) == 1
+
+
+def test_sums_of_other_layers_are_not_looked_at(device, monkeypatch):
+    """What a region reads beside other sums is searched for from what it reads, and not in the
+    whole graph: the pass would take layers times layers as long."""
+    looked_at = []
+    monkeypatch.setattr(estimates, "blocks_read", lambda *of: looked_at.append(of) or set())
+
+    def function(x, w):
+        sums = []
+        for _ in range(6):
+            sums.append((x * x).sum(0))
+            x = x @ w
+        return sums
+
+    run_captured(function, torch.randn(16, 64, device=device),
+                 torch.randn(64, 64, device=device) / 8)
+    assert len(taken()) == 6
+    assert not looked_at
 
 
 def test_what_a_backward_pass_computes_again(device):

@@ -24,7 +24,15 @@ from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, SUMS, Input, Output, RowProgram, operands_of, reached
 from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, hint, product, repeated_dims, same
-from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, takes_part
+from .fusion import (
+    base_of,
+    blocks_read,
+    is_alias,
+    is_fused,
+    is_in_memory,
+    other_users,
+    takes_part,
+)
 from .nodes import is_reduction, sources
 from .partial_sums import ACROSS
 from .regions import Region
@@ -157,7 +165,7 @@ def estimate(around: Surroundings) -> Estimate:
         reads[place] = node
     read = {*reads.values()}
     if not any(output.kind == "row" for output in program.outputs):
-        read -= _read_beside(region)
+        read -= _read_beside(region, read)
     theirs = theirs_across + _bytes(read, region.domain)
     written = {}
     for place, nodes in region.outputs:
@@ -293,17 +301,26 @@ def _is_followed(region: Region) -> bool:
         for node in nodes)
 
 
-def _read_beside(region: Region) -> set[Node]:
-    """What other sums of as many elements read, which torch.compile makes in the same kernel: those
-    that neither follow from the region's nor lead to them."""
+def _read_beside(region: Region, read: set[Node]) -> set[Node]:
+    """What other sums of as many elements read of some tensors, which torch.compile makes in the
+    same kernel: those that neither follow from the region's nor lead to them."""
     inside = set(region.nodes)
-    sums = {*region.row_sums, *region.column_sums}
-    related = (reached(sums, lambda node: node.users)
-               | reached(inside, lambda node: node.all_input_nodes))
     count = region.domain.rows * region.domain.length
+
+    def following(node: Node) -> Iterable[Node]:
+        return node.users if node in read or is_alias(node) or (
+            is_fused(node) and not is_in_memory(node, inside)) else filter(is_alias, node.users)
+
+    near = reached(read, following)
+    beside = {user for node in near for user in node.users
+              if is_reduction(user) and user not in inside}
+    if beside:
+        sums = {*region.row_sums, *region.column_sums}
+        related = (reached(sums, lambda node: node.users)
+                   | reached(inside, lambda node: node.all_input_nodes))
+        beside -= related
     return set().union(*(
-        blocks_read(operand, inside) for node in region.nodes[0].graph.nodes
-        if is_reduction(node) and node not in related
+        blocks_read(operand, inside) for node in beside
         for operand in sources(node) if same(operand.meta["val"].numel(), count)))
 
 

@@ -12,6 +12,7 @@ copy, and reads heads as they lie.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import operator
 from collections.abc import Container, Iterator, Sequence
@@ -204,12 +205,13 @@ def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
             continue
         if summed:
             follows[node] = summed
+    order_of = functools.cache(_order_of_rows)
     for node, summed in reversed(follows.items()):
         beside = result if any(ACROSS in rows.meta for rows in summed) else ()
         if summed & other_rows or not _is_written_only(node, beside):
             continue
         value = node.meta["val"]
-        orders = [order for order in map(_order_of_rows, summed)
+        orders = [order for order in map(order_of, summed)
                   if order.shape == value.shape and memory_order(order) is not None]
         if orders and all(_strides(order) == _strides(orders[0]) for order in orders):
             result[node] = [orders[0].to(value.dtype)]
