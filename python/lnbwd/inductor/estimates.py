@@ -33,7 +33,7 @@ from .fusion import (
     other_users,
     takes_part,
 )
-from .nodes import is_reduction, sources
+from .nodes import is_index, is_reduction, sources
 from .partial_sums import ACROSS
 from .regions import Region
 from .surroundings import MOST_OF_SMALL, Surroundings
@@ -201,7 +201,7 @@ def estimate(around: Surroundings) -> Estimate:
         ours += _SECTOR * (not all(_lies_across(output, program) for output in apart))
     if not goes_across and _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
-    is_clear = _is_plain(program) and is_ahead and count is not None and (
+    is_clear = _is_plain(region, program) and is_ahead and count is not None and (
         theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch)) and (
         theirs * count >= _LEAST_BESIDE_HELPER * LAUNCH
         or not (around.splits or _is_followed(region)))
@@ -219,16 +219,14 @@ again for each of their neighbours: on an H100 14 of 16 regions took 1.02 to 3.7
 torch.compile's kernels, which turn tiles round, and six of nine across 1.08 to 1.5 times."""
 
 
-def _is_plain(program: RowProgram) -> bool:
+def _is_plain(region: Region, program: RowProgram) -> bool:
     """Whether whole rows are read and written, in vectors. Where in a row an element is takes more
     than that: on an H200, 2 of 18 regions that say it were slower, 1.10 and 1.15 times."""
     operands: list[Input | Output] = [*program.inputs, *program.outputs]
-    has_places = any(name == "neg" and program.nodes[of[0]] == ("index",)
-                     for name, *of in program.nodes)
-    return program.has_row_sums and program.length >= _SHORT_ROW and not has_places and not any(
+    return program.has_row_sums and program.length >= _SHORT_ROW and not any(
         one.is_strided or one.kind == "table" or (
             one.kind == "row" and program.length * ELEMENTS[one.dtype].bytes % 16)
-        for one in operands)
+        for one in operands) and not any(map(is_index, region.nodes))
 
 
 def _goes_across(program: RowProgram) -> bool:
