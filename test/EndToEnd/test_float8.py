@@ -96,13 +96,14 @@ def launch(build, runtime, tmp_path, chip, text, rows, inputs):
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_every_code_is_read(build, runtime, tmp_path, chip, dtype):
-    codes = np.arange(256, dtype=np.uint8)
-    y = launch(build, runtime, tmp_path, chip, source(64, dtype, "f32"), 4, {"x": codes})
-    wanted = decode(dtype).astype(np.float32)
-    y = y.view(np.float32)
-    np.testing.assert_array_equal(y, wanted)
-    numbers = ~np.isnan(wanted)
-    np.testing.assert_array_equal(np.signbit(y)[numbers], np.signbit(wanted)[numbers])
+    for n in (64, 37):  # In vectors, and each element for itself.
+        codes = np.resize(np.arange(256, dtype=np.uint8), -(-256 // n) * n)
+        y = launch(build, runtime, tmp_path, chip, source(n, dtype, "f32"), codes.size // n,
+                   {"x": codes}).view(np.float32)
+        wanted = decode(dtype).astype(np.float32)[codes]
+        np.testing.assert_array_equal(y, wanted)
+        numbers = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(y)[numbers], np.signbit(wanted)[numbers])
 
 
 # Rows that lanes share in whole registers, and such that they do not: both with --full.

@@ -342,10 +342,12 @@ public:
     Bits moved = b.shiftLeft(magnitude, format.shift());
     Value factor = b.constant(std::ldexp(1, 127 - int(format.bias)));
     Bits number = b.toBits(b.mul(b.fromBits(moved), factor));
+    // Not of the byte itself: LLVM 22's selection for gfx11 would not end.
     Condition isSpecial =
         format.hasOneZero()
             ? b.lessBits(b.subBits(code, 0x80), 1)
-            : b.lessBits(b.bitsConstant(format.largest), magnitude);
+            : b.lessBits(b.bitsConstant(format.largest << format.shift()),
+                         moved);
     Bits special =
         b.orBits(moved, format.hasOneZero() ? 0x7fc00000 : 0x7f800000);
     number = b.selectBits(isSpecial, special, number);
