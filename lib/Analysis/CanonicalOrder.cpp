@@ -88,6 +88,12 @@ int64_t lnbwd::countSlices(int64_t rowLength, int64_t columns) {
   return llvm::divideCeil(columns, getSliceColumns(rowLength));
 }
 
+int64_t lnbwd::getSharedSlices(int64_t rowLength, int64_t split) {
+  auto each = llvm::divideCeil(uint64_t(countSlices(rowLength, rowLength)),
+                               uint64_t(split));
+  return getSliceColumns(rowLength) * int64_t(llvm::PowerOf2Ceil(each));
+}
+
 int64_t lnbwd::countCanonicalSlots(int64_t rowLength, int64_t columns,
                                    int64_t lanes, int64_t waveSize,
                                    int64_t workgroups) {

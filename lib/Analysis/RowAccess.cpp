@@ -25,6 +25,10 @@ static constexpr int64_t leastAccessBits = 64, leastAlignedAccesses = 4;
 /// Columns of rows that are summed, at least, where they are aligned.
 static constexpr int64_t leastSummedColumns = 512;
 
+/// Columns of which each workgroup of a shared row has a multiple, where its
+/// parts are not equal: 16 bytes of 16-bit elements, with which copies begin.
+static constexpr int64_t sharedColumnUnit = 8;
+
 /// Not where rows are summed and not written: bulk copies bring them at once
 /// whatever the width. On an H100 softmaxes of 647 to 50257 columns took 0.85
 /// to 1.0 of the time with wide accesses, one of 407 columns 1.24, and cross
@@ -197,4 +201,54 @@ int64_t lnbwd::getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
   return int64_t(llvm::alignTo(
       uint64_t(rows * getTransposedPitch(columns, width) * elementBytes),
       accessBytes));
+}
+
+int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
+  if (length % (split * width) == 0)
+    return length / split;
+  return int64_t(llvm::alignTo(llvm::divideCeil(uint64_t(length), split),
+                               uint64_t(std::max(width, sharedColumnUnit))));
+}
+
+int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
+  if (schedule.getColumnTile())
+    return schedule.getColumnTile();
+  int64_t width = schedule.getVectorWidth();
+  int64_t split = schedule.getWorkgroupsPerRow();
+  return split > 1 && isCanonical(op)
+             ? getSharedSlices(op.getRowLength(), split)
+             : getSharedColumns(getCoveredColumns(op.getRowLength(), width),
+                                split, width);
+}
+
+int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
+  return llvm::divideCeil(getWorkgroupColumns(op, schedule),
+                          schedule.getChunkColumns());
+}
+
+int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
+                                  int64_t peers, int64_t waveSize) {
+  if (!isAcross)
+    return llvm::divideCeil(lanes, waveSize) * peers;
+  int64_t ofWave = std::max<int64_t>(1, waveSize / groups);
+  return llvm::divideCeil(lanes, ofWave) + (peers > 1 ? peers : 0);
+}
+
+int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
+  // Neighbouring groups have neighbouring chains and leaves.
+  if (isCanonical(op))
+    return int64_t(llvm::PowerOf2Ceil(
+        uint64_t(std::max<int64_t>(2, schedule.getRowGroups()))));
+  return schedule.getCombineRadix();
+}
+
+bool lnbwd::keepsRowSums(RowwiseOp op, ScheduleAttr schedule) {
+  return op.hasRowSums() && !schedule.getRowSplits();
+}
+
+int64_t lnbwd::getColumnBits(OperandRange operands) {
+  int64_t bits = 0;
+  for (Value value : operands)
+    bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
+  return bits;
 }

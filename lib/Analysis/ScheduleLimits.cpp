@@ -35,9 +35,6 @@ static constexpr int64_t liveRows = 2;
 static constexpr int64_t moreLiveUnrolled = 2;
 /// Registers of a lane for addresses, loop counters and the row's scalars.
 static constexpr int64_t fixedRegisters = 24;
-/// Columns of which each workgroup of a shared row has a multiple, where its
-/// parts are not equal: 16 bytes of 16-bit elements, with which copies begin.
-static constexpr int64_t sharedColumnUnit = 8;
 /// Bytes of a barrier in shared memory.
 static constexpr int64_t barrierBytes = 8;
 /// The schedule that fields which follow from others were chosen for.
@@ -75,53 +72,6 @@ static int64_t countTransposedBytes(RowwiseOp op, ScheduleAttr schedule,
   return std::max(read, written);
 }
 
-int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
-  if (length % (split * width) == 0)
-    return length / split;
-  return int64_t(llvm::alignTo(llvm::divideCeil(uint64_t(length), split),
-                               uint64_t(std::max(width, sharedColumnUnit))));
-}
-
-int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
-  if (schedule.getColumnTile())
-    return schedule.getColumnTile();
-  // Whole slices, so that the sum of a workgroup is one of their tree.
-  if (int64_t split = schedule.getWorkgroupsPerRow();
-      split > 1 && isCanonical(op))
-    return getSliceColumns(op.getRowLength()) *
-           int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
-               countSlices(op.getRowLength(), op.getRowLength()),
-               uint64_t(split))));
-  int64_t width = schedule.getVectorWidth();
-  return getSharedColumns(getCoveredColumns(op.getRowLength(), width),
-                          schedule.getWorkgroupsPerRow(), width);
-}
-
-int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
-  return llvm::divideCeil(getWorkgroupColumns(op, schedule),
-                          schedule.getChunkColumns());
-}
-
-int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
-                                  int64_t peers, int64_t waveSize) {
-  if (!isAcross)
-    return llvm::divideCeil(lanes, waveSize) * peers;
-  int64_t ofWave = std::max<int64_t>(1, waveSize / groups);
-  return llvm::divideCeil(lanes, ofWave) + (peers > 1 ? peers : 0);
-}
-
-int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
-  // Neighbouring groups have neighbouring chains and leaves.
-  if (isCanonical(op))
-    return int64_t(llvm::PowerOf2Ceil(
-        uint64_t(std::max<int64_t>(2, schedule.getRowGroups()))));
-  return schedule.getCombineRadix();
-}
-
-bool lnbwd::keepsRowSums(RowwiseOp op, ScheduleAttr schedule) {
-  return op.hasRowSums() && !schedule.getRowSplits();
-}
-
 /// Row sums of the program's own kernel, over all phases.
 static int64_t countRowSums(RowwiseOp op, ScheduleAttr schedule) {
   if (!keepsRowSums(op, schedule))
@@ -129,13 +79,6 @@ static int64_t countRowSums(RowwiseOp op, ScheduleAttr schedule) {
   return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
     return bool(getSummedRow(&bodyOp));
   });
-}
-
-int64_t lnbwd::getColumnBits(OperandRange operands) {
-  int64_t bits = 0;
-  for (Value value : operands)
-    bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
-  return bits;
 }
 
 /// The registers that `operands` take where a lane has so many accesses: what

@@ -154,19 +154,17 @@ void lnbwd::setCombineRadix(RowwiseOp op, ScheduleFields &fields) {
 }
 
 /// Not where rows of 16 bits or the few rows of partial sums need no totals,
-/// where these would cost a workgroup its registers, or where they were
-/// measured to cost time: few staged rows side by side.
+/// where these would cost a workgroup its registers, or where few staged rows
+/// lie side by side: an iteration is short, and the branch at its end was
+/// measured to cost (docs/numerics.md).
 static int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
                               const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
   if (op.getAllSums().empty() || op.takesMaxima() ||
       op.getRowElementBits() < 32 || sumsPartials || isCanonical(op) ||
-      schedule.takesOneTile(int64_t(op.getFixedWorkgroups())))
-    return 0;
-  // Where few staged rows lie side by side, an iteration is short and the
-  // branch at its end was measured to cost (docs/numerics.md).
-  if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
+      schedule.takesOneTile(int64_t(op.getFixedWorkgroups())) ||
+      (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups))
     return 0;
   ScheduleFields fields(schedule);
   fields.sumBlock = std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
@@ -267,14 +265,9 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
         (most > 1 && (!op.hasRowSums() || length / most < leastColumns)))
       break;
     // In the canonical order as many as get some of the slices.
-    int64_t split = most, ofOrder = 0;
-    if (isCanonical(op) && op.hasRowSums() && most > 1) {
-      int64_t slices = countSlices(length, length);
-      auto each = int64_t(llvm::PowerOf2Ceil(
-          llvm::divideCeil(uint64_t(slices), uint64_t(most))));
-      split = llvm::divideCeil(slices, each);
-      ofOrder = each * getSliceColumns(length);
-    }
+    int64_t ofOrder =
+        isCanonical(op) && most > 1 ? getSharedSlices(length, most) : 0;
+    int64_t split = ofOrder ? llvm::divideCeil(length, ofOrder) : most;
     if (split == std::exchange(splitBefore, split))
       continue;
     int64_t accessesBefore = 0;

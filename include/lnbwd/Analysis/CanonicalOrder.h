@@ -47,6 +47,10 @@ int64_t countCombinedGroups(int64_t groups, int64_t lanes, int64_t waveSize);
 
 /// Slices of `columns` columns of such a row, which begin with one.
 int64_t countSlices(int64_t rowLength, int64_t columns);
+/// Columns of each of `split` workgroups that share a row: whole slices, so
+/// that the sum of a workgroup is one of their tree. Fewer workgroups may have
+/// all.
+int64_t getSharedSlices(int64_t rowLength, int64_t split);
 
 /// Numbers that each row sum exchanges in a workgroup of `columns` columns: one
 /// for each slice and lane where there are several waves, and one for each wave

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // How wide the accesses of lanes to rows can be, and where elements of
-// neighbouring rows lie side by side. The choice of schedules asks, and the
-// lowering to lanes.
+// neighbouring rows lie side by side, and how lanes and workgroups share them.
+// The choice of schedules asks, and the lowering to lanes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,6 +78,37 @@ int64_t getTransposedPitch(int64_t columns, int64_t width);
 /// Bytes of such a tile of `rows` rows.
 int64_t getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
                            int64_t elementBytes);
+
+/// Columns of each of `split` workgroups that share rows of `length` columns:
+/// equal parts where accesses of `width` elements divide them; else as many
+/// accesses and whole copies as an equal part needs, so that the last workgroup
+/// has a few columns fewer than the others, or, in short rows, none.
+int64_t getSharedColumns(int64_t length, int64_t split, int64_t width);
+
+/// Whether the kernel of `op` itself computes its row sums: with `row_splits`
+/// others do.
+bool keepsRowSums(RowwiseOp op, ScheduleAttr schedule);
+
+/// Columns of a row that one workgroup covers; the last of a row may have
+/// fewer.
+int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
+
+/// Accesses that each lane makes to cover its columns of one row. A schedule
+/// with `reload` takes them one after another; all others hold them at once.
+int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
+
+/// Slots in which `lanes` lanes of a row exchange their sums: one for each wave
+/// of each of `peers` workgroups. Lanes that go across rows of `groups` groups
+/// have one for each part of the row that a wave has, and one for each peer.
+int64_t countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
+                           int64_t peers, int64_t waveSize);
+
+/// Bits that the operands' elements of one column take in memory.
+int64_t getColumnBits(mlir::OperandRange operands);
+
+/// How many groups' column sums one step adds up: as the schedule says, but in
+/// the canonical order all of them.
+int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 
 } // namespace lnbwd
 

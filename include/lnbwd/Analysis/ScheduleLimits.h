@@ -15,9 +15,8 @@
 #ifndef LNBWD_ANALYSIS_SCHEDULELIMITS_H
 #define LNBWD_ANALYSIS_SCHEDULELIMITS_H
 
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/StageLayout.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Target/ChipInfo.h"
 
 #include <string>
 
@@ -40,33 +39,6 @@ struct ScheduleResources {
   int64_t stagingBytes;
 };
 
-/// Columns of each of `split` workgroups that share rows of `length` columns:
-/// equal parts where accesses of `width` elements divide them; else as many
-/// accesses and whole copies as an equal part needs, so that the last workgroup
-/// has a few columns fewer than the others, or, in short rows, none.
-int64_t getSharedColumns(int64_t length, int64_t split, int64_t width);
-
-/// Whether the kernel of `op` itself computes its row sums: with `row_splits`
-/// others do.
-bool keepsRowSums(RowwiseOp op, ScheduleAttr schedule);
-
-/// Columns of a row that one workgroup covers; the last of a row may have
-/// fewer.
-int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
-
-/// Accesses that each lane makes to cover its columns of one row. A schedule
-/// with `reload` takes them one after another; all others hold them at once.
-int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
-
-/// Slots in which `lanes` lanes of a row exchange their sums: one for each wave
-/// of each of `peers` workgroups. Lanes that go across rows of `groups` groups
-/// have one for each part of the row that a wave has, and one for each peer.
-int64_t countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
-                           int64_t peers, int64_t waveSize);
-
-/// Bits that the operands' elements of one column take in memory.
-int64_t getColumnBits(mlir::OperandRange operands);
-
 ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip);
 
@@ -74,10 +46,6 @@ ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
 /// many workgroups.
 int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
                          int64_t workgroups = 1);
-
-/// How many groups' column sums one step adds up: as the schedule says, but in
-/// the canonical order all of them.
-int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 
 /// Whether the bulk copies of a staged program begin before its rows do, since
 /// rows do not all begin where a copy can.
