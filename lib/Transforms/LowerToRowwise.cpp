@@ -98,10 +98,7 @@ public:
     });
     if (result.wasInterrupted())
       return signalPassFailure();
-    getOperation()->walk([&](Operation *op) {
-      if (isa<NormOpInterface>(op))
-        ++numLowered;
-    });
+    getOperation()->walk([&](NormOpInterface) { ++numLowered; });
     RewritePatternSet patterns(&getContext());
     populateLowerToRowwisePatterns(patterns, textbook);
     walkAndApplyPatterns(getOperation(), std::move(patterns));

@@ -39,8 +39,8 @@ namespace {
 class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
-      : loop(loop), chip(chip), dropsLoads(chip.dropsLoads),
-        loads(std::move(loads)), b(loop.getLoc(), loop) {}
+      : loop(loop), chip(chip), loads(std::move(loads)),
+        b(loop.getLoc(), loop) {}
 
   /// So that an iteration takes several tiles.
   void unroll(int64_t tiles);
@@ -71,8 +71,6 @@ private:
 
   lane::ForRowsOp loop;
   const ChipInfo &chip;
-  /// Whether loads of out-of-bounds rows are dropped, without a branch.
-  bool dropsLoads;
   lane::RowLoads loads;
   IndexBuilder b;
 };
@@ -124,8 +122,9 @@ void Pipeliner::unroll(int64_t tiles) {
     auto getClamped = [&](TypedValue<lane::LayoutType> of) -> Value {
       return arith::MinUIOp::create(b, getOwn(of), last);
     };
-    tile.mapping.map(loads.getLoaded(), dropsLoads ? loadPredicated(first)
-                                                   : loads.load(b, getClamped));
+    tile.mapping.map(loads.getLoaded(), chip.dropsLoads
+                                            ? loadPredicated(first)
+                                            : loads.load(b, getClamped));
     lane::mapRow(loop, tile.mapping, getOwn);
   }
   awaitBehindLoads();
@@ -164,8 +163,7 @@ SmallVector<Value> Pipeliner::loadPredicated(Value tile) {
   Value left = b.subtract(loop.getEnd(), tile);
   Value atMost = arith::MinUIOp::create(b, left, getGroups());
   Value none = b.index(0);
-  Value count =
-      arith::SelectOp::create(b, b.below(tile, loop.getEnd()), atMost, none);
+  Value count = b.select(b.below(tile, loop.getEnd()), atMost, none);
   SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
   loads.share(b, loaded);
   return loaded;
@@ -195,7 +193,7 @@ void Pipeliner::prefetch() {
   size_t numState = loop.getNumResults();
   Value row = lane::RowOp::create(b, pipelined.getTile(), loop.getLayout());
   SmallVector<Value> next;
-  if (dropsLoads) {
+  if (chip.dropsLoads) {
     next = loadTile(b.add(pipelined.getTile(), step));
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
@@ -209,7 +207,7 @@ void Pipeliner::prefetch() {
       workOn(pipelined.getTile(), row, state.take_front(numState),
              state.drop_front(numState));
   // What is copied from iteration to iteration is waited for after the work.
-  if (dropsLoads)
+  if (chip.dropsLoads)
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   llvm::append_range(results, next);
   lane::YieldOp::create(b, results);
@@ -276,7 +274,7 @@ void Pipeliner::writePair(lane::ForRowsOp pipelined) {
 
 /// Loads a tile between what is before and what is after.
 SmallVector<Value> Pipeliner::loadInOrder(Value tile) {
-  if (!dropsLoads)
+  if (!chip.dropsLoads)
     return loadTile(tile);
   ROCDL::SchedBarrier::create(b, /*mask=*/0);
   SmallVector<Value> loaded = loadTile(tile);
@@ -288,7 +286,7 @@ SmallVector<Value> Pipeliner::loadInOrder(Value tile) {
 /// else what comes of it may not be used.
 SmallVector<Value> Pipeliner::loadTile(Value tile) {
   Value inBounds = b.below(tile, loop.getEnd());
-  if (dropsLoads) {
+  if (chip.dropsLoads) {
     Value none = b.index(0);
     Value count = b.select(inBounds, getGroups(), none);
     return pack(loads.loadPredicated(b, tile, count));
@@ -306,10 +304,10 @@ SmallVector<Value> Pipeliner::loadTile(Value tile) {
         scf::YieldOp::create(b, loaded);
       },
       [&](OpBuilder &, Location) {
-        SmallVector<Value> unused;
-        for (Type type : types)
-          unused.push_back(lane::UndefinedRowOp::create(b, type));
-        scf::YieldOp::create(b, unused);
+        scf::YieldOp::create(
+            b, llvm::map_to_vector(types, [&](Type type) -> Value {
+              return lane::UndefinedRowOp::create(b, type);
+            }));
       });
   return SmallVector<Value>(guarded.getResults());
 }
@@ -325,7 +323,7 @@ SmallVector<Value> Pipeliner::workOn(Value tile, Value row, ValueRange state,
     return getRow(tile, row, of);
   });
   SmallVector<Value> loaded = unpack(loadedAhead);
-  if (dropsLoads)
+  if (chip.dropsLoads)
     loads.share(b, loaded);
   mapping.map(loads.getLoaded(), loaded);
   return lane::writeBody(b, loop, mapping);

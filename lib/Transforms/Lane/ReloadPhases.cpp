@@ -166,9 +166,8 @@ void Reloader::reloadFold(lane::FoldOp fold) {
 void Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
   b.setInsertionPoint(getLayoutOfStores());
   makeColumnLoop(ValueRange());
-  SmallVector<Value> fragments;
-  for (lane::StoreOp store : stores)
-    fragments.push_back(get(store.getFragment()));
+  auto fragments = llvm::map_to_vector(
+      stores, [&](lane::StoreOp store) { return get(store.getFragment()); });
   for (auto [store, fragment] : llvm::zip_equal(stores, fragments)) {
     lane::StoreOp op = store;
     lane::StoreOp::create(b, fragment, op.getMemory(), op.getRow(), tile,

@@ -119,10 +119,9 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
         predicated.getInBoundsMutable().assign(isBelowEnd(predicated));
       });
   }
-  SmallVector<Value> yielded;
-  for (Value value : loop.getYield().getValues())
-    yielded.push_back(mapping.lookupOrDefault(value));
-  return yielded;
+  return llvm::map_to_vector(loop.getYield().getValues(), [&](Value value) {
+    return mapping.lookupOrDefault(value);
+  });
 }
 
 lane::ForRowsOp lane::makeLoopLike(OpBuilder &b, ForRowsOp loop, Value step,

@@ -61,6 +61,12 @@ private:
 };
 } // namespace
 
+static SmallVector<Type> getElementTypes(ValueRange memories) {
+  return llvm::map_to_vector(memories.getTypes(), [](Type type) {
+    return getElementTypeOrSelf(type);
+  });
+}
+
 void Stager::run() {
   startFirstCopies();
   carryStage();
@@ -108,11 +114,9 @@ void Stager::startFirstCopies() {
     b.setInsertionPoint(condition ? condition : ahead);
     break;
   }
-  SmallVector<Type> elements;
-  for (Value memory : memories)
-    elements.push_back(getElementTypeOrSelf(memory));
   stages = lane::StagesOp::create(
-      b, lane::StagesType::get(b.getContext(), count, elements),
+      b,
+      lane::StagesType::get(b.getContext(), count, getElementTypes(memories)),
       load.getLayout());
   Value tile = loop.getBegin();
   for (int64_t i = 0; i < count; ++i) {
@@ -177,11 +181,9 @@ static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
   if (!loop.getWhole())
     return loop.emitOpError("expected full tiles; run lnbwd-peel-last-rows "
                             "before");
-  SmallVector<Type> elements;
-  for (Value memory : load.getMemories())
-    elements.push_back(getElementTypeOrSelf(memory));
-  if (lane::getStageLayout(load.getLayout().getType(), elements).needsShift() &&
-      !loop.getLastRowApart())
+  StageLayout stages = lane::getStageLayout(
+      load.getLayout().getType(), getElementTypes(load.getMemories()));
+  if (stages.needsShift() && !loop.getLastRowApart())
     return loop.emitOpError(
                "expected last_row_apart: copies of its tiles reach "
                "into the row after, since not all begin at a "
