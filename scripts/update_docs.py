@@ -239,7 +239,6 @@ TEXTS = {
     "schedule": doc_stages.schedule,
     "partial-sums": doc_stages.partial_sums,
     "lane-level": doc_stages.lane_level,
-    "pipelined": doc_stages.pipelined,
     "gpu-kernel": doc_stages.gpu_kernel,
     "launches": doc_stages.launches,
     "whole-plan": doc_stages.whole_plan,
