@@ -123,6 +123,23 @@ def test_what_little_is_summed_for_another_kernel_is_measured(device, tmp_path, 
         assert len(timer.asked) == 1
 
 
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_what_is_copied_for_a_region_is_measured(device, tmp_path, monkeypatch, is_apart):
+    """Rows of samples that lie apart: torch.compile's kernel reads them there."""
+    monkeypatch.undo()
+
+    def function(x, shift, scale):
+        return torch.nn.functional.rms_norm(x, (128,)) * scale.unsqueeze(1) + shift.unsqueeze(1)
+
+    x, = operands(device, "r", leading=(8, 32), n=128)
+    columns = torch.rand(8, 256, device=device).chunk(2, 1)
+    timer = Timer(1.0, 2.0)
+    with mock.patch.object(Estimate, "is_sure", IS_SURE):
+        run(function, x, *(c if is_apart else c.contiguous() for c in columns), timer=timer,
+            folder=tmp_path)
+    assert bool(timer.asked) == is_apart
+
+
 @pytest.mark.parametrize("is_part,most", [(False, 101.0), (True, 84.0)])
 def test_what_measuring_is_unsure_of(is_part, most):
     """A part of what torch.compile fuses has to be faster, by more than a kernel costs."""
