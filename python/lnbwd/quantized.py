@@ -561,10 +561,11 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool
     if along_rows and size and (length % size or length == size):
         raise ValueError(f"{name}: expected rows of two or more whole blocks of {size} elements, "
                          f"got {list(x.shape)}; pad the rows, or leave block out")
-    if swizzled and (size not in (16, 32) or length % (4 * size) or rows % 128):
+    tile = 128 if columns else 4 * size
+    if swizzled and (size not in (16, 32) or length % tile or rows % 128):
         raise ValueError("swizzled: expected blocks of 'mx', 'mx-rceil' or 'nv', a multiple of 128 "
-                         f"rows and of 4 blocks in each, got {rows} rows of {length} with "
-                         f"block={block!r}")
+                         "rows and of 4 blocks in each, of both along columns, got "
+                         f"{rows} rows of {length} with block={block!r}")
     if columns and (block is None or rows % max(size, 64)):
         raise ValueError(f"columns: expected a block and a multiple of {max(size, 64)} rows, got "
                          f"{rows} rows with block={block!r}")

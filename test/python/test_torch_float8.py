@@ -543,6 +543,8 @@ def test_scales_of_gradients_are_swizzled():
 @pytest.mark.parametrize("shape, options, message", [
     ((64, 256), {"block": "mx", "swizzled": True}, "swizzled: .* multiple of 128 rows .* got 64"),
     ((128, 256), {"block": 128, "swizzled": True}, "swizzled: expected blocks of 'mx'"),
+    ((128, 192), {"block": "nv", "dtype": torch.float4_e2m1fn_x2, "columns": True,
+                  "swizzled": True}, "swizzled: .* along columns, got 128 rows of 192"),
     ((96, 256), {"block": "mx", "columns": True}, "columns: .* multiple of 64 rows, got 96"),
     ((128, 256), {"columns": True}, "columns: expected a block")])
 def test_wrong_layouts_are_named(shape, options, message):
