@@ -157,34 +157,30 @@ static ordered_json outputJson(const OutputReport &output) {
 }
 
 static ordered_json timeJson(const TimeReport &time) {
-  ordered_json json;
-  json["median_us"] = time.medianMicroseconds;
-  json["min_us"] = time.minMicroseconds;
-  json["repeats"] = time.repeats;
-  json["launches_per_repeat"] = time.launchesPerRepeat;
-  json["buffer_sets"] = time.bufferSets;
-  json["buffer_set_bytes"] = time.bufferSetBytes;
-  json["minimal_bytes"] = time.minimalBytes;
-  json["gb_per_s"] = time.gigabytesPerSecond;
-  return json;
+  return {{"median_us", time.medianMicroseconds},
+          {"min_us", time.minMicroseconds},
+          {"repeats", time.repeats},
+          {"launches_per_repeat", time.launchesPerRepeat},
+          {"buffer_sets", time.bufferSets},
+          {"buffer_set_bytes", time.bufferSetBytes},
+          {"minimal_bytes", time.minimalBytes},
+          {"gb_per_s", time.gigabytesPerSecond}};
 }
 
 static ordered_json countersJson(const lnbwd_sim_counters &counters,
                                  const Problem &problem) {
-  ordered_json json;
-  json["wave_instructions"] = counters.wave_instructions;
-  json["scalar_instructions"] = counters.scalar_instructions;
-  json["vector_lane_instructions"] = counters.vector_lane_instructions;
-  json["memory_lane_instructions"] = counters.memory_lane_instructions;
-  json["lds_lane_instructions"] = counters.lds_lane_instructions;
-  json["barriers"] = counters.barriers;
-  json["global_bytes_read"] = counters.global_bytes_read;
-  json["global_bytes_written"] = counters.global_bytes_written;
-  json["lds_bytes"] = counters.lds_bytes;
-  json["workgroups"] = counters.workgroups;
-  json["waves"] = counters.waves;
-  json["minimal_bytes"] = problem.minimalBytes();
-  return json;
+  return {{"wave_instructions", counters.wave_instructions},
+          {"scalar_instructions", counters.scalar_instructions},
+          {"vector_lane_instructions", counters.vector_lane_instructions},
+          {"memory_lane_instructions", counters.memory_lane_instructions},
+          {"lds_lane_instructions", counters.lds_lane_instructions},
+          {"barriers", counters.barriers},
+          {"global_bytes_read", counters.global_bytes_read},
+          {"global_bytes_written", counters.global_bytes_written},
+          {"lds_bytes", counters.lds_bytes},
+          {"workgroups", counters.workgroups},
+          {"waves", counters.waves},
+          {"minimal_bytes", problem.minimalBytes()}};
 }
 
 bool RunReport::isValid() const {
