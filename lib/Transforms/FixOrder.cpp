@@ -84,16 +84,12 @@ public:
             "program");
         return WalkResult::interrupt();
       }
-      SmallVector<Operation *> sums;
       program.getBody().walk([&](Operation *op) {
-        if (isa<arith::AddFOp, arith::SubFOp>(op))
-          sums.push_back(op);
-      });
-      for (Operation *op : sums)
         if (auto sum = dyn_cast<arith::AddFOp>(op))
           numFused += fuse(sum);
-        else
-          numFused += fuse(cast<arith::SubFOp>(op));
+        else if (auto difference = dyn_cast<arith::SubFOp>(op))
+          numFused += fuse(difference);
+      });
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
