@@ -74,13 +74,7 @@ constexpr HardwareFunctions nvidiaFunctions = {"llvm.nvvm.ex2.approx.ftz",
 } // namespace
 
 static const HardwareFunctions &getHardwareFunctions(Backend backend) {
-  switch (backend) {
-  case Backend::AMDGPU:
-    return amdFunctions;
-  case Backend::NVPTX:
-    return nvidiaFunctions;
-  }
-  llvm_unreachable("all backends are listed");
+  return backend == Backend::AMDGPU ? amdFunctions : nvidiaFunctions;
 }
 
 /// A scalar or vector type of other elements.

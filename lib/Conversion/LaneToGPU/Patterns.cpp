@@ -473,15 +473,17 @@ static Lowered lowerStoreScalar(IndexBuilder &b, lane::StoreScalarOp op,
 // The loop over the rows
 //===----------------------------------------------------------------------===//
 
-/// Moves the body of `op` to `block`, and the rewriter to its end.
-static void moveBody(PatternRewriter &rewriter, lane::ForRowsOp op,
-                     Block *block, ValueRange arguments) {
+/// Moves the body of `op` to `block`, and the rewriter to its end: the yield
+/// that it returns.
+static lane::YieldOp moveBody(PatternRewriter &rewriter, lane::ForRowsOp op,
+                              Block *block, ValueRange arguments) {
   // What carries nothing comes with its terminator.
   while (!block->empty())
     rewriter.eraseOp(&block->back());
   lane::YieldOp yield = op.getYield();
   rewriter.mergeBlocks(&op.getBody().front(), block, arguments);
   rewriter.setInsertionPoint(yield);
+  return yield;
 }
 
 /// A single iteration, if there is one. Nothing in it is the same for several
@@ -502,8 +504,8 @@ static ValueRange lowerSingleIteration(PatternRewriter &rewriter,
   }
   SmallVector<Value> arguments{op.getBegin()};
   llvm::append_range(arguments, op.getInits());
-  lane::YieldOp yield = op.getYield();
-  moveBody(rewriter, op, iteration.thenBlock(), arguments);
+  lane::YieldOp yield =
+      moveBody(rewriter, op, iteration.thenBlock(), arguments);
   rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
   return iteration.getResults();
 }
@@ -511,8 +513,8 @@ static ValueRange lowerSingleIteration(PatternRewriter &rewriter,
 static ValueRange lowerLoop(PatternRewriter &rewriter, lane::ForRowsOp op) {
   auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
                                  op.getEnd(), op.getStep(), op.getInits());
-  lane::YieldOp yield = op.getYield();
-  moveBody(rewriter, op, loop.getBody(), loop.getBody()->getArguments());
+  lane::YieldOp yield =
+      moveBody(rewriter, op, loop.getBody(), loop.getBody()->getArguments());
   rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
   return loop.getResults();
 }

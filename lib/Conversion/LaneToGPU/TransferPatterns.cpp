@@ -65,7 +65,7 @@ static constexpr int64_t sleepNanoseconds = 10'000'000;
 /// barrier is waited for, then 1, 0, ...
 static void emitAwaitBytes(IndexBuilder &b, Value barriers, Value index,
                            Value phase) {
-  Value ticks = arith::ConstantIntOp::create(b, sleepNanoseconds, 32);
+  Value ticks = b.int32(sleepNanoseconds);
   NVVM::MBarrierTryWaitParityOp::create(
       b, emitSharedAddress(b, barriers, index), phase, ticks);
 }
@@ -79,7 +79,7 @@ static Lowered lowerInitByteBarriers(IndexBuilder &b,
                                      lane::InitByteBarriersOp op,
                                      const LaneLayout &) {
   emitIf(b, emitIsFirstThread(b), [&] {
-    Value one = arith::ConstantIntOp::create(b, 1, 32);
+    Value one = b.int32(1);
     int64_t count = op.getBarriers().getType().getDimSize(0);
     for (int64_t i = 0; i < count; ++i) {
       Value index = b.index(i);
@@ -95,9 +95,8 @@ static Lowered lowerInitByteBarriers(IndexBuilder &b,
 static Lowered lowerExpectBytes(IndexBuilder &b, lane::ExpectBytesOp op,
                                 const LaneLayout &) {
   emitIf(b, emitIsFirstThread(b), [&] {
-    emitExpectBytes(
-        b, op.getBarriers(), op.getIndex(),
-        arith::ConstantIntOp::create(b, int32_t(op.getBytes()), 32));
+    emitExpectBytes(b, op.getBarriers(), op.getIndex(),
+                    b.int32(int32_t(op.getBytes())));
   });
   return Values();
 }
@@ -273,19 +272,16 @@ static Value emitOffset(IndexBuilder &b, const StageLayout &stageLayout,
 /// the workgroup has but `columns` of the row.
 static Value emitCopyBytes(IndexBuilder &b, const StageLayout &stageLayout,
                            int64_t elementBytes, Value columns) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, value, 32);
-  };
   if (!columns)
-    return constant(stageLayout.getCopyBytes(elementBytes));
-  Value bytes = b.multiply(columns, constant(elementBytes));
+    return b.int32(stageLayout.getCopyBytes(elementBytes));
+  Value bytes = b.multiply(columns, b.int32(elementBytes));
   if (!stageLayout.needsShift())
     return bytes;
   // As StageLayout rounds those of a whole slice.
-  Value unit = constant(bulkCopyUnit);
+  Value unit = b.int32(bulkCopyUnit);
   Value units = arith::DivUIOp::create(
-      b, b.add(bytes, constant(2 * bulkCopyUnit - 1)), unit);
-  return b.multiply(units, constant(bulkCopyUnit));
+      b, b.add(bytes, b.int32(2 * bulkCopyUnit - 1)), unit);
+  return b.multiply(units, b.int32(bulkCopyUnit));
 }
 
 /// The bytes of all copies of a tile, as an i32.
@@ -293,13 +289,12 @@ static Value emitTileBytes(IndexBuilder &b, const StageLayout &stageLayout,
                            Value columns) {
   int64_t bytes = stageLayout.getCopiedBytes();
   if (!columns)
-    return arith::ConstantIntOp::create(b, bytes, 32);
+    return b.int32(bytes);
   if (!stageLayout.needsShift())
-    return b.multiply(columns, arith::ConstantIntOp::create(
-                                   b, bytes / stageLayout.columns, 32));
+    return b.multiply(columns, b.int32(bytes / stageLayout.columns));
   Value sum;
   for (int64_t elementBytes : stageLayout.elementBytes) {
-    Value blocks = arith::ConstantIntOp::create(b, stageLayout.getBlocks(), 32);
+    Value blocks = b.int32(stageLayout.getBlocks());
     Value copies = b.multiply(
         emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
     sum = sum ? b.add(sum, copies) : copies;

@@ -135,7 +135,7 @@ void Stager::carryStage() {
   size_t behind = loop.getSums().size() +
                   llvm::count_if(loop.getCarried().getTypes(),
                                  llvm::IsaPred<lane::IterationType>);
-  SmallVector<Value> begin{b.index(0), arith::ConstantIntOp::create(b, 0, 32)};
+  SmallVector<Value> begin{b.index(0), b.int32(0)};
   loop = lane::insertCarried(b, loop, loop.getSums(), behind, begin);
   loop.removeStagesAttr();
   stage = loop.getRegionIterArgs()[behind];

@@ -28,6 +28,9 @@ public:
   mlir::Value index(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(*this, value);
   }
+  mlir::Value int32(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(*this, value, 32);
+  }
   mlir::Value add(mlir::Value x, mlir::Value y) {
     return mlir::arith::AddIOp::create(*this, x, y);
   }
