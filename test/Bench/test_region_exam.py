@@ -21,8 +21,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((318, 2373, 1827, 46), (167, 593, 438, 10)),
-          8: ((252, 298, 216, 8), (74, 74, 52, 3))}
+LIMITS = {1: ((485, 2966, 2265, 56), (77, 214, 152, 4)),
+          8: ((326, 372, 268, 9), (27, 27, 19, 1))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
