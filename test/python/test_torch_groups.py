@@ -203,7 +203,7 @@ def test_sums_between_others_of_permuted_rows(device):
 
 
 def test_columns_of_groups_that_are_parts_of_a_tensor(device):
-    """Slices of one product are read as they lie."""
+    """Slices of one product lie apart."""
     def function(x, condition):
         shift, scale = condition.chunk(2, 1)
         return (modulate(x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6), shift, scale),)
