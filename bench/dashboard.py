@@ -630,6 +630,8 @@ def learn() -> dict[str, Block]:
     rows = [json.loads(line) for vendor in ("amd", "nvidia") for line in subprocess.check_output(
         [sys.executable, SOURCE / "bench/chooser/train.py", "--held-out", "5",
          *sorted((SOURCE / "docs/sweeps").glob(f"*-{vendor}.*"), reverse=True)]).splitlines()]
+    # Drawn problems are no sweep, and need a card.
+    rows += [row for row in read_blocks()["chooser"]["rows"] if "card" in row]
     return {"chooser": {"date": str(datetime.date.today()), "machine": "one core",
                         "command": "dashboard.py chooser", "rows": rows}}
 
