@@ -123,7 +123,7 @@ class _Writer:
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, bool], str] = {}
-        self.narrow: dict[tuple[int, str], str] = {}
+        self.narrow: dict[tuple[int, str, bool], str] = {}
         self.conditions = program.is_condition()
         self.cheap = [False] * len(program.nodes) if is_exact else _is_cheap(program)
 
@@ -171,7 +171,7 @@ class _Writer:
         node = self.program.nodes[index]
         if node[0] == "round" and node[2] == dtype:
             index = node[1]
-        key = (index, dtype)
+        key = (index, dtype, is_row)
         if key not in self.narrow:
             value = self.value(index, is_row)
             operation, wide = (("extui", "i1") if self.conditions[index] else
