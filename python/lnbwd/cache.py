@@ -97,13 +97,13 @@ class KernelCache:
             data = path.read_bytes()
         except FileNotFoundError:
             return None
-        except OSError as error:
+        except (OSError, ValueError) as error:  # (ValueError: a name with a zero character.)
             self._warn("read", f"the kernel cache {self.folder} cannot be read: {error}; working "
                                "without it. Set LNBWD_CACHE_DIR to another folder, or to 'off'.")
             return None
         try:
             return self._check(data, spec)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._warn(str(path), f"the cache entry {path} is damaged ({error}); it is not used, "
                                   "and is replaced where a compiler is at hand")
             return None
@@ -135,7 +135,7 @@ class KernelCache:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(folder / f"{compiler}.kernel", json.dumps(header).encode() + b"\n" + code)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._warn("write", f"the kernel cache {self.folder} cannot be written: {error}; "
                                 "kernels are compiled again in every process. Set LNBWD_CACHE_DIR "
                                 "to a folder with room, or to 'off'.")

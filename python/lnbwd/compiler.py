@@ -147,8 +147,8 @@ def _call(what: str, function: Any, *arguments: Any) -> dict[str, bytes]:
     try:
         diagnostics = library.lnbwd_compilation_diagnostics(result).decode(errors="replace")
         if status:
-            first = next((line for line in diagnostics.splitlines() if "error:" in line),
-                         "no reason given")
+            first = next((line for line in diagnostics.splitlines()
+                          if "error:" in line or "no such option" in line), "no reason given")
             raise CompileError(f"{what}: {first.strip()}", diagnostics)
         parts = {"diagnostics": diagnostics.encode()}
         for name in ("code", "isa", "llvm"):

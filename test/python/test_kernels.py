@@ -308,6 +308,7 @@ DAMAGES = {
     "another format": lambda data: data.replace(b"lnbwd-kernel 1", b"lnbwd-kernel 2"),
     "a header that is no object": lambda data: b"[]\n" + data.partition(b"\n")[2],
     "zeros": lambda data: bytes(len(data)),
+    "too deep": lambda data: b"[" * 60000 + b"\n" + data,
     "not JSON": lambda data: b"{]\n" + data,
     "not text": lambda data: b"\xff\xfe\n" + data,
 }
@@ -350,7 +351,7 @@ def test_a_half_written_file_is_not_looked_at(fresh, compilations):
     assert entry.exists() and compilations == [SPEC] * 2
 
 
-@pytest.mark.parametrize("kind", ["a file", "full", "not writable"])
+@pytest.mark.parametrize("kind", ["a file", "full", "not writable", "no name"])
 def test_a_folder_that_takes_nothing_gives_one_warning(tmp_path, monkeypatch, compilations, kind):
     folder = tmp_path / "cache"
     if kind == "a file":
@@ -367,6 +368,8 @@ def test_a_folder_that_takes_nothing_gives_one_warning(tmp_path, monkeypatch, co
         monkeypatch.setattr(tempfile, "mkstemp", full)
         # The link itself, not what it leads to, is what the cache would touch.
         monkeypatch.setattr(os, "chmod", lambda *a: None)
+    elif kind == "no name":
+        folder = tmp_path / "a\0b"
     else:
         if IS_ROOT:
             pytest.skip("root may write anywhere")
