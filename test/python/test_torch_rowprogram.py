@@ -151,6 +151,14 @@ def test_errors_of_cheap_functions(device, name):
     assert ((sums.double() - exact_sums).abs() <= 2e-6 * terms.clamp(min=1)).all()
 
 
+def test_a_value_written_as_a_row_and_as_a_scalar():
+    b = Builder(N)
+    total = b.add("row_sum", b.add("input", 0))
+    text = mlir(b.finish(None, [Input("row", "bf16")],
+                         [Output("row", "bf16", total), Output("scalar", "bf16", total)]))
+    assert compiler.compile_mlir(text, "gfx942").code
+
+
 def test_text():
     program = root_mean_square()
     assert RowProgram.from_text(program.text()) == program
