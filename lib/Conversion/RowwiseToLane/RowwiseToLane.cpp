@@ -12,24 +12,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelFrame.h"
 #include "ProductToLane.h"
+#include "RowDistributor.h"
 
-#include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/RowAccess.h"
-#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -42,172 +35,75 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Whether the kernel after `op` may start before that of `op` has ended: one
-/// of the same program that waits. What follows a program is not known, and a
-/// library's kernels need not wait.
-static bool mayOverlapNext(RowwiseOp op) {
-  Operation *next = op->getNextNode();
-  while (next && !isa<RowwiseOp, ProductOp>(next))
-    next = next->getNextNode();
-  auto program = dyn_cast_if_present<RowwiseOp>(next);
-  return program && program.getSchedule() &&
-         program.getSchedule()->getDependentLaunch();
+/// Whether an operation of the region widens a vector of columns.
+static bool isWidenedColumn(RowwiseOp op, Operation *bodyOp) {
+  auto widen = dyn_cast<arith::ExtFOp>(bodyOp);
+  auto column =
+      widen ? dyn_cast<BlockArgument>(widen.getIn()) : BlockArgument();
+  size_t numRows = op.getRows().size();
+  return column && column.getArgNumber() >= numRows &&
+         column.getArgNumber() < numRows + op.getAllColumns().size();
 }
 
-namespace {
-/// Writes the body of one kernel.
-class RowDistributor {
-public:
-  RowDistributor(const RowKernel &kernel, const ChipInfo &chip)
-      : kernel(kernel), op(this->kernel.op), schedule(*op.getSchedule()),
-        chip(chip), phases(op),
-        b(op.getLoc(),
-          OpBuilder::atBlockEnd(&this->kernel.function.getBody().front())) {}
+/// Whether a scalar is the same for all rows of the workgroup.
+static bool isNumber(RowwiseOp op, size_t operand) {
+  RowwiseOp::RowDims rows = op.getRowDims(operand);
+  return rows == RowwiseOp::RowDims::None ||
+         rows == RowwiseOp::RowDims::OfGroup;
+}
 
-  void write();
+/// Whether row scalars are split, from the kernel before this one.
+static bool hasSplitScalars(const RowKernel &kernel) {
+  RowwiseOp op = kernel.op;
+  auto *first =
+      kernel.parts.begin() + op.getRows().size() + op.getAllColumns().size();
+  return std::any_of(first, first + op.getScalars().size(),
+                     [](ArrayRef<Value> parts) { return !parts.empty(); });
+}
 
-private:
-  lane::LayoutType getLayoutType();
-  void writeRow(lane::RowOp row, MutableArrayRef<Value> sums, Value iteration);
-  void loadRows();
-  void convertRows();
-  void storeRows(unsigned phase);
-  SmallVector<Value> writeIteration(lane::ForRowsOp loop);
-  void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
-  void writeLeaves(Value workgroup);
-  SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
-  void storeLeaf(Value leaf, Value part, ValueRange sums);
-  SmallVector<Value> makeNeutral();
-  void allowNext();
-  SmallVector<Value> combineGroups(ValueRange sums);
-  void storeSums(ArrayRef<Value> sums, Value row);
-  int64_t getLeavesTogether() {
-    return countLeavesTogether(op.getRowLength(),
-                               schedule.getRowsPerWorkgroup());
-  }
-  void addAllLeaves(MutableArrayRef<Value> sums, int64_t rows,
-                    function_ref<SmallVector<Value>(Value)> write);
-  void writeTree(MutableArrayRef<Value> sums);
-  void writeAllLeaves(MutableArrayRef<Value> sums);
-  void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
-                  Value iteration);
-  /// Says of `loop` how its rows are brought.
-  void setTransfers(lane::ForRowsOp loop) {
-    loop.setLastRowApart(needsShift(op, schedule));
-    loop.setReload(schedule.getReload());
-    if (int64_t stages = schedule.getStages())
-      loop.setStages(uint64_t(stages));
-    loop.setPrefetch(schedule.getPrefetch());
-    loop.setPrefetchBeforeDependency(schedule.getPrefetchBeforeDependency());
-    if (int64_t tiles = schedule.getUnroll(); tiles > 1)
-      loop.setUnroll(uint64_t(tiles));
-  }
-  /// Whether an operation of the region widens a vector of columns.
-  bool isWidenedColumn(Operation *bodyOp) {
-    auto widen = dyn_cast<arith::ExtFOp>(bodyOp);
-    auto column =
-        widen ? dyn_cast<BlockArgument>(widen.getIn()) : BlockArgument();
-    size_t numRows = op.getRows().size();
-    return column && column.getArgNumber() >= numRows &&
-           column.getArgNumber() < numRows + op.getAllColumns().size();
-  }
-  /// Whether a scalar is the same for all rows of the workgroup.
-  bool isNumber(size_t operand) {
-    RowwiseOp::RowDims rows = op.getRowDims(operand);
-    return rows == RowwiseOp::RowDims::None ||
-           rows == RowwiseOp::RowDims::OfGroup;
-  }
-  /// Whether row scalars are split, from the kernel before this one.
-  bool hasSplitScalars() {
-    auto *first =
-        kernel.parts.begin() + op.getRows().size() + op.getAllColumns().size();
-    return std::any_of(first, first + op.getScalars().size(),
-                       [](ArrayRef<Value> parts) { return !parts.empty(); });
-  }
-  /// The row blocks that nothing reads after this kernel, which are partial
-  /// sums: what a cache holds of them would be brought to memory for nothing.
-  /// One workgroup has all rows of its columns, and the barriers of the sum
-  /// over its groups are after all loads.
-  SmallVector<Value> getDeadRows() {
-    if (schedule.getRowsPerWorkgroup() || schedule.getRowGroups() == 1 ||
-        op.getColumnSums().empty() || op.hasGroups())
-      return {};
-    SmallVector<Value> dead;
-    for (auto [rows, buffer] : llvm::zip(op.getRows(), kernel.buffers))
-      if (isLastUse(rows))
-        dead.push_back(buffer);
-    return dead;
-  }
-  /// Whether `rows` is memory of the function's own that only its release
-  /// follows.
-  bool isLastUse(Value rows) {
-    return rows.getDefiningOp<memref::AllocOp>() &&
-           llvm::all_of(rows.getUsers(), [&](Operation *user) {
-             return user == op || isa<memref::DeallocOp>(user) ||
-                    (user->getBlock() == op->getBlock() &&
-                     user->isBeforeInBlock(op));
-           });
-  }
-  bool isTransposed(unsigned operand) {
-    return getRowAccess(op, operand, schedule, chip) == RowAccess::Transposed;
-  }
-  /// The parts of a row scalar, from the first to the last.
-  SmallVector<Value> loadSplits(ArrayRef<Value> parts, Value row) {
-    return llvm::map_to_vector(parts, [&](Value part) -> Value {
-      return lane::LoadScalarOp::create(b, part, row);
-    });
-  }
-  /// A value of the region as this lane has it: a scalar, or its part of a row.
-  Value get(Value value);
-  /// The row at work where accesses depend on it; null where they do not.
-  Value getAlignedRow() {
-    return layout.getType().isAligned() ? currentRow : Value();
-  }
-  /// The index of the row at work, or of this lane's columns of it.
-  Value getIndex(IndexOp index);
-  /// This lane's part of a row of a table.
-  Value loadGathered(GatherOp gather);
-  Value getBuffer(unsigned output) {
-    return kernel.buffers[op.getNumDpsInputs() + output];
-  }
+/// Whether `rows` is memory of the function's own that only its release
+/// follows.
+static bool isLastUse(RowwiseOp op, Value rows) {
+  return rows.getDefiningOp<memref::AllocOp>() &&
+         llvm::all_of(rows.getUsers(), [&](Operation *user) {
+           return user == op || isa<memref::DeallocOp>(user) ||
+                  (user->getBlock() == op->getBlock() &&
+                   user->isBeforeInBlock(op));
+         });
+}
 
-  RowKernel kernel;
-  RowwiseOp op;
-  ScheduleAttr schedule;
-  const ChipInfo &chip;
-  RowPhases phases;
-  IndexBuilder b;
-  TypedValue<lane::LayoutType> layout;
-  /// The same lanes across the rows, where row blocks are transposed; and by it
-  /// the row at work.
-  TypedValue<lane::LayoutType> acrossLayout;
-  Value acrossRow;
-  /// Whether the sums are the largest instead.
-  bool isMaximum = op.takesMaxima();
-  bool overlapsNext = mayOverlapNext(op);
-  /// Slices of the workgroup's columns, where the order of sums is canonical.
-  IntegerAttr slices;
-  /// The row at work; null ahead of the loop.
-  Value currentRow;
-  /// Values of the region, as the row at work has them.
-  DenseMap<Value, Value> known;
-};
-} // namespace
+/// The row blocks that nothing reads after this kernel, which are partial
+/// sums: what a cache holds of them would be brought to memory for nothing.
+/// One workgroup has all rows of its columns, and the barriers of the sum
+/// over its groups are after all loads.
+static SmallVector<Value> getDeadRows(const RowKernel &kernel) {
+  RowwiseOp op = kernel.op;
+  ScheduleAttr schedule = *op.getSchedule();
+  if (schedule.getRowsPerWorkgroup() || schedule.getRowGroups() == 1 ||
+      op.getColumnSums().empty() || op.hasGroups())
+    return {};
+  SmallVector<Value> dead;
+  for (auto [rows, buffer] : llvm::zip(op.getRows(), kernel.buffers))
+    if (isLastUse(op, rows))
+      dead.push_back(buffer);
+  return dead;
+}
 
-lane::LayoutType RowDistributor::getLayoutType() {
+lane::LayoutType RowDistributor::getLayoutType(int64_t groups, bool isAcross) {
   int64_t length = op.getRowLength();
   int64_t columns = getWorkgroupColumns(op, schedule);
   int64_t covered = getCoveredColumns(length, schedule.getVectorWidth());
   return lane::LayoutType::get(
-      op.getContext(), length, schedule.getThreadsPerRow(),
-      schedule.getRowGroups(), schedule.getVectorWidth(),
-      columns < covered ? columns : 0, covered > length ? covered : 0,
-      schedule.getLanesAcross());
+      op.getContext(), length, schedule.getThreadsPerRow(), groups,
+      schedule.getVectorWidth(), columns < covered ? columns : 0,
+      covered > length ? covered : 0, isAcross);
 }
 
 void RowDistributor::write() {
   Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::x);
-  lane::LayoutType layoutType = getLayoutType();
+  int64_t groups = schedule.getRowGroups();
+  lane::LayoutType layoutType =
+      getLayoutType(groups, schedule.getLanesAcross());
   Value first;
   if (layoutType.getColumns())
     first = b.multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
@@ -216,12 +112,7 @@ void RowDistributor::write() {
   if (llvm::any_of(llvm::seq(op->getNumOperands()),
                    [&](unsigned operand) { return isTransposed(operand); }))
     acrossLayout = lane::LayoutOp::create(
-        b,
-        lane::LayoutType::get(op.getContext(), layoutType.getRowLength(),
-                              layoutType.getLanes(), layoutType.getGroups(),
-                              layoutType.getWidth(), layoutType.getColumns(),
-                              layoutType.getSpan(), /*across=*/true),
-        first);
+        b, getLayoutType(groups, /*isAcross=*/true), first);
   if (isCanonical(op))
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
@@ -230,7 +121,7 @@ void RowDistributor::write() {
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.
-  if (schedule.getDependentLaunch() && !hasSplitScalars())
+  if (schedule.getDependentLaunch() && !hasSplitScalars(kernel))
     NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
   // Who waits for split row sums may as well wait where it runs: the
   // workgroups that leave them have but one row each.
@@ -252,12 +143,12 @@ void RowDistributor::write() {
       known[body.getArgument(numRows + i)] = part;
   }
   for (size_t i = 0; i < op.getScalars().size(); ++i)
-    if (size_t operand = numRows + numColumns + i; isNumber(operand))
+    if (size_t operand = numRows + numColumns + i; isNumber(op, operand))
       known[body.getArgument(operand)] =
           memref::LoadOp::create(b, kernel.buffers[operand], b.index(0));
   if (schedule.getWidenColumns())
     for (Operation &bodyOp : body)
-      if (isWidenedColumn(&bodyOp))
+      if (isWidenedColumn(op, &bodyOp))
         get(bodyOp.getResult(0));
   SmallVector<Value> sums = makeNeutral();
   bool isTree = op->hasAttr(leavesAttr), isOrdered = slices && !sums.empty();
@@ -280,7 +171,7 @@ void RowDistributor::write() {
     storeSums(sums, workgroup);
   else if (!hasLeaves)
     storeSums(combineGroups(sums), workgroup);
-  if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
+  if (SmallVector<Value> dead = getDeadRows(kernel); !dead.empty())
     lane::DiscardOp::create(b, dead, kernel.rows, layout);
   gpu::ReturnOp::create(b);
 }
@@ -292,6 +183,15 @@ SmallVector<Value> RowDistributor::makeNeutral() {
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
     sums.push_back(lane::makeNeutralPartial(b, isMaximum, type));
   return sums;
+}
+
+bool RowDistributor::mayOverlapNext() {
+  Operation *next = op->getNextNode();
+  while (next && !isa<RowwiseOp, ProductOp>(next))
+    next = next->getNextNode();
+  auto program = dyn_cast_if_present<RowwiseOp>(next);
+  return program && program.getSchedule() &&
+         program.getSchedule()->getDependentLaunch();
 }
 
 /// Lets the kernel after this one start.
@@ -324,6 +224,17 @@ void RowDistributor::storeSums(ArrayRef<Value> sums, Value row) {
     lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
                              /*access=*/IntegerAttr(), op.getAccumulate());
   }
+}
+
+void RowDistributor::setTransfers(lane::ForRowsOp loop) {
+  loop.setLastRowApart(needsShift(op, schedule));
+  loop.setReload(schedule.getReload());
+  if (int64_t stages = schedule.getStages())
+    loop.setStages(uint64_t(stages));
+  loop.setPrefetch(schedule.getPrefetch());
+  loop.setPrefetchBeforeDependency(schedule.getPrefetchBeforeDependency());
+  if (int64_t tiles = schedule.getUnroll(); tiles > 1)
+    loop.setUnroll(uint64_t(tiles));
 }
 
 /// Writes the body of `loop`, but for its end. Returns its state: the sums and
@@ -363,271 +274,6 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
     lane::YieldOp::create(b, writeIteration(loop));
   }
   llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
-}
-
-/// The same where the order of sums is canonical: a workgroup has the same
-/// chains of neighbouring leaves, and stores the sums of each leaf when it has
-/// all of its rows. The workgroups that have the others are its neighbours.
-void RowDistributor::writeLeaves(Value workgroup) {
-  int64_t length = op.getRowLength(), groups = schedule.getRowGroups();
-  int64_t leafRows = getLeafRows(length), chains = getLeafChains(length);
-  int64_t parts = getLeafParts(length, groups);
-  Value zero = b.index(0), one = b.index(1);
-  Value leaves = arith::MaxUIOp::create(
-      b, arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows)), one);
-  Value sets =
-      arith::MaxUIOp::create(b, b.divide(kernel.workgroups, parts), one);
-  // As few sets as take no longer: on an H100, clusters that begin when others
-  // end took up to a fifth longer.
-  Value each = arith::CeilDivUIOp::create(b, leaves, sets);
-  int64_t together = getLeavesTogether();
-  auto roundUp = [&](Value leaf) {
-    Value first = b.add(leaf, together - 1);
-    return b.multiply(b.divide(first, together), together);
-  };
-  each = roundUp(each);
-  Value part = b.remainder(workgroup, parts);
-  Value firstRow = b.multiply(part, groups);
-  Value first = arith::MinUIOp::create(
-      b, b.multiply(b.divide(workgroup, parts), each), leaves);
-  Value behind = arith::MinUIOp::create(b, b.add(first, each), leaves);
-  Value allRows = b.multiply(behind, leafRows);
-  Value end = arith::MinUIOp::create(b, allRows, kernel.rows);
-  Value begin = arith::MinUIOp::create(
-      b, b.add(b.multiply(first, leafRows), firstRow), end);
-  // The last of a workgroup's rows are its own affair.
-  Value lastTile =
-      b.divide(b.subtract(arith::MaxUIOp::create(b, end, one), one), groups);
-  Value hasLast =
-      b.both(b.below(begin, end),
-             b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
-  Value number = b.select(hasLast, zero, one);
-  SmallVector<Value> state = makeNeutral();
-  size_t count = state.size();
-  if (op.hasRowSums())
-    state.push_back(lane::FirstIterationOp::create(
-        b, lane::IterationType::get(op.getContext())));
-  auto loop = lane::ForRowsOp::create(b, begin, end, b.index(chains), layout,
-                                      number, one,
-                                      /*sums=*/ValueRange(), state);
-  setTransfers(loop);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    SmallVector<Value> next = writeIteration(loop);
-    SmallVector<Value> kept =
-        endLeaf(loop.getTile(), part, ArrayRef(next).take_front(count));
-    llvm::copy(kept, next.begin());
-    lane::YieldOp::create(b, next);
-  }
-  // The kernel that adds up leaves would wait beside this one: on an H200 that
-  // took a twentieth of the time of both.
-  allowNext();
-  // The last leaf, if the last tile of these chains does not exist, and those
-  // that are not there of the leaves together.
-  Value last = b.add(b.subtract(allRows, b.index(chains)), firstRow);
-  Value isOpen =
-      b.both(b.below(first, behind), b.below(kernel.rows, b.add(last, one)));
-  auto open = scf::IfOp::create(b, isOpen, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(open.thenBlock());
-  storeLeaf(b.subtract(behind, one), part, loop.getResults().take_front(count));
-  b.setInsertionPointAfter(open);
-  if (together > 1) {
-    Value all = b.select(b.below(first, behind), roundUp(behind), behind);
-    auto rest = scf::ForOp::create(b, behind, all, one);
-    b.setInsertionPointToStart(rest.getBody());
-    storeLeaf(rest.getInductionVar(), part, makeNeutral());
-    b.setInsertionPointAfter(rest);
-  }
-  if (parts == 1)
-    return;
-  // Chains without rows, of a batch of less than one row for each, have no
-  // workgroup.
-  Value next = b.add(workgroup, kernel.workgroups);
-  auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
-  b.setInsertionPointToStart(others.getBody());
-  storeSums(makeNeutral(), others.getInductionVar());
-}
-
-/// Adds `sums` of part `part` of leaf `leaf` to those of the leaves before it
-/// and stores what the leaves together have, if it is the last of them.
-void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
-  int64_t together = getLeavesTogether();
-  int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
-  SmallVector<Value> totals = combineGroups(sums);
-  Value row = b.add(b.multiply(b.divide(leaf, together), parts), part);
-  if (together == 1) {
-    storeSums(totals, row);
-  } else {
-    auto added =
-        lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
-                                  llvm::Log2_64(uint64_t(together)),
-                                  /*last=*/false, isMaximum, /*each=*/false);
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                         b.remainder(leaf, together),
-                                         b.index(together - 1));
-    auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    storeSums(SmallVector<Value>(added.getTotals()), row);
-  }
-  // What groups have exchanged is overwritten by the next leaf's sums.
-  if (schedule.getRowGroups() > 1)
-    lane::BarrierOp::create(b);
-}
-
-/// Stores `sums` of part `part` of a leaf and begins new ones if the tile that
-/// begins with row `tile` is the last of its leaf.
-SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
-                                           ValueRange sums) {
-  int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
-  Value behind = b.index(leafRows - getLeafChains(length));
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
-                                       b.remainder(tile, leafRows), behind);
-  // Of several tiles in an iteration the last may not exist.
-  if (schedule.getUnroll() > 1)
-    isLast = b.both(isLast, b.below(tile, kernel.rows));
-  auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  storeLeaf(b.divide(tile, leafRows), part, sums);
-  // Zeros that come of the branch: constants would be selected in every
-  // iteration. There are never so many workgroups. The largest so far may stay:
-  // of all leaves it is the same.
-  Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
-  Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
-  SmallVector<Value> zeros;
-  for (Value sum : sums) {
-    auto type = cast<VectorType>(sum.getType()).clone(b.getI32Type());
-    Value mask = vector::BroadcastOp::create(b, type, bits);
-    Value word =
-        arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
-    zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
-  }
-  scf::YieldOp::create(b, isMaximum ? sums : ValueRange(zeros));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, sums);
-  return SmallVector<Value>(branch.getResults());
-}
-
-/// Gives `sums` those of a binary tree over the leaves, pairs of neighbours
-/// first, where a workgroup has all of them: so many rows at once, whose leaves
-/// are a power of two that groups have side by side. `write` gives the sums of
-/// each group.
-void RowDistributor::addAllLeaves(
-    MutableArrayRef<Value> sums, int64_t rows,
-    function_ref<SmallVector<Value>(Value)> write) {
-  Value one = b.index(1);
-  int64_t levels =
-      countWaitingLevels(op.getRowLength(), /*rowsPerWorkgroup=*/0);
-  Value count = arith::MaxUIOp::create(
-      b, arith::CeilDivUIOp::create(b, kernel.rows, b.index(rows)), one);
-  auto loop = scf::ForOp::create(b, b.index(0), count, one);
-  TypeRange types{ValueRange(sums)};
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value number = loop.getInductionVar();
-    SmallVector<Value> totals = combineGroups(write(number));
-    lane::AddLeavesOp::create(b, types, totals, number, layout, levels,
-                              /*last=*/false, isMaximum, /*each=*/false);
-    // What groups have exchanged is overwritten by the next leaves' sums.
-    if (schedule.getRowGroups() > 1)
-      lane::BarrierOp::create(b);
-  }
-  auto all =
-      lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
-                                /*last=*/true, isMaximum, /*each=*/false);
-  llvm::copy(all.getTotals(), sums.begin());
-}
-
-/// The same where rows are leaves. Each group has neighbouring ones, a power of
-/// two. Rows that do not exist are 0.
-void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
-  int64_t groups = schedule.getRowGroups(), leavesAtOnce = schedule.getUnroll();
-  Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, b.index(1)),
-                          b.index(1));
-  Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
-  auto count = scf::WhileOp::create(
-      b, b.getIndexType(), b.index(1),
-      [&](OpBuilder &, Location, ValueRange state) {
-        Value rows = b.multiply(state[0], groups * leavesAtOnce);
-        scf::ConditionOp::create(b, b.below(rows, kernel.rows), state);
-      },
-      [&](OpBuilder &, Location, ValueRange state) {
-        scf::YieldOp::create(b, b.multiply(state[0], 2));
-      });
-  Value ofGroup = count.getResult(0), first = b.multiply(group, ofGroup);
-  SmallVector<Value> zeros(sums);
-  auto loop =
-      scf::ForOp::create(b, b.index(0), ofGroup, b.index(1), ValueRange(zeros));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value number = loop.getInductionVar();
-    Value firstRow = b.multiply(b.add(first, number), leavesAtOnce);
-    SmallVector<SmallVector<Value>> leaves(zeros.size());
-    SmallVector<Type> types(zeros.size(), zeros.front().getType());
-    for (int64_t i = 0; i < leavesAtOnce; ++i) {
-      Value row = b.add(firstRow, i);
-      Value isRow =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
-      auto load = lane::LoadOp::create(
-          b, types, ArrayRef(kernel.buffers).take_front(zeros.size()),
-          arith::MinUIOp::create(b, row, last), layout,
-          /*access=*/IntegerAttr());
-      for (auto [leaf, value, zero] :
-           llvm::zip_equal(leaves, load.getFragments(), zeros))
-        leaf.push_back(b.select(isRow, value, zero));
-    }
-    auto added = lane::AddLeavesOp::create(
-        b, types,
-        llvm::map_to_vector(leaves,
-                            [&](const SmallVector<Value> &leaf) {
-                              return lane::combineByPairs(b, isMaximum, leaf);
-                            }),
-        number, layout, groupLevels, /*last=*/false, isMaximum, /*each=*/true);
-    scf::YieldOp::create(b, added.getTotals());
-  }
-  llvm::copy(combineGroups(loop.getResults()), sums.begin());
-}
-
-/// The same where each group has a chain of a leaf.
-void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
-  int64_t leafRows = getLeafRows(op.getRowLength());
-  int64_t chains = getLeafChains(op.getRowLength());
-  int64_t together = schedule.getRowGroups() / chains;
-  TypedValue<lane::LayoutType> all = layout, ofLeaf = layout;
-  lane::LayoutType type = all.getType();
-  Value leafOfGroup =
-      b.divide(lane::GroupOp::create(b, b.getIndexType(), all), chains);
-  if (together > 1)
-    ofLeaf = lane::LayoutOp::create(
-        b,
-        lane::LayoutType::get(op.getContext(), type.getRowLength(),
-                              type.getLanes(), chains, type.getWidth(),
-                              type.getColumns(), type.getSpan(),
-                              /*across=*/false),
-        all.getDefiningOp<lane::LayoutOp>().getFirst());
-  SmallVector<Value> zeros(sums);
-  addAllLeaves(sums, leafRows * together, [&](Value number) {
-    Value leaf = b.add(b.multiply(number, together), leafOfGroup);
-    Value begin =
-        arith::MinUIOp::create(b, b.multiply(leaf, leafRows), kernel.rows);
-    Value end = arith::MinUIOp::create(b, b.add(begin, leafRows), kernel.rows);
-    Value one = b.index(1);
-    Value noRows = b.select(b.below(begin, end), b.index(0), one);
-    layout = ofLeaf;
-    auto loop =
-        lane::ForRowsOp::create(b, begin, end, b.index(chains), layout, noRows,
-                                one, zeros, /*carried=*/ValueRange());
-    setTransfers(loop);
-    OpBuilder::InsertionGuard guard(b);
-    lane::YieldOp::create(b, writeIteration(loop));
-    layout = all;
-    return SmallVector<Value>(loop.getResults());
-  });
 }
 
 /// Loads the row at work of the row blocks.
@@ -722,16 +368,20 @@ void RowDistributor::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
     for (size_t i = 0; i < op.getScalars().size(); ++i) {
       size_t operand = numRows + numColumns + i;
       ArrayRef<Value> parts = kernel.parts[operand];
-      if (isNumber(operand) || !wants(!parts.empty()))
+      if (isNumber(op, operand) || !wants(!parts.empty()))
         continue;
       if (parts.empty())
         known[body.getArgument(operand)] =
             lane::LoadScalarOp::create(b, kernel.buffers[operand], row);
       else
-        inParts.emplace_back(body.getArgument(operand), loadSplits(parts, row));
+        inParts.emplace_back(
+            body.getArgument(operand),
+            llvm::map_to_vector(parts, [&](Value part) -> Value {
+              return lane::LoadScalarOp::create(b, part, row);
+            }));
     }
   };
-  if (schedule.getDependentLaunch() && hasSplitScalars()) {
+  if (schedule.getDependentLaunch() && hasSplitScalars(kernel)) {
     loadScalars([](bool isSplit) { return !isSplit; });
     NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
     loadScalars([](bool isSplit) { return isSplit; });

@@ -1,0 +1,271 @@
+//===- CanonicalLeaves.cpp - Sums of rows in the canonical order ----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rows of a kernel where the order of sums is canonical: chains of them add
+// up leaves, and a binary tree those.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowDistributor.h"
+
+#include "lnbwd/Transforms/Lane/Utils.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Writes the loop over a workgroup's rows. It has the same chains of
+/// neighbouring leaves, and stores the sums of each leaf when it has all of its
+/// rows. The workgroups that have the others are its neighbours.
+void RowDistributor::writeLeaves(Value workgroup) {
+  int64_t length = op.getRowLength(), groups = schedule.getRowGroups();
+  int64_t leafRows = getLeafRows(length), chains = getLeafChains(length);
+  int64_t parts = getLeafParts(length, groups);
+  Value zero = b.index(0), one = b.index(1);
+  Value leaves = arith::MaxUIOp::create(
+      b, arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows)), one);
+  Value sets =
+      arith::MaxUIOp::create(b, b.divide(kernel.workgroups, parts), one);
+  // As few sets as take no longer: on an H100, clusters that begin when others
+  // end took up to a fifth longer.
+  Value each = arith::CeilDivUIOp::create(b, leaves, sets);
+  int64_t together = getLeavesTogether();
+  auto roundUp = [&](Value leaf) {
+    Value first = b.add(leaf, together - 1);
+    return b.multiply(b.divide(first, together), together);
+  };
+  each = roundUp(each);
+  Value part = b.remainder(workgroup, parts);
+  Value firstRow = b.multiply(part, groups);
+  Value first = arith::MinUIOp::create(
+      b, b.multiply(b.divide(workgroup, parts), each), leaves);
+  Value behind = arith::MinUIOp::create(b, b.add(first, each), leaves);
+  Value allRows = b.multiply(behind, leafRows);
+  Value end = arith::MinUIOp::create(b, allRows, kernel.rows);
+  Value begin = arith::MinUIOp::create(
+      b, b.add(b.multiply(first, leafRows), firstRow), end);
+  // The last of a workgroup's rows are its own affair.
+  Value lastTile =
+      b.divide(b.subtract(arith::MaxUIOp::create(b, end, one), one), groups);
+  Value hasLast =
+      b.both(b.below(begin, end),
+             b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
+  Value number = b.select(hasLast, zero, one);
+  SmallVector<Value> state = makeNeutral();
+  size_t count = state.size();
+  if (op.hasRowSums())
+    state.push_back(lane::FirstIterationOp::create(
+        b, lane::IterationType::get(op.getContext())));
+  auto loop = lane::ForRowsOp::create(b, begin, end, b.index(chains), layout,
+                                      number, one,
+                                      /*sums=*/ValueRange(), state);
+  setTransfers(loop);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Value> next = writeIteration(loop);
+    SmallVector<Value> kept =
+        endLeaf(loop.getTile(), part, ArrayRef(next).take_front(count));
+    llvm::copy(kept, next.begin());
+    lane::YieldOp::create(b, next);
+  }
+  // The kernel that adds up leaves would wait beside this one: on an H200 that
+  // took a twentieth of the time of both.
+  allowNext();
+  // The last leaf, if the last tile of these chains does not exist, and those
+  // that are not there of the leaves together.
+  Value last = b.add(b.subtract(allRows, b.index(chains)), firstRow);
+  Value isOpen =
+      b.both(b.below(first, behind), b.below(kernel.rows, b.add(last, one)));
+  auto open = scf::IfOp::create(b, isOpen, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(open.thenBlock());
+  storeLeaf(b.subtract(behind, one), part, loop.getResults().take_front(count));
+  b.setInsertionPointAfter(open);
+  if (together > 1) {
+    Value all = b.select(b.below(first, behind), roundUp(behind), behind);
+    auto rest = scf::ForOp::create(b, behind, all, one);
+    b.setInsertionPointToStart(rest.getBody());
+    storeLeaf(rest.getInductionVar(), part, makeNeutral());
+    b.setInsertionPointAfter(rest);
+  }
+  if (parts == 1)
+    return;
+  // Chains without rows, of a batch of less than one row for each, have no
+  // workgroup.
+  Value next = b.add(workgroup, kernel.workgroups);
+  auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
+  b.setInsertionPointToStart(others.getBody());
+  storeSums(makeNeutral(), others.getInductionVar());
+}
+
+/// Adds `sums` of part `part` of leaf `leaf` to those of the leaves before it
+/// and stores what the leaves together have, if it is the last of them.
+void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
+  int64_t together = getLeavesTogether();
+  int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
+  SmallVector<Value> totals = combineGroups(sums);
+  Value row = b.add(b.multiply(b.divide(leaf, together), parts), part);
+  if (together == 1) {
+    storeSums(totals, row);
+  } else {
+    auto added =
+        lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
+                                  llvm::Log2_64(uint64_t(together)),
+                                  /*last=*/false, isMaximum, /*each=*/false);
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                         b.remainder(leaf, together),
+                                         b.index(together - 1));
+    auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    storeSums(SmallVector<Value>(added.getTotals()), row);
+  }
+  // What groups have exchanged is overwritten by the next leaf's sums.
+  if (schedule.getRowGroups() > 1)
+    lane::BarrierOp::create(b);
+}
+
+/// Stores `sums` of part `part` of a leaf and begins new ones if the tile that
+/// begins with row `tile` is the last of its leaf.
+SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
+                                           ValueRange sums) {
+  int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
+  Value behind = b.index(leafRows - getLeafChains(length));
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                       b.remainder(tile, leafRows), behind);
+  // Of several tiles in an iteration the last may not exist.
+  if (schedule.getUnroll() > 1)
+    isLast = b.both(isLast, b.below(tile, kernel.rows));
+  auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  storeLeaf(b.divide(tile, leafRows), part, sums);
+  // Zeros that come of the branch: constants would be selected in every
+  // iteration. There are never so many workgroups. The largest so far may stay:
+  // of all leaves it is the same.
+  Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
+  Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
+  SmallVector<Value> zeros;
+  for (Value sum : sums) {
+    auto type = cast<VectorType>(sum.getType()).clone(b.getI32Type());
+    Value mask = vector::BroadcastOp::create(b, type, bits);
+    Value word =
+        arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
+    zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
+  }
+  scf::YieldOp::create(b, isMaximum ? sums : ValueRange(zeros));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, sums);
+  return SmallVector<Value>(branch.getResults());
+}
+
+/// Gives `sums` those of a binary tree over rows, which are leaves. Each group
+/// has neighbouring ones, a power of two. Rows that do not exist are 0.
+void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
+  int64_t groups = schedule.getRowGroups(), leavesAtOnce = schedule.getUnroll();
+  Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, b.index(1)),
+                          b.index(1));
+  Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
+  auto count = scf::WhileOp::create(
+      b, b.getIndexType(), b.index(1),
+      [&](OpBuilder &, Location, ValueRange state) {
+        Value rows = b.multiply(state[0], groups * leavesAtOnce);
+        scf::ConditionOp::create(b, b.below(rows, kernel.rows), state);
+      },
+      [&](OpBuilder &, Location, ValueRange state) {
+        scf::YieldOp::create(b, b.multiply(state[0], 2));
+      });
+  Value ofGroup = count.getResult(0), first = b.multiply(group, ofGroup);
+  SmallVector<Value> zeros(sums);
+  auto loop =
+      scf::ForOp::create(b, b.index(0), ofGroup, b.index(1), ValueRange(zeros));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar();
+    Value firstRow = b.multiply(b.add(first, number), leavesAtOnce);
+    SmallVector<SmallVector<Value>> leaves(zeros.size());
+    SmallVector<Type> types(zeros.size(), zeros.front().getType());
+    for (int64_t i = 0; i < leavesAtOnce; ++i) {
+      Value row = b.add(firstRow, i);
+      Value isRow =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
+      auto load = lane::LoadOp::create(
+          b, types, ArrayRef(kernel.buffers).take_front(zeros.size()),
+          arith::MinUIOp::create(b, row, last), layout,
+          /*access=*/IntegerAttr());
+      for (auto [leaf, value, zero] :
+           llvm::zip_equal(leaves, load.getFragments(), zeros))
+        leaf.push_back(b.select(isRow, value, zero));
+    }
+    auto added = lane::AddLeavesOp::create(
+        b, types,
+        llvm::map_to_vector(leaves,
+                            [&](const SmallVector<Value> &leaf) {
+                              return lane::combineByPairs(b, isMaximum, leaf);
+                            }),
+        number, layout, groupLevels, /*last=*/false, isMaximum, /*each=*/true);
+    scf::YieldOp::create(b, added.getTotals());
+  }
+  llvm::copy(combineGroups(loop.getResults()), sums.begin());
+}
+
+/// Gives `sums` those of a binary tree over the leaves, pairs of neighbours
+/// first, where a workgroup has all of them and each group a chain of one:
+/// groups have a power of two of leaves side by side.
+void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
+  int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
+  int64_t chains = getLeafChains(length);
+  int64_t together = schedule.getRowGroups() / chains;
+  int64_t levels = countWaitingLevels(length, /*rowsPerWorkgroup=*/0);
+  TypedValue<lane::LayoutType> all = layout, ofLeaf = layout;
+  Value leafOfGroup =
+      b.divide(lane::GroupOp::create(b, b.getIndexType(), all), chains);
+  if (together > 1)
+    ofLeaf =
+        lane::LayoutOp::create(b, getLayoutType(chains, /*isAcross=*/false),
+                               all.getDefiningOp<lane::LayoutOp>().getFirst());
+  Value one = b.index(1);
+  Value count = arith::MaxUIOp::create(
+      b,
+      arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows * together)),
+      one);
+  auto leaves = scf::ForOp::create(b, b.index(0), count, one);
+  TypeRange types{ValueRange(sums)};
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(leaves.getBody());
+    Value number = leaves.getInductionVar();
+    Value leaf = b.add(b.multiply(number, together), leafOfGroup);
+    Value begin =
+        arith::MinUIOp::create(b, b.multiply(leaf, leafRows), kernel.rows);
+    Value end = arith::MinUIOp::create(b, b.add(begin, leafRows), kernel.rows);
+    Value noRows = b.select(b.below(begin, end), b.index(0), one);
+    layout = ofLeaf;
+    auto loop =
+        lane::ForRowsOp::create(b, begin, end, b.index(chains), layout, noRows,
+                                one, sums, /*carried=*/ValueRange());
+    setTransfers(loop);
+    lane::YieldOp::create(b, writeIteration(loop));
+    layout = all;
+    b.setInsertionPointAfter(loop);
+    lane::AddLeavesOp::create(b, types, combineGroups(loop.getResults()),
+                              number, layout, levels, /*last=*/false, isMaximum,
+                              /*each=*/false);
+    // What groups have exchanged is overwritten by the next leaves' sums.
+    if (schedule.getRowGroups() > 1)
+      lane::BarrierOp::create(b);
+  }
+  auto totals =
+      lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
+                                /*last=*/true, isMaximum, /*each=*/false);
+  llvm::copy(totals.getTotals(), sums.begin());
+}
