@@ -185,6 +185,22 @@ def test_what_is_compared_with_its_largest_element_is_kept(device, always_taken,
         torch.testing.assert_close(got, want, rtol=0.02, atol=0.02 * want.abs().max().item())
 
 
+@pytest.mark.parametrize("compare", [torch.eq, torch.ge])
+def test_what_others_compare_with_the_largest_of_a_region_is_read(device, always_taken, compare):
+    """A region would round a sine in another way than what compares it."""
+    def function(x):
+        y = torch.sin(x * 0.7) * 0.3 + x
+        most = y.amax(0, keepdim=True)
+        return y - most, compare(y, most).sum(0)
+
+    x = torch.randn(64, 48, device=device, requires_grad=True)
+    (result, count), _ = run_captured(function, x)
+    assert taken() and count.min() >= 1
+    gradient, = torch.autograd.grad(result.square().sum(), x)
+    want, = torch.autograd.grad(function(x)[0].square().sum(), x)
+    torch.testing.assert_close(gradient, want, rtol=1e-4, atol=1e-4 * want.abs().max().item())
+
+
 @pytest.mark.parametrize("rows,is_chosen", [(1024, False), (16384, True)])
 def test_small_row_blocks_are_pytorchs_to_keep_with_cuda_graphs(rows, is_chosen):
     """A tensor less to make anew is worth more there than a microsecond of the GPU's."""

@@ -26,6 +26,7 @@ from typing import Any
 
 import torch
 from torch.fx import Graph, Node, map_arg
+from torch.utils.checkpoint import CheckpointPolicy
 
 from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Output, RowProgram, reached
 from ..spec import rows_hint
@@ -481,15 +482,25 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
 def compared(graph: Graph) -> set[Node]:
     """What is compared with its own largest or smallest elements, as in the gradient of amax, which
     divides by the number of those. Computed again with other roundings it might have none."""
-    return {_base_of_size(node.args[0]) for node in graph.nodes
-            if node.target in _LARGEST and any(
-                user.target is torch.ops.aten.eq.Tensor
-                for one in reached([node], lambda one: filter(is_view, one.users))
-                for user in one.users)}
+    return {base for node in graph.nodes if (base := _base_compared(node))}
+
+
+def _base_compared(node: Node) -> Node | None:
+    """What a node is the largest or smallest elements of, if it is compared with these, by this
+    graph or by the backward pass."""
+    if node.target not in _LARGEST:
+        return None
+    base = _base_of_size(node.args[0])  # type: ignore[arg-type]
+    is_compared = base.meta.get("recompute") is CheckpointPolicy.MUST_SAVE or any(
+        user.target in _COMPARISONS
+        for one in reached([node], lambda one: filter(is_view, one.users)) for user in one.users)
+    return base if is_compared else None
 
 
 _LARGEST = {torch.ops.aten.amax.default, torch.ops.aten.amin.default, torch.ops.aten.max.default,
             torch.ops.aten.min.default}
+_COMPARISONS = {getattr(torch.ops.aten, name).Tensor
+                for name in ("eq", "ne", "ge", "gt", "le", "lt")}
 
 
 def _base_of_size(node: Node) -> Node:
@@ -590,11 +601,12 @@ def _share_nodes(region: Region) -> list[Node]:
     as torch.compile computes them in each kernel that uses them."""
     inside = set(region.nodes)
     shared: set[Node] = set()
+    compared_with = set(map(_base_compared, region.nodes))
     domain, has_sums = region.domain, bool(region.row_sums or region.column_sums)
 
     def is_shareable(node: Node) -> bool:
         return ((is_computed_in_place(node) or is_view(node)) and is_supported(node, domain)
-                and not is_random(node) and not _is_drawn(node))
+                and not is_random(node) and not _is_drawn(node) and node not in compared_with)
 
     def is_row(node: Node) -> bool:
         return domain.role(node.meta.get("val")) == "row"
@@ -634,6 +646,7 @@ def _left_outside(region: Region) -> set[Node]:
     """The nodes of a region that others compute as well, of what the region writes anyway, as they
     do where torch.compile has made its kernels: a norm's result of xhat, say, if that is kept."""
     inside = set(region.nodes)
+    compared_with = set(map(_base_compared, region.nodes))
     result: set[Node] = set()
 
     for node in region.nodes:
@@ -641,8 +654,8 @@ def _left_outside(region: Region) -> set[Node]:
                 and any(user not in inside for user in node.users)
                 and not is_in_memory(node, inside, region.unfused)):
             def is_made(current: Node, node: Node = node) -> bool | None:
-                if current not in inside or (current is not node and is_in_memory(
-                        current, inside, region.unfused)):
+                if current not in inside or current in compared_with or (
+                        current is not node and is_in_memory(current, inside, region.unfused)):
                     return None
                 # Where there is no sum, other numbers may be drawn.
                 return (is_fused(current) and not is_random(current)
@@ -659,7 +672,7 @@ def _compared_apart(inside: Collection[Node]) -> Node | None:
     """A node that compares what is computed here with its largest or smallest elements, which
     others find, and of other roundings."""
     for node in inside:
-        if node.target is torch.ops.aten.eq.Tensor:
+        if node.target in _COMPARISONS:
             bases = [_base_of_size(source) for source in sources(node)]
             if any(base in inside for base in bases) and any(
                     base.target in _LARGEST and base not in inside for base in bases):
