@@ -294,14 +294,12 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       for (int64_t together : triedThreads) {
         if (together < threads)
           continue;
-        fields.rowGroups =
-            int64_t(llvm::bit_floor(uint64_t(together / threads)));
+        fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(std::min(
+            together / threads, isCanonical(op) ? together : mostRows))));
         if (isCanonical(op) && hasSums)
           fields.rowGroups = std::min(fields.rowGroups, getLeafChains(length));
         if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups) ||
-            fields.rowGroups < leastGroups ||
-            (fields.rowGroups > 1 && !isCanonical(op) &&
-             fields.rowGroups > mostRows))
+            fields.rowGroups < leastGroups)
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : pipelineDepths) {
@@ -316,7 +314,9 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             fields.dependentLaunch =
                 chip.workgroups.hasDependentLaunch &&
                 (split < leastLateSplit || workgroups == 1 || !hasSums);
-            if (workgroup * workgroups < leastComputeUnitThreads ||
+            if (workgroup * workgroups <
+                    std::min(leastComputeUnitThreads,
+                             workgroup * *std::rbegin(triedWorkgroups)) ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
             for (int64_t iterations :

@@ -111,3 +111,15 @@ func.func @many(%c: memref<4096xf32>, %s: memref<1048576xf32>, %y: memref<104857
   }
   return
 }
+
+// Groups of so few elements that they leave most lanes of a wave idle.
+// CHECK-LABEL: func @few_elements(
+// CHECK:         row_groups = 2,
+func.func @few_elements(%x: memref<4x8xf32>, %y: memref<4x2x8xf32>, %s: memref<8xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, n] : memref<4x8xf32>)
+      outs(%y[m0, m1, n] : memref<4x2x8xf32>, %s[n] add : memref<8xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr, %xr : vector<8xf32>, vector<8xf32>
+  }
+  return
+}
