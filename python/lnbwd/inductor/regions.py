@@ -480,21 +480,14 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
 
 
 def compared(graph: Graph) -> set[Node]:
-    """What is compared with its own largest or smallest elements, as in the gradient of amax, which
-    divides by the number of those. Computed again with other roundings it might have none."""
-    return {base for node in graph.nodes if (base := _base_compared(node))}
-
-
-def _base_compared(node: Node) -> Node | None:
-    """What a node is the largest or smallest elements of, if it is compared with these, by this
-    graph or by the backward pass."""
-    if node.target not in _LARGEST:
-        return None
-    base = _base_of_size(node.args[0])  # type: ignore[arg-type]
-    is_compared = base.meta.get("recompute") is CheckpointPolicy.MUST_SAVE or any(
-        user.target in _COMPARISONS
-        for one in reached([node], lambda one: filter(is_view, one.users)) for user in one.users)
-    return base if is_compared else None
+    """What is compared with its own largest or smallest elements, here or by the backward pass, as
+    in the gradient of amax, which divides by the number of those. Computed again with other
+    roundings it might have none."""
+    return {base for node in graph.nodes if node.target in _LARGEST and (
+        (base := _base_of_size(node.args[0])).meta.get("recompute") is CheckpointPolicy.MUST_SAVE
+        or any(user.target in _COMPARISONS
+               for one in reached([node], lambda one: filter(is_view, one.users))
+               for user in one.users))}
 
 
 _LARGEST = {torch.ops.aten.amax.default, torch.ops.aten.amin.default, torch.ops.aten.max.default,
@@ -601,12 +594,12 @@ def _share_nodes(region: Region) -> list[Node]:
     as torch.compile computes them in each kernel that uses them."""
     inside = set(region.nodes)
     shared: set[Node] = set()
-    compared_with = set(map(_base_compared, region.nodes))
+    read_only = compared(region.nodes[0].graph)
     domain, has_sums = region.domain, bool(region.row_sums or region.column_sums)
 
     def is_shareable(node: Node) -> bool:
         return ((is_computed_in_place(node) or is_view(node)) and is_supported(node, domain)
-                and not is_random(node) and not _is_drawn(node) and node not in compared_with)
+                and not is_random(node) and not _is_drawn(node) and node not in read_only)
 
     def is_row(node: Node) -> bool:
         return domain.role(node.meta.get("val")) == "row"
@@ -646,7 +639,7 @@ def _left_outside(region: Region) -> set[Node]:
     """The nodes of a region that others compute as well, of what the region writes anyway, as they
     do where torch.compile has made its kernels: a norm's result of xhat, say, if that is kept."""
     inside = set(region.nodes)
-    compared_with = set(map(_base_compared, region.nodes))
+    written = compared(region.nodes[0].graph)
     result: set[Node] = set()
 
     for node in region.nodes:
@@ -654,7 +647,7 @@ def _left_outside(region: Region) -> set[Node]:
                 and any(user not in inside for user in node.users)
                 and not is_in_memory(node, inside, region.unfused)):
             def is_made(current: Node, node: Node = node) -> bool | None:
-                if current not in inside or current in compared_with or (
+                if current not in inside or current in written or (
                         current is not node and is_in_memory(current, inside, region.unfused)):
                     return None
                 # Where there is no sum, other numbers may be drawn.
