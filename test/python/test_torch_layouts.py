@@ -198,6 +198,7 @@ CASES = {
     "class token summed": (class_token_summed, [normal(3, 1, 16), normal(3, 4, 16, seed=1)]),
     "joined rows summed": (joined_rows_summed, [normal(2, 2, 16), normal(2, 4, 16, seed=1)]),
     "channels joined": (channels_joined, [normal(2, 5, 8), normal(2, 5, 16, seed=1)]),
+    "expanded": (norm, [normal(3, 1, 5, 16).expand(3, 2, 5, 16)]),
     "padded": (padded, [normal(2, 4, 16), normal(2, 7, 16, seed=1)]),
     "put": (put_at_the_first, [normal(2, 16), normal(2, 5, 16, seed=1)]),
     "biased scores": (biased_scores, [normal(8, 8, 16, 16), normal(16, 16, 8, seed=1)]),

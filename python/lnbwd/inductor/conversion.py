@@ -633,7 +633,7 @@ def apart(node: Node, domain: Domain) -> torch.Tensor | None:
         return None
     if STORED in node.meta:
         return value
-    if is_readable(value, "row"):
+    if is_readable(value, "row") and not repeated_dims(value):
         return None
     with value.fake_mode:  # type: ignore[attr-defined]
         return torch.empty_like(value, memory_format=torch.contiguous_format)
