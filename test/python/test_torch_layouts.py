@@ -219,6 +219,12 @@ def test_tensors_as_they_lie(device, name, request):
     assert len(taken()) == 1 and not reasons()
 
 
+def test_nothing_but_windows(device, always_taken):
+    """What is moved does not say how long rows are."""
+    check_against_double(lambda x: (F.pad(x * 2, (1, 0)).sum(-1),), [normal(8, 16).to(device)])
+    assert not taken() and "windows" in reasons()[0]
+
+
 def stored_as_channels(x, y):
     """A stream that lies as channels before pixels, behind a norm of pixels."""
     return x.transpose(1, 2) + norm(y)

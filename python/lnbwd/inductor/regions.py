@@ -673,6 +673,13 @@ def _compared_apart(inside: Collection[Node]) -> Node | None:
     return None
 
 
+def _tells(distance: int, program: RowProgram) -> bool:
+    """Whether an operand has a dimension of row blocks as they have it."""
+    return any(any(len(part) < 4 and part[0] <= distance < part[0] * part[1] for part in one.parts)
+               if one.parts else distance >= program.length or one.dims.has_columns
+               for one in (*program.inputs, *program.outputs))
+
+
 def convert(region: Region) -> None:
     """Makes the program of a region, and says what it reads and writes.
 
@@ -771,6 +778,9 @@ def convert(region: Region) -> None:
             part[1] for part in i.parts) == rows * program.length)) for i in program.inputs
                ) and not (tells_rows and any(o.kind == "row" for o in program.outputs)):
         raise Unsupported("it reads no row block")
+    if any(len(part) > 3 and not _tells(part[0], program) for i in program.inputs
+           for part in i.parts):
+        raise Unsupported("it reads windows of what no other operand tells the size of")
     arguments = len(program.inputs) + len(program.outputs)
     if arguments > _MOST_ARGUMENTS:
         raise Unsupported(f"it has {arguments} arguments, more than {_MOST_ARGUMENTS}")
