@@ -8,7 +8,7 @@ import functools
 
 import pytest
 import torch
-from captured import Captured, check_against_double, operands, taken
+from captured import Captured, check_against_double, operands, reasons, taken
 from test_torch_calls import calls, compiled_code
 from torch import nn
 
@@ -319,6 +319,18 @@ def test_what_groups_share(device):
         torch.testing.assert_close(sums.reshape(total.shape).double(), total, rtol=1e-5, atol=1e-4)
     with pytest.raises((RuntimeError, ValueError), match=r"repeated_row_scalar\): expected 4"):
         regions_op.raw_region([inputs[0], inputs[1][:4], *inputs[2:]], program.text())
+
+
+def test_groups_of_an_operand_that_is_not_read(device, always_taken):
+    """Without the number of each sample, which is part of what another region gives, nothing says
+    what groups of rows share."""
+    def function(x, sample):
+        y = x.transpose(0, 1).contiguous() * sample
+        return torch.relu(x / (x.amax(0, keepdim=True).abs() + 1)), y, y.sum((0, 1))
+
+    arguments = [torch.randn(shape, device=device) for shape in ((3, 3, 16), (3, 1, 1))]
+    check_against_double(function, arguments)
+    assert len(taken()) == 2 and not reasons()
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

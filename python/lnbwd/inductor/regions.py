@@ -28,7 +28,15 @@ import torch
 from torch.fx import Graph, Node, map_arg
 from torch.utils.checkpoint import CheckpointPolicy
 
-from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Output, RowProgram, reached
+from ..rowprogram import (
+    INPUT_KINDS,
+    OUTPUT_KINDS,
+    SUM_KINDS,
+    Output,
+    RowProgram,
+    operands_of,
+    reached,
+)
 from ..spec import rows_hint
 from .conversion import (
     POWERS,
@@ -759,7 +767,11 @@ def convert(region: Region) -> None:
             if place == 0 or output.kind not in SUM_KINDS or is_small:
                 outputs.append(output)
             region.outputs.append((len(outputs) - 1, nodes + unreturned * (place == 0)))
-    if any(i.dims.tells_groups for i in places_of) or any(o.dims.tells_groups for o in outputs):
+    made = conversion.builder.nodes
+    used = [made[index] for index in reached((output.value for output in outputs),
+                                             lambda index: operands_of(made[index]))]
+    if any(one.dims.tells_groups for one in (
+            *outputs, *(places_of[node[1]] for node in used if node[0] == "input"))):
         places_of = [region.domain.repeated(place) for place in places_of]
     # Inputs in the order of the program's arguments.
     places = sorted(range(len(reads)), key=lambda place: (
