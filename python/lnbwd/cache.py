@@ -94,6 +94,8 @@ class KernelCache:
 
     def _read(self, path: pathlib.Path, spec: Cached) -> bytes | None:
         try:
+            if path.is_fifo():  # Waiting for what comes out of it might have no end.
+                path.unlink()
             data = path.read_bytes()
         except FileNotFoundError:
             return None

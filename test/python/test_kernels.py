@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -312,6 +313,18 @@ DAMAGES = {
     "not JSON": lambda data: b"{]\n" + data,
     "not text": lambda data: b"\xff\xfe\n" + data,
 }
+
+
+def test_a_pipe_is_no_entry(fresh, compilations):
+    code = kernels.compile_spec(SPEC)
+    (entry,) = entries(fresh)
+    entry.unlink()
+    os.mkfifo(entry)
+    new_process()
+    signal.alarm(60)  # It would wait for what is written there.
+    assert kernels.compile_spec(SPEC) == code
+    signal.alarm(0)
+    assert len(compilations) == 2 and entry.is_file()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
