@@ -447,7 +447,7 @@ def test_assembly_is_written_where_there_is_no_operation():
     """st.async, in one place."""
     count = {file.relative_to(ROOT).as_posix(): found for file in own_sources()
              if (found := len(re.findall(r"\bInline(?:Ptx|Asm)Op::create", file.read_text())))}
-    assert count == {"lib/Conversion/LaneToGPU/TransferPatterns.cpp": 1}
+    assert count == {"lib/Conversion/LaneToGPU/NVIDIAPatterns.cpp": 1}
 
 
 def passes() -> dict[str, str]:

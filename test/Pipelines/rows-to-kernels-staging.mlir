@@ -9,12 +9,12 @@
 // CHECK-LABEL: gpu.module @staged_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         %[[SHARED:[a-z0-9_]+]] = gpu.dynamic_shared_memory
-// CHECK:         %[[STAGES:[a-z0-9_]+]] = memref.view %[[SHARED]]{{.*}} to memref<2x1024xbf16, #gpu.address_space<workgroup>>
 // CHECK-COUNT-2: nvvm.mbarrier.init
 // CHECK:         gpu.barrier
 // CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
 // CHECK:         scf.for
 // CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           %[[STAGES:[a-z0-9_]+]] = memref.view %[[SHARED]]{{.*}} to memref<2x1024xbf16, #gpu.address_space<workgroup>>
 // CHECK:           vector.load %[[STAGES]][
 // CHECK-NOT:       vector.load
 // CHECK:           gpu.barrier

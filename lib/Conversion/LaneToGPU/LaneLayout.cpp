@@ -17,17 +17,13 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Columns beyond the end are read at the last vector before it, and never
-/// written.
-static AccessColumns makeAccess(IndexBuilder &b, lane::LayoutOp op,
-                                int64_t access, Value firstOfLane) {
+/// The numbers of an access whose first column is `column`. Columns beyond the
+/// end are read at the last vector before it, and never written.
+static Values locateColumns(IndexBuilder &b, lane::LayoutOp op, int64_t access,
+                            Value column) {
   lane::LayoutType type = op.getLayout().getType();
-  Value column = b.add(firstOfLane, access * type.getAccessColumns());
-  auto getOwn = [&](Value column) -> Value {
-    return op.getFirst() ? b.subtract(column, op.getFirst()) : column;
-  };
   if (!type.mayExceed(access))
-    return {column, column, getOwn(column), Value()};
+    return {column, column, arith::ConstantIntOp::create(b, 1, /*width=*/1)};
   Value end = b.index(type.getCoveredColumns());
   if (type.mayExceedWorkgroup()) {
     Value behind = b.add(op.getFirst(), type.getColumns());
@@ -35,8 +31,7 @@ static AccessColumns makeAccess(IndexBuilder &b, lane::LayoutOp op,
   }
   Value inBounds = b.below(column, end);
   Value last = b.subtract(end, b.index(type.getWidth()));
-  Value loadColumn = arith::MinUIOp::create(b, column, last);
-  return {column, loadColumn, getOwn(loadColumn), inBounds};
+  return {column, arith::MinUIOp::create(b, column, last), inBounds};
 }
 
 /// `group`, which all lanes of a wave share, as the code generator can know it.
@@ -47,49 +42,59 @@ static Value makeUniform(IndexBuilder &b, Value group, const ChipInfo &chip) {
   return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
 }
 
-/// Which lane of which group this is, as numbers. A workgroup of `threads` may
-/// have several times the layout's groups.
-static LaneLayout makeGroup(IndexBuilder &b, lane::LayoutType type,
-                            int64_t threads, const ChipInfo &chip) {
-  LaneLayout layout{type, {}, {}, {}, {}};
+/// The numbers of lane and group. A workgroup of `threads` may have several
+/// times the layout's groups.
+static Values makeGroup(IndexBuilder &b, lane::LayoutType type, int64_t threads,
+                        const ChipInfo &chip) {
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   bool isRepeated = threads >= 2 * type.getLanes() * type.getGroups();
-  if (type.getGroups() == 1 && !isRepeated) {
-    layout.lane = thread;
-    layout.group = b.index(0);
-    return layout;
-  }
+  if (type.getGroups() == 1 && !isRepeated)
+    return {thread, b.index(0)};
   Value inner = b.index(type.getAcross() ? type.getGroups() : type.getLanes());
-  layout.lane = arith::RemUIOp::create(b, thread, inner);
-  layout.group = arith::DivUIOp::create(b, thread, inner);
+  Value lane = arith::RemUIOp::create(b, thread, inner);
+  Value group = arith::DivUIOp::create(b, thread, inner);
   if (type.getAcross())
-    std::swap(layout.lane, layout.group);
+    std::swap(lane, group);
   if (type.hasWavesOfOneRow(chip.waveSize))
-    layout.group = makeUniform(b, layout.group, chip);
+    group = makeUniform(b, group, chip);
   if (isRepeated)
-    layout.group = b.remainder(layout.group, type.getGroups());
-  return layout;
+    group = b.remainder(group, type.getGroups());
+  return {lane, group};
 }
 
-/// A layout whose lanes are those of `around`, if that is given.
-static LaneLayout makeLayout(lane::LayoutOp op, const LaneLayout *around,
-                             int64_t threads, const ChipInfo &chip) {
-  IndexBuilder b(op.getLoc(), op);
+/// Lane and group are the same in all of the kernel: of a layout within a loop
+/// they are computed before it.
+static Lowered lowerLayout(IndexBuilder &b, lane::LayoutOp op,
+                           const LaneOperands &operands) {
   lane::LayoutType type = op.getLayout().getType();
-  LaneLayout layout{type, {}, {}, {}, {}};
-  if (around)
-    layout = {type, around->lane, around->group, {}, {}};
-  else
-    layout = makeGroup(b, type, threads, chip);
-  layout.first = op.getFirst();
-  Value column = layout.lane;
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  auto blockSize = kernel.getKnownBlockSize();
+  if (op->getParentOp() != kernel)
+    b.setInsertionPointToStart(&kernel.getBody().front());
+  Values numbers = makeGroup(b, type, blockSize ? blockSize->front() : 0,
+                             operands.converter.chip);
+  b.setInsertionPoint(op);
+  Value column = numbers.front();
   if (type.getWidth() != 1)
     column = b.multiply(column, type.getWidth());
+  numbers.push_back(op.getFirst() ? op.getFirst() : b.index(0));
   if (op.getFirst())
     column = b.add(op.getFirst(), column);
   for (int64_t i = 0; i < type.getAccesses(); ++i)
-    layout.accesses.push_back(makeAccess(b, op, i, column));
-  return layout;
+    llvm::append_range(
+        numbers,
+        locateColumns(b, op, i, b.add(column, i * type.getAccessColumns())));
+  return numbers;
+}
+
+LaneLayout::LaneLayout(lane::LayoutType type, ValueRange numbers)
+    : type(type), lane(numbers[0]), group(numbers[1]),
+      first(type.sharesRows() ? numbers[2] : Value()) {
+  for (int64_t i = 0; i < type.getAccesses(); ++i) {
+    ValueRange access = numbers.slice(size_t(3 * i + 3), 3);
+    accesses.push_back(
+        {access[0], access[1], type.mayExceed(i) ? access[2] : Value()});
+  }
 }
 
 AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
@@ -107,66 +112,64 @@ AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
   }
   columns.column = b.subtract(columns.column, shift);
   columns.loadColumn = b.subtract(columns.loadColumn, shift);
-  columns.ownColumn = columns.loadColumn;
-  if (layout.first)
-    columns.ownColumn = b.subtract(columns.ownColumn, layout.first);
   return columns;
 }
 
-/// In the memory that the launch asks for, operand after operand. All lanes see
-/// the barriers prepared.
-static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
-  IndexBuilder b(op.getLoc(), op);
-  lane::StagesType type = op.getStages().getType();
-  Stages stages{
-      lane::getStageLayout(op.getLayout().getType(), type.getElements()),
-      {},
-      {}};
-  auto space = gpu::AddressSpaceAttr::get(
-      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
-  auto bytes = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
-                               MemRefLayoutAttrInterface(), space);
-  Value memory = gpu::DynamicSharedMemoryOp::create(b, bytes);
-  int64_t offset = 0;
-  for (auto [element, elementBytes] :
-       llvm::zip_equal(type.getElements(), stages.stageLayout.elementBytes)) {
-    int64_t size = stages.stageLayout.getBlocks() *
-                   stages.stageLayout.getRoomBytes(elementBytes);
-    auto ofStages =
-        MemRefType::get({type.getCount(), size / elementBytes}, element,
-                        MemRefLayoutAttrInterface(), space);
-    stages.memories.push_back(memref::ViewOp::create(
-        b, ofStages, memory, arith::ConstantIndexOp::create(b, offset),
-        /*sizes=*/ValueRange()));
-    offset += type.getCount() * size;
-  }
-  stages.barriers =
-      lane::addWorkgroupMemory(kernel, type.getCount(), b.getI64Type());
-  lane::InitByteBarriersOp::create(b, stages.barriers);
+/// In the memory that the launch asks for. All lanes see the barriers prepared.
+static Lowered lowerStages(IndexBuilder &b, lane::StagesOp op,
+                           const LaneOperands &) {
+  Value memory = gpu::DynamicSharedMemoryOp::create(
+      b, lane::getWorkgroupType(ShapedType::kDynamic, b.getI8Type()));
+  Value barriers = lane::addWorkgroupMemory(
+      op->getParentOfType<gpu::GPUFuncOp>(),
+      op.getStages().getType().getCount(), b.getI64Type());
+  lane::InitByteBarriersOp::create(b, barriers);
   lane::BarrierOp::create(b);
-  return stages;
+  return Values{memory, barriers};
 }
 
-Places::Places(gpu::GPUFuncOp kernel, const ChipInfo &chip) : chip(chip) {
-  // Places within loops have the lanes and groups of the kernel's own.
-  SmallVector<LaneLayout> outer;
-  auto blockSize = kernel.getKnownBlockSize();
-  int64_t threads = blockSize ? blockSize->front() : 0;
-  kernel.walk<WalkOrder::PreOrder>([&](lane::LayoutOp op) {
-    lane::LayoutType type = op.getLayout().getType();
-    const LaneLayout *around =
-        llvm::find_if(outer, [&](const LaneLayout &layout) {
-          return layout.type.getLanes() == type.getLanes() &&
-                 layout.type.getGroups() == type.getGroups() &&
-                 layout.type.getAcross() == type.getAcross();
-        });
-    LaneLayout layout =
-        makeLayout(op, around != outer.end() ? around : nullptr, threads, chip);
-    if (op->getParentOp() == kernel)
-      outer.push_back(layout);
-    layouts[op.getLayout()] = std::move(layout);
+static Lowered lowerView(IndexBuilder &, lane::ViewOp op,
+                         const LaneOperands &) {
+  return Values(op->getOperands());
+}
+
+LaneTypeConverter::LaneTypeConverter(gpu::GPUFuncOp kernel,
+                                     const ChipInfo &chip)
+    : chip(chip) {
+  addConversion([](Type type) { return type; });
+  addConversion([](lane::LayoutType type, SmallVectorImpl<Type> &types) {
+    Builder b(type.getContext());
+    types.append(3, b.getIndexType());
+    for (int64_t i = 0; i < type.getAccesses(); ++i)
+      types.append({b.getIndexType(), b.getIndexType(), b.getI1Type()});
+    return success();
   });
+  addConversion([](lane::StagesType type, SmallVectorImpl<Type> &types) {
+    Builder b(type.getContext());
+    types.append({lane::getWorkgroupType(ShapedType::kDynamic, b.getI8Type()),
+                  lane::getWorkgroupType(type.getCount(), b.getI64Type())});
+    return success();
+  });
+  // The type of a view does not say of what it is: what has replaced it does.
+  addConversion(
+      [](Value value,
+         SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+        auto replaced = value.getDefiningOp<UnrealizedConversionCastOp>();
+        if (!replaced || !isa<MemRefType>(value.getType()))
+          return std::nullopt;
+        llvm::append_range(types, replaced.getInputs().getTypes());
+        return success();
+      });
   kernel.walk([&](lane::StagesOp op) {
-    stages[op.getStages()] = makeStages(op, kernel);
+    lane::StagesType type = op.getStages().getType();
+    stageBytes +=
+        type.getCount() *
+        lane::getStageLayout(op.getLayout().getType(), type.getElements())
+            .getStageBytes();
   });
+}
+
+void lnbwd::populateLanePlacesToGPUPatterns(
+    RewritePatternSet &patterns, const LaneTypeConverter &converter) {
+  addLanePatterns<lowerLayout, lowerStages, lowerView>(patterns, converter);
 }

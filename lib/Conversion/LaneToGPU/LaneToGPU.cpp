@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Notes where lanes stand, and puts the patterns to work.
+// Puts the patterns to work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
-#include "mlir/IR/Iterators.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace lnbwd {
@@ -78,39 +77,24 @@ class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
     });
     if (result.wasInterrupted())
       return signalPassFailure();
-    Places places(kernel, **found);
+    LaneTypeConverter converter(kernel, **found);
     ConversionTarget target(getContext());
     target.addIllegalDialect<lane::LaneDialect>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    // Nothing asks for these any more when all others are converted.
-    target.addLegalOp<lane::LayoutOp, lane::StagesOp, lane::ViewOp>();
+    RewritePatternSet patterns(&getContext());
+    populateLanePlacesToGPUPatterns(patterns, converter);
+    populateLaneToGPUPatterns(patterns, converter);
+    populateLaneSumsToGPUPatterns(patterns, converter);
+    if (converter.chip.backend == Backend::AMDGPU)
+      populateLaneToAMDPatterns(patterns, converter);
+    else
+      populateLaneToNVIDIAPatterns(patterns, converter);
     ConversionConfig config;
     config.foldingMode = DialectConversionFoldingMode::Never;
     config.allowPatternRollback = false;
-    if (failed(applyFullConversion(
-            kernel, target, makePatterns(&getContext(), places), config)))
-      return signalPassFailure();
-    // Stages go first: they have layouts.
-    kernel.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-      if (isa<lane::LayoutOp, lane::StagesOp, lane::ViewOp>(op) &&
-          op->use_empty())
-        op->erase();
-    });
-  }
-
-  static RewritePatternSet makePatterns(MLIRContext *context,
-                                        const Places &places) {
-    const ChipInfo &info = places.chip;
-    RewritePatternSet patterns(context);
-    populateLaneToGPUPatterns(patterns, places);
-    populateLaneSumsToGPUPatterns(patterns, places);
-    if (info.backend == Backend::AMDGPU)
-      populateLaneToAMDPatterns(patterns, places);
-    else
-      populateLaneToNVIDIAPatterns(patterns, places);
-    if (info.workgroups.hasBulkCopy)
-      populateLaneTransfersToNVIDIAPatterns(patterns, places);
-    return patterns;
+    if (failed(
+            applyFullConversion(kernel, target, std::move(patterns), config)))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -72,14 +72,13 @@ static Value emitIndexExpr(IndexBuilder &b, AffineExpr expr,
   }
 }
 
-/// Where `indices` of `view` are in its memory.
-static SmallVector<Value> emitPlace(IndexBuilder &b, lane::ViewOp view,
+/// Where `indices` of a view are in its memory.
+static SmallVector<Value> emitPlace(IndexBuilder &b, const Buffer &view,
                                     ValueRange indices) {
   SmallVector<Value> at(indices), place;
-  if (Value first = view.getFirst())
-    at.front() = b.add(at.front(), first);
-  auto type = cast<MemRefType>(view.getView().getType());
-  for (AffineExpr expr : type.getLayout().getAffineMap().getResults())
+  if (view.first)
+    at.front() = b.add(at.front(), view.first);
+  for (AffineExpr expr : view.type.getLayout().getAffineMap().getResults())
     place.push_back(emitIndexExpr(b, expr, at));
   return place;
 }
@@ -127,14 +126,13 @@ static bool takesEvery(AffineMap map, int64_t piece, int64_t width) {
          getAlignedColumns(pieces, width / piece) == width / piece;
 }
 
-Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
+Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, const Buffer &memory,
                         ValueRange indices, BufferLoad load) {
-  auto view = memory.getDefiningOp<lane::ViewOp>();
-  if (!view)
-    return load(type, memory, indices);
-  AffineMap map = cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
+  if (!memory.isView())
+    return load(type, memory.memory, indices);
+  AffineMap map = memory.type.getLayout().getAffineMap();
   auto loadAt = [&](Type type, ValueRange indices) {
-    return load(type, view.getMemory(), emitPlace(b, view, indices));
+    return load(type, memory.memory, emitPlace(b, memory, indices));
   };
   auto vector = dyn_cast<VectorType>(type);
   if (!vector)
@@ -169,7 +167,7 @@ Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
   return vector::FromElementsOp::create(b, vector, elements);
 }
 
-Value lnbwd::emitLoad(IndexBuilder &b, Type type, Value memory,
+Value lnbwd::emitLoad(IndexBuilder &b, Type type, const Buffer &memory,
                       ValueRange indices) {
   return emitLoadBy(b, type, memory, indices,
                     [&](Type type, Value memory, ValueRange indices) -> Value {
@@ -193,13 +191,12 @@ static void storeAt(IndexBuilder &b, Value value, Value memory,
                             lane::getAccessAlignment(vector));
 }
 
-void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
+void lnbwd::emitStore(IndexBuilder &b, Value value, const Buffer &memory,
                       ValueRange indices) {
   auto vector = dyn_cast<VectorType>(value.getType());
-  auto view = memory.getDefiningOp<lane::ViewOp>();
-  if (!view)
-    return storeAt(b, value, memory, indices);
-  AffineMap map = cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
+  if (!memory.isView())
+    return storeAt(b, value, memory.memory, indices);
+  AffineMap map = memory.type.getLayout().getAffineMap();
   int64_t width = vector ? vector.getNumElements() : 1;
   bool isRepeated = vector && getColumnStep(map) == 0;
   int64_t part = isRepeated ? getPiece(map)
@@ -211,11 +208,9 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
         b, value, value,
         llvm::map_to_vector(llvm::seq(width / part),
                             [&](int64_t i) { return i * part; }));
-    return storeAt(b, first, view.getMemory(), emitPlace(b, view, indices));
+    return storeAt(b, first, memory.memory, emitPlace(b, memory, indices));
   }
-  int64_t repeated = vector && !isRepeated
-                         ? getRepeatedBits(cast<MemRefType>(memory.getType()))
-                         : 0;
+  int64_t repeated = vector && !isRepeated ? getRepeatedBits(memory.type) : 0;
   auto store = [&] {
     SmallVector<Value> at(indices);
     for (int64_t i = 0; i < width; i += part) {
@@ -223,14 +218,14 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
         continue;
       if (vector)
         at.back() = b.add(indices.back(), i);
-      SmallVector<Value> place = emitPlace(b, view, at);
+      SmallVector<Value> place = emitPlace(b, memory, at);
       Value stored = value;
       if (vector && (isRepeated || part == 1))
         stored = vector::ExtractOp::create(b, value, i);
       else if (part != width)
         stored = vector::ShuffleOp::create(
             b, value, value, llvm::to_vector(llvm::seq<int64_t>(i, i + part)));
-      storeAt(b, stored, view.getMemory(), place);
+      storeAt(b, stored, memory.memory, place);
     }
   };
   // A number for each block of columns: the lane that has the first of them
@@ -259,30 +254,26 @@ Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
 //===----------------------------------------------------------------------===//
 
 static Lowered lowerRow(IndexBuilder &b, lane::RowOp op,
-                        const LaneLayout &layout) {
+                        const LaneOperands &layout) {
   return Values{b.add(op.getTile(), layout.group)};
 }
 
-static Lowered lowerGroup(IndexBuilder &, lane::GroupOp,
-                          const LaneLayout &layout) {
-  return Values{layout.group};
-}
-
-static Lowered lowerLane(IndexBuilder &, lane::LaneOp,
-                         const LaneLayout &layout) {
-  return Values{layout.lane};
+template <typename Op, Value LaneLayout::*number>
+static Lowered lowerQuery(IndexBuilder &, Op, const LaneOperands &layout) {
+  return Values{layout.*number};
 }
 
 static Lowered lowerInBounds(IndexBuilder &, lane::InBoundsOp op,
-                             const LaneLayout &layout) {
+                             const LaneOperands &layout) {
   return Values{layout.accesses[op.getAccess()].inBounds};
 }
 
 /// The numbers of the columns of an access, as i32. Elements of aligned rows
 /// that are not in the row, or not the workgroup's, have no column of it.
-static Value emitColumnIndices(IndexBuilder &b, const LaneLayout &layout,
-                               int64_t access, Value row) {
-  AccessColumns columns = locateAccess(b, layout, access, row);
+static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
+                                const LaneOperands &layout) {
+  AccessColumns columns =
+      locateAccess(b, layout, int64_t(*op.getAccess()), op.getRow());
   Value column = columns.loadColumn;
   if (layout.type.isAligned()) {
     column = columns.column;
@@ -297,13 +288,7 @@ static Value emitColumnIndices(IndexBuilder &b, const LaneLayout &layout,
   Value step = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
   Value spread = vector::BroadcastOp::create(b, type, first);
-  return b.add(spread, step);
-}
-
-static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
-                                const LaneLayout &layout) {
-  return Values{
-      emitColumnIndices(b, layout, int64_t(*op.getAccess()), op.getRow())};
+  return Values{b.add(spread, step)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -338,13 +323,13 @@ static Value emitMayLoad(IndexBuilder &b, const LaneLayout &layout,
 /// What may not be loaded at once is loaded element by element, as far as it is
 /// in the row.
 Value lnbwd::emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
-                            VectorType type, Value memory, Value row,
+                            VectorType type, const Buffer &memory, Value row,
                             int64_t access) {
   Value column = locateAccess(b, layout, access, row).loadColumn;
   auto load = [&](Type type, Value column) {
     return emitLoad(b, type, memory, emitIndices(b, layout.type, row, column));
   };
-  Value mayLoad = emitMayLoad(b, layout, memory, row, column, access);
+  Value mayLoad = emitMayLoad(b, layout, memory.memory, row, column, access);
   if (!mayLoad)
     return load(type, column);
   auto loadAtOnce = [&](OpBuilder &, Location) {
@@ -372,38 +357,38 @@ Value lnbwd::emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
 }
 
 template <typename Op>
-static Lowered lowerLoad(IndexBuilder &b, Op op, const LaneLayout &layout) {
+static Lowered lowerLoad(IndexBuilder &b, Op op, const LaneOperands &layout) {
   SmallVector<Value> loaded;
   for (auto [memory, fragment] :
        llvm::zip_equal(op.getMemories(), op.getFragments()))
-    loaded.push_back(
-        emitAccessLoad(b, layout, cast<VectorType>(fragment.getType()), memory,
-                       op.getRow(), int64_t(*op.getAccess())));
+    loaded.push_back(emitAccessLoad(
+        b, layout, cast<VectorType>(fragment.getType()),
+        layout.getBuffer(memory), op.getRow(), int64_t(*op.getAccess())));
   return loaded;
 }
 
 static Lowered lowerLoadColumns(IndexBuilder &b, lane::LoadColumnsOp op,
-                                const LaneLayout &layout) {
+                                const LaneOperands &layout) {
   size_t accesses = layout.accesses.size();
   SmallVector<Value> loaded(op.getNumResults());
   for (size_t c = 0; c < accesses; ++c)
     for (auto [i, memory] : llvm::enumerate(op.getMemories()))
       loaded[i * accesses + c] =
           emitLoad(b, layout.type.getAccessType(getElementTypeOrSelf(memory)),
-                   memory, layout.accesses[c].loadColumn);
+                   layout.getBuffer(memory), layout.accesses[c].loadColumn);
   return loaded;
 }
 
 static Lowered lowerLoadScalar(IndexBuilder &b, lane::LoadScalarOp op,
-                               const LaneLayout &) {
-  return Values{
-      emitLoad(b, op.getScalar().getType(), op.getMemory(), op.getRow())};
+                               const LaneOperands &operands) {
+  return Values{emitLoad(b, op.getScalar().getType(),
+                         operands.getBuffer(op.getMemory()), op.getRow())};
 }
 
 /// Straight to the LLVM level's operation: no level between has one that says
 /// what it is for.
 static Lowered lowerUndefinedRow(IndexBuilder &b, lane::UndefinedRowOp op,
-                                 const LaneLayout &) {
+                                 const LaneOperands &) {
   Type type = op.getType();
   // LLVM has bytes for float8.
   if (auto vector = dyn_cast<VectorType>(type);
@@ -436,19 +421,19 @@ static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
 }
 
 static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
-                          const LaneLayout &layout) {
+                          const LaneOperands &layout) {
   auto number = int64_t(*op.getAccess());
   AccessColumns access = locateAccess(b, layout, number, op.getRow());
+  Buffer memory = layout.getBuffer(op.getMemory());
   auto store = [&](Value value, Value column) {
-    emitStore(b, value, op.getMemory(),
+    emitStore(b, value, memory,
               emitIndices(b, layout.type, op.getRow(), column));
   };
   emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
     if (std::optional<uint64_t> element = op.getElement()) {
-      auto view = op.getMemory().getDefiningOp<lane::ViewOp>();
       Value column = b.add(access.column, int64_t(*element));
-      storeAt(b, op.getFragment(), view.getMemory(),
-              emitPlace(b, view, {op.getRow(), column}));
+      storeAt(b, op.getFragment(), memory.memory,
+              emitPlace(b, memory, {op.getRow(), column}));
     } else if (layout.type.mayBePartial(number)) {
       emitPartialStore(b, layout.type, op.getFragment(), access.column, store);
     } else {
@@ -460,12 +445,13 @@ static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
 
 /// The first lane has the first columns, of the row in the first workgroup.
 static Lowered lowerStoreScalar(IndexBuilder &b, lane::StoreScalarOp op,
-                                const LaneLayout &layout) {
+                                const LaneOperands &layout) {
   Value isFirst = b.isZero(layout.lane);
   if (Value first = layout.first; first && !op.getOwnColumns())
     isFirst = emitBoth(b, isFirst, b.isZero(first));
-  emitIf(b, emitBoth(b, isFirst, op.getInBounds()),
-         [&] { emitStore(b, op.getScalar(), op.getMemory(), op.getRow()); });
+  emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
+    emitStore(b, op.getScalar(), layout.getBuffer(op.getMemory()), op.getRow());
+  });
   return Values();
 }
 
@@ -556,7 +542,7 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
 } // namespace
 
 static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
-                               const LaneLayout &) {
+                               const LaneOperands &) {
   // Elsewhere it is left to the code generator.
   auto product = isCanonical(op) && !op.getMaximum()
                      ? op.getTerm().getDefiningOp<arith::MulFOp>()
@@ -573,16 +559,18 @@ static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
 
 /// Where a target has no better one.
 static Lowered lowerBarrier(IndexBuilder &b, lane::BarrierOp,
-                            const LaneLayout &) {
+                            const LaneOperands &) {
   gpu::BarrierOp::create(b);
   return Values();
 }
+
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
-                                      const Places &places) {
+                                      const LaneTypeConverter &converter) {
   patterns.add<LowerForRows>(patterns.getContext());
-  addLanePatterns(
-      patterns, places, /*benefit=*/1, lowerRow, lowerGroup, lowerLane,
-      lowerInBounds, lowerColumnIndex, lowerLoad<lane::LoadOp>,
-      lowerLoad<lane::GatherOp>, lowerLoadColumns, lowerStore, lowerStoreScalar,
-      lowerLoadScalar, lowerUndefinedRow, lowerAccumulate, lowerBarrier);
+  addLanePatterns<lowerRow, lowerQuery<lane::GroupOp, &LaneLayout::group>,
+                  lowerQuery<lane::LaneOp, &LaneLayout::lane>, lowerInBounds,
+                  lowerColumnIndex, lowerLoad<lane::LoadOp>,
+                  lowerLoad<lane::GatherOp>, lowerLoadColumns, lowerStore,
+                  lowerStoreScalar, lowerLoadScalar, lowerUndefinedRow,
+                  lowerAccumulate, lowerBarrier>(patterns, converter);
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The patterns of lnbwd-convert-lane-to-gpu, those that all targets share and
-// those of each vendor, which go before. Where lanes stand, and where stages
-// lie, is computed first, once for all that ask.
+// those of each vendor, which go before, and what the values of its types
+// become.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/DenseMap.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 namespace lnbwd {
 
@@ -33,14 +32,16 @@ struct AccessColumns {
   mlir::Value column;
   /// `column`, moved to a place in the row where `in_bounds` is false.
   mlir::Value loadColumn;
-  /// `loadColumn`, counted from the first column of the workgroup.
-  mlir::Value ownColumn;
   /// Whether they are in bounds; null if they always do.
   mlir::Value inBounds;
 };
 
-/// A layout in numbers.
+/// A layout in numbers: what a value of its type becomes.
 struct LaneLayout {
+  LaneLayout() = default;
+  /// As `LaneTypeConverter` says, all of them in this order.
+  LaneLayout(lane::LayoutType type, mlir::ValueRange numbers);
+
   lane::LayoutType type;
   /// The lane among those of its row; its group.
   mlir::Value lane;
@@ -48,27 +49,56 @@ struct LaneLayout {
   /// The workgroup's first column; null if that is the row's.
   mlir::Value first;
   llvm::SmallVector<AccessColumns> accesses;
-  const struct Places *places = nullptr;
 };
 
-/// The memory of a `lane.stages`.
-struct Stages {
-  StageLayout stageLayout;
-  /// For each row operand the memory of all stages, [stages, elements].
-  llvm::SmallVector<mlir::Value> memories;
-  /// For each stage a barrier that counts the bytes that arrive.
-  mlir::Value barriers;
+/// A buffer, or a view of one.
+struct Buffer {
+  Buffer(mlir::Value memory) : Buffer(memory, memory) {}
+  /// `operand`, which has become `values`.
+  Buffer(mlir::Value operand, mlir::ValueRange values)
+      : type(llvm::cast<mlir::MemRefType>(operand.getType())),
+        memory(values[0]), first(values.size() > 1 ? values[1] : nullptr) {}
+
+  /// As operations have it.
+  mlir::MemRefType type;
+  mlir::Value memory;
+  /// The first row of a view, among all; null if it has all.
+  mlir::Value first;
+
+  bool isView() const { return first || type != memory.getType(); }
 };
 
-/// Where lanes stand for each `lane.layout` of a kernel, and where its
-/// `lane.stages` lie, each by its result.
-struct Places {
+/// A layout becomes its numbers, stages their bytes and their barriers, a view
+/// its memory and its first row.
+struct LaneTypeConverter : mlir::TypeConverter {
+  explicit LaneTypeConverter(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
+
   const ChipInfo &chip;
-  llvm::DenseMap<mlir::Value, LaneLayout> layouts;
-  llvm::DenseMap<mlir::Value, Stages> stages;
+  /// Bytes of all stages of the kernel.
+  int64_t stageBytes = 0;
+};
 
-  /// Computes the numbers at these operations, which stay.
-  Places(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
+/// What the operands of an operation have become: its layout, if it has one,
+/// and others.
+struct LaneOperands : LaneLayout {
+  LaneOperands(const LaneTypeConverter &converter, mlir::ValueRange before,
+               llvm::ArrayRef<mlir::ValueRange> after)
+      : converter(converter), before(before), after(after) {
+    for (auto [operand, values] : llvm::zip_equal(before, after))
+      if (auto type = llvm::dyn_cast<lane::LayoutType>(operand.getType()))
+        static_cast<LaneLayout &>(*this) = LaneLayout(type, values);
+  }
+
+  mlir::ValueRange get(mlir::Value operand) const {
+    return after[size_t(llvm::find(before, operand) - before.begin())];
+  }
+  Buffer getBuffer(mlir::Value operand) const {
+    return {operand, get(operand)};
+  }
+
+  const LaneTypeConverter &converter;
+  mlir::ValueRange before;
+  llvm::ArrayRef<mlir::ValueRange> after;
 };
 
 /// Where access `access` to row `row` is. Columns of aligned rows count from
@@ -77,83 +107,62 @@ AccessColumns locateAccess(IndexBuilder &b, const LaneLayout &layout,
                            int64_t access, mlir::Value row);
 /// Loads access `access`, of type `type`, to row `row` of `memory`.
 mlir::Value emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
-                           mlir::VectorType type, mlir::Value memory,
+                           mlir::VectorType type, const Buffer &memory,
                            mlir::Value row, int64_t access);
 
-/// Places, loads and stores, loops, and additions to sums.
+/// Layouts, stages and views.
+void populateLanePlacesToGPUPatterns(mlir::RewritePatternSet &patterns,
+                                     const LaneTypeConverter &converter);
+/// Loads and stores, loops, and additions to sums.
 void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
-                               const Places &places);
+                               const LaneTypeConverter &converter);
 /// Column sums over the groups of a workgroup, and their stores.
 void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
-                                   const Places &places);
+                                   const LaneTypeConverter &converter);
 /// Column operands that one group reads for all, loads that are dropped,
 /// barriers of LDS alone.
 void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
-                               const Places &places);
-/// Kernels that start before the one before them has ended, and rows that no
-/// cache need keep.
+                               const LaneTypeConverter &converter);
+/// Rows that no cache need keep, bytes that are counted as they arrive,
+/// workgroups that share rows, and rows that are staged.
 void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
-                                  const Places &places);
-/// Bytes that are counted as they arrive, workgroups that share rows, and rows
-/// that are staged.
-void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
-                                           const Places &places);
+                                  const LaneTypeConverter &converter);
 
 using Values = llvm::SmallVector<mlir::Value>;
 /// What replaces an operation, or a failure where a pattern does not match.
 using Lowered = llvm::FailureOr<Values>;
 
-/// A pattern by a function, which writes at the operation what replaces it. The
-/// layout is that of the operation, if it has one.
-template <typename Op> class LanePattern : public mlir::OpRewritePattern<Op> {
-public:
-  using Function = Lowered (*)(IndexBuilder &, Op, const LaneLayout &);
+/// A pattern by a function, which writes at the operation what replaces it.
+template <auto lower> struct LanePattern;
+template <typename Op,
+          Lowered (*lower)(IndexBuilder &, Op, const LaneOperands &)>
+struct LanePattern<lower> : mlir::OpConversionPattern<Op> {
+  using mlir::OpConversionPattern<Op>::OpConversionPattern;
 
-  LanePattern(mlir::MLIRContext *context, Function lower, const Places &places,
-              unsigned benefit)
-      : mlir::OpRewritePattern<Op>(context, benefit), lower(lower),
-        places(places) {}
-
-  llvm::LogicalResult
-  matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
-    // What no place gives stays, and is reported.
-    for (mlir::Value operand : op->getOperands())
-      if (llvm::isa<lane::LayoutType, lane::StagesType>(operand.getType()) &&
-          !llvm::isa_and_nonnull<lane::LayoutOp, lane::StagesOp>(
-              operand.getDefiningOp()))
-        return mlir::failure();
-    LaneLayout layout;
-    if constexpr (llvm::is_detected<HasLayout, Op>::value) {
-      layout = places.layouts.at(op.getLayout());
-      // This may have been replaced.
-      layout.first =
-          op.getLayout().template getDefiningOp<lane::LayoutOp>().getFirst();
-    }
-    layout.places = &places;
+  llvm::LogicalResult matchAndRewrite(
+      Op op, typename mlir::OpConversionPattern<Op>::OneToNOpAdaptor adaptor,
+      mlir::ConversionPatternRewriter &rewriter) const override {
     IndexBuilder b(op.getLoc(), rewriter);
-    Lowered replacement = lower(b, op, layout);
-    if (llvm::succeeded(replacement))
+    Lowered replacement =
+        lower(b, op,
+              {*this->template getTypeConverter<LaneTypeConverter>(),
+               op->getOperands(), adaptor.getOperands()});
+    if (llvm::failed(replacement))
+      return replacement;
+    if constexpr (Op::template hasTrait<mlir::OpTrait::OneResult>())
+      rewriter.replaceOpWithMultiple(op, llvm::ArrayRef{*replacement});
+    else
       rewriter.replaceOp(op, *replacement);
-    return replacement;
+    return llvm::success();
   }
-
-private:
-  template <typename T>
-  using HasLayout = decltype(std::declval<T &>().getLayout());
-
-  Function lower;
-  const Places &places;
 };
 
 /// Adds patterns by the functions.
-template <typename... Ops>
-void addLanePatterns(mlir::RewritePatternSet &patterns, const Places &places,
-                     unsigned benefit,
-                     Lowered (*...lower)(IndexBuilder &, Ops,
-                                         const LaneLayout &)) {
-  (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, places,
-                                  benefit),
-   ...);
+template <auto... lower>
+void addLanePatterns(mlir::RewritePatternSet &patterns,
+                     const LaneTypeConverter &converter, unsigned benefit = 1) {
+  patterns.add<LanePattern<lower>...>(converter, patterns.getContext(),
+                                      benefit);
 }
 
 /// From one row of a buffer to the next, in elements.
@@ -174,12 +183,12 @@ using BufferLoad =
     llvm::function_ref<mlir::Value(mlir::Type, mlir::Value, mlir::ValueRange)>;
 /// A lane's vector, or a scalar, of `memory` at `indices`: of a view by as few
 /// calls of `load` as bring the elements, else by one.
-mlir::Value emitLoadBy(IndexBuilder &b, mlir::Type type, mlir::Value memory,
+mlir::Value emitLoadBy(IndexBuilder &b, mlir::Type type, const Buffer &memory,
                        mlir::ValueRange indices, BufferLoad load);
 /// As `emitLoadBy`, by plain loads.
-mlir::Value emitLoad(IndexBuilder &b, mlir::Type type, mlir::Value memory,
+mlir::Value emitLoad(IndexBuilder &b, mlir::Type type, const Buffer &memory,
                      mlir::ValueRange indices);
-void emitStore(IndexBuilder &b, mlir::Value value, mlir::Value memory,
+void emitStore(IndexBuilder &b, mlir::Value value, const Buffer &memory,
                mlir::ValueRange indices);
 /// `offset`, counted in elements from the first one of `memory`, from where its
 /// allocation begins: a workgroup's group of rows lies within the whole.

@@ -113,14 +113,14 @@ static Value addOther(IndexBuilder &b, bool isMaximum, Value sum,
 }
 
 static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
-                                  const LaneLayout &ofLanes) {
-  LaneLayout layout = ofLanes;
+                                  const LaneOperands &ofLanes) {
+  LaneOperands layout = ofLanes;
   int64_t accesses = layout.type.getAccesses();
   int64_t groups = layout.type.getGroups();
   Values totals(op.getSums());
   // In the canonical order neighbours come first: the groups of a wave.
   if (isCanonical(op)) {
-    int64_t waveSize = layout.places->chip.waveSize;
+    int64_t waveSize = layout.converter.chip.waveSize;
     int64_t lanes = layout.type.getLanes();
     int64_t waves = countCombinedGroups(groups, lanes, waveSize);
     for (int64_t distance = lanes; distance < lanes * groups / waves;
@@ -222,25 +222,18 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
 /// Memory for so many numbers of sums that wait: behind that of stages, which
 /// the launch asks for, where there are any.
 static Value getWaitingMemory(IndexBuilder &b, lane::AddLeavesOp op,
-                              const LaneLayout &layout, int64_t count) {
-  if (layout.places->stages.empty())
+                              int64_t stageBytes, int64_t count) {
+  if (stageBytes == 0)
     return getSumMemory(op, "lane.leaves", count);
-  const Stages &stages = layout.places->stages.begin()->second;
-  auto type = cast<MemRefType>(stages.memories.front().getType());
-  int64_t offset = type.getDimSize(0) * stages.stageLayout.getStageBytes();
-  auto space = gpu::AddressSpaceAttr::get(
-      op.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
-  MemRefLayoutAttrInterface identity;
-  auto bytes =
-      MemRefType::get({ShapedType::kDynamic}, b.getI8Type(), identity, space);
+  Value bytes = gpu::DynamicSharedMemoryOp::create(
+      b, lane::getWorkgroupType(ShapedType::kDynamic, b.getI8Type()));
   return memref::ViewOp::create(
-      b, MemRefType::get({count}, b.getF32Type(), identity, space),
-      gpu::DynamicSharedMemoryOp::create(b, bytes), b.index(offset),
-      /*sizes=*/ValueRange());
+      b, lane::getWorkgroupType(count, b.getF32Type()), bytes,
+      b.index(stageBytes), /*sizes=*/ValueRange());
 }
 
 static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
-                              const LaneLayout &layout) {
+                              const LaneOperands &layout) {
   auto levels = int64_t(op.getLevels()), count = int64_t(op.getSums().size());
   int64_t columns = layout.type.getAccessColumns();
   Value column = b.multiply(layout.lane, layout.type.getWidth());
@@ -248,7 +241,8 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
     column = b.add(column, b.multiply(layout.group, columns));
     columns *= layout.type.getGroups();
   }
-  Value memory = getWaitingMemory(b, op, layout, levels * count * columns);
+  Value memory = getWaitingMemory(b, op, layout.converter.stageBytes,
+                                  levels * count * columns);
   auto add = [&] { return addWaiting(b, op, memory, column, count * columns); };
   Value isFirstGroup = op.getEach() ? Value() : emitIsFirstGroup(b, layout);
   if (!isFirstGroup)
@@ -264,10 +258,10 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
 }
 
 static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
-                             const LaneLayout &layout) {
+                             const LaneOperands &layout) {
   const AccessColumns &access = layout.accesses[*op.getAccess()];
-  VectorType type =
-      layout.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
+  Buffer memory = layout.getBuffer(op.getMemory());
+  VectorType type = layout.type.getAccessType(memory.type.getElementType());
   Value isFirstGroup = emitIsFirstGroup(b, layout);
   auto store = [&] {
     SmallVector<Value> indices;
@@ -277,16 +271,17 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
     Value sum = op.getSum();
     if (op.getAccumulate())
       sum = lane::combinePartials(b, /*isMaximum=*/false, sum,
-                                  emitLoad(b, type, op.getMemory(), indices));
+                                  emitLoad(b, type, memory, indices));
     if (!type.getElementType().isF32())
       sum = arith::TruncFOp::create(b, type, sum);
-    emitStore(b, sum, op.getMemory(), indices);
+    emitStore(b, sum, memory, indices);
   };
   emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store);
   return Values();
 }
+
 void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
-                                          const Places &places) {
-  addLanePatterns(patterns, places, /*benefit=*/1, lowerCombineGroups,
-                  lowerAddLeaves, lowerStoreSum);
+                                          const LaneTypeConverter &converter) {
+  addLanePatterns<lowerCombineGroups, lowerAddLeaves, lowerStoreSum>(patterns,
+                                                                     converter);
 }

@@ -124,18 +124,20 @@ Value lane::combineByPairs(ImplicitLocOpBuilder &b, bool isMaximum,
 /// Bytes of the widest access of a lane.
 static constexpr int64_t accessBytes = 16;
 
+MemRefType lane::getWorkgroupType(ArrayRef<int64_t> shape, Type element) {
+  auto space = gpu::AddressSpaceAttr::get(
+      element.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  return MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space);
+}
+
 Value lane::addWorkgroupMemory(gpu::GPUFuncOp kernel, int64_t elements,
                                Type element) {
-  Builder b(kernel.getContext());
-  auto space = gpu::AddressSpaceAttr::get(
-      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
-  auto type =
-      MemRefType::get({elements}, element, MemRefLayoutAttrInterface(), space);
   unsigned number = kernel.getNumWorkgroupAttributions();
-  Value memory = kernel.addWorkgroupAttribution(type, kernel.getLoc());
-  kernel.setWorkgroupAttributionAttr(number,
-                                     LLVM::LLVMDialect::getAlignAttrName(),
-                                     b.getI64IntegerAttr(accessBytes));
+  Value memory = kernel.addWorkgroupAttribution(
+      getWorkgroupType(elements, element), kernel.getLoc());
+  kernel.setWorkgroupAttributionAttr(
+      number, LLVM::LLVMDialect::getAlignAttrName(),
+      Builder(kernel.getContext()).getI64IntegerAttr(accessBytes));
   return memory;
 }
 

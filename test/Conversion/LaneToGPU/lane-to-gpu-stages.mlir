@@ -15,8 +15,6 @@
 // CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 256 : index
 // CHECK:         %[[GROUP:.*]] = arith.divui %{{.*}}, %{{.*}} : index
 // CHECK:         %[[MEMORY:.*]] = gpu.dynamic_shared_memory
-// CHECK:         %[[X:.*]] = memref.view %[[MEMORY]][%{{.*}}][] : {{.*}} to memref<2x1024xf32,
-// CHECK:         %[[Y:.*]] = memref.view %[[MEMORY]][%[[BEHIND]]][] : {{.*}} to memref<2x1024xbf16,
 // CHECK:         scf.if
 // CHECK-COUNT-2:   nvvm.mbarrier.init
 // CHECK:         gpu.barrier
@@ -24,13 +22,17 @@
 // CHECK:         scf.if %[[COPIES]] {
 // CHECK:           nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
+// CHECK:           memref.view %[[MEMORY]][%{{.*}}][] : {{.*}} to memref<2x1024xf32,
 // CHECK:           nvvm.cp.async.bulk.shared.cluster.global %{{.*}}, %[[XBYTES]]
+// CHECK:           memref.view %[[MEMORY]][%[[BEHIND]]][] : {{.*}} to memref<2x1024xbf16,
 // CHECK:           nvvm.cp.async.bulk.shared.cluster.global %{{.*}}, %[[YBYTES]]
 // CHECK:         }
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[COLUMNS]]
+// CHECK:         %[[X:.*]] = memref.view %[[MEMORY]][%{{.*}}][] : {{.*}} to memref<2x1024xf32,
 // CHECK:         %[[AT:.*]] = arith.addi %[[FIRST]], %{{.*}}
 // CHECK:         vector.load %[[X]][%{{.*}}, %[[AT]]] {alignment = 16 : i64}
+// CHECK:         %[[Y:.*]] = memref.view %[[MEMORY]][%[[BEHIND]]][] : {{.*}} to memref<2x1024xbf16,
 // CHECK:         vector.load %[[Y]][%{{.*}}, %[[AT]]] {alignment = 16 : i64}
 // CHECK-NOT:     lane.
 gpu.module @m {
@@ -154,8 +156,6 @@ gpu.module @m {
 // CHECK-DAG:     %[[XBEHIND:.*]] = arith.constant 528 : index
 // CHECK-DAG:     %[[YBEHIND:.*]] = arith.constant 520 : index
 // CHECK:         %[[GROUP:.*]] = arith.divui %{{.*}}, %{{.*}} : index
-// CHECK:         memref.view {{.*}} to memref<2x1056xbf16,
-// CHECK:         memref.view {{.*}} to memref<2x1040xf32,
 // CHECK:         %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[COLUMN]] : index
 // CHECK:         %[[OWN:.*]] = arith.minui %[[LEFT]], %[[MOST]] : index
 // CHECK:         %[[COLUMNS:.*]] = arith.index_cast %[[OWN]] : index to i32
@@ -167,6 +167,7 @@ gpu.module @m {
 // CHECK:         %[[YBOTH:.*]] = arith.muli %[[YUNITS]], %[[TWICE]] : i32
 // CHECK:         %[[ALL:.*]] = arith.addi %[[XBOTH]], %[[YBOTH]] : i32
 // CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[ALL]]
+// CHECK:         memref.view {{.*}} to memref<2x1056xbf16,
 // CHECK:         %[[FIRST:.*]] = arith.muli %[[TILE]], %[[LENGTH]] : index
 // CHECK:         %[[OFFSET:.*]] = arith.remui %[[FIRST]], %[[XPLACE]] : index
 // CHECK:         %[[SHIFT:.*]] = arith.remui %[[OFFSET]], %[[XUNIT]] : index
@@ -179,6 +180,7 @@ gpu.module @m {
 // CHECK:         %[[OTHER:.*]] = arith.remui %[[LATER]], %[[XUNIT]] : index
 // CHECK:         arith.subi %[[COLUMN]], %[[OTHER]] : index
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[XSIZE]]
+// CHECK:         memref.view {{.*}} to memref<2x1040xf32,
 // CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
 // CHECK:         %[[ROW:.*]] = arith.addi %[[TILE]], %[[GROUP]] : index
 // CHECK:         %[[XLINE:.*]] = arith.muli %[[GROUP]], %[[XBEHIND]] : index

@@ -26,10 +26,11 @@ gpu.module @m {
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
-// No layout that is known: the conversion is complete, and says what is left.
+// A layout that nothing gives: the conversion is complete, and says what is left.
 gpu.module @m {
   gpu.func @f(%layout: !layout, %tile: index) -> index {
-    // expected-error@+1 {{failed to legalize operation 'lane.row'}}
+    // expected-error@+2 {{failed to legalize unresolved materialization from ('!lane.layout<}}
+    // expected-note@+1 {{see existing live user here}}
     %row = lane.row %tile at %layout : !layout
     gpu.return %row : index
   }

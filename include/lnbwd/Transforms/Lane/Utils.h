@@ -52,6 +52,9 @@ mlir::Value combineByHalves(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
 mlir::Value combineByPairs(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                            llvm::SmallVector<mlir::Value> values);
 
+/// Elements in workgroup memory.
+mlir::MemRefType getWorkgroupType(llvm::ArrayRef<int64_t> shape,
+                                  mlir::Type element);
 /// Gives `kernel` workgroup memory of so many elements, aligned for the widest
 /// access, and returns it.
 mlir::Value addWorkgroupMemory(mlir::gpu::GPUFuncOp kernel, int64_t elements,

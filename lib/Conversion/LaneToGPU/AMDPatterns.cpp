@@ -1,4 +1,4 @@
-//===- VendorPatterns.cpp - What a vendor's chips do in their own way -----===//
+//===- AMDPatterns.cpp - What AMD's chips do in their own way -------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,25 +12,18 @@
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-//===----------------------------------------------------------------------===//
-// AMD
-//===----------------------------------------------------------------------===//
-
 /// AMD's chips pay for each request, also for what lanes side by side ask for
 /// alike. The first group loads the columns, and the others read them from
 /// workgroup memory.
 static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
-                            const LaneLayout &layout) {
+                            const LaneOperands &layout) {
   size_t accesses = layout.accesses.size();
   if (op.getEach() || layout.type.getGroups() == 1)
     return failure();
@@ -54,7 +47,9 @@ static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
         VectorType type =
             layout.type.getAccessType(getElementTypeOrSelf(source.getType()));
         Value slot = getSlot(c);
-        emitStore(b, emitLoad(b, type, source, layout.accesses[c].loadColumn),
+        emitStore(b,
+                  emitLoad(b, type, layout.getBuffer(source),
+                           layout.accesses[c].loadColumn),
                   target, slot);
       }
   };
@@ -71,7 +66,7 @@ static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
 
 /// gpu.barrier would wait for stores to device memory, and empty a cache.
 static Lowered lowerBarrierToLDS(IndexBuilder &b, lane::BarrierOp,
-                                 const LaneLayout &) {
+                                 const LaneOperands &) {
   amdgpu::LDSBarrierOp::create(b);
   return Values();
 }
@@ -105,17 +100,16 @@ static Value emitLoadPredicated(IndexBuilder &b, Type type, Value memory,
 
 /// The same of row `group` of the tile that begins with row `tile`, of which
 /// the first `count` rows are in bounds; of a row at `column`.
-static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
-                                   Value tile, Value count, Value group,
+static Value emitRowLoadPredicated(IndexBuilder &b, Type type,
+                                   const Buffer &memory, Value tile,
+                                   Value count, Value group,
                                    Value column = {}) {
   // Of a view whose rows are not those of the kernel, all is in bounds.
-  MemRefLayoutAttrInterface layout =
-      cast<MemRefType>(memory.getType()).getLayout();
-  auto view = memory.getDefiningOp<lane::ViewOp>();
+  MemRefLayoutAttrInterface layout = memory.type.getLayout();
   bool hasRows =
       !isa<AffineMapAttr>(layout) || (layout.getAffineMap().getResult(0) ==
                                           getAffineDimExpr(0, b.getContext()) &&
-                                      !(view && view.getFirst()));
+                                      !memory.first);
   Value row = hasRows ? group : b.add(tile, group);
   SmallVector<Value> indices{row};
   if (column)
@@ -141,7 +135,7 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
 }
 
 static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
-                                   const LaneLayout &layout) {
+                                   const LaneOperands &layout) {
   // An access to an aligned row may begin before the tile: no descriptor has
   // its bounds.
   if (layout.type.isAligned())
@@ -150,9 +144,9 @@ static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
   SmallVector<Value> loaded;
   for (auto [memory, part] :
        llvm::zip_equal(op.getMemories(), op.getFragments()))
-    loaded.push_back(emitRowLoadPredicated(b, part.getType(), memory,
-                                           op.getTile(), op.getCount(),
-                                           layout.group, column));
+    loaded.push_back(emitRowLoadPredicated(
+        b, part.getType(), layout.getBuffer(memory), op.getTile(),
+        op.getCount(), layout.group, column));
   return loaded;
 }
 
@@ -160,24 +154,24 @@ static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
 /// as well.
 static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
                                          lane::LoadScalarPredicatedOp op,
-                                         const LaneLayout &layout) {
+                                         const LaneOperands &layout) {
   Value group = layout.group;
-  if (layout.type.hasWavesOfOneRow(layout.places->chip.waveSize)) {
-    Value laneInWave = b.remainder(layout.lane, layout.places->chip.waveSize);
+  if (layout.type.hasWavesOfOneRow(layout.converter.chip.waveSize)) {
+    Value laneInWave = b.remainder(layout.lane, layout.converter.chip.waveSize);
     Value isFirst = b.isZero(laneInWave);
     group = b.select(isFirst, group, b.index(layout.type.getGroups()));
   }
   return Values{emitRowLoadPredicated(b, op.getScalar().getType(),
-                                      op.getMemory(), op.getTile(),
-                                      op.getCount(), group)};
+                                      layout.getBuffer(op.getMemory()),
+                                      op.getTile(), op.getCount(), group)};
 }
 
 /// From the first lane of the wave where that has but one row.
 static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
-                                    const LaneLayout &layout) {
+                                    const LaneOperands &layout) {
   Value value = op.getScalar();
   Type type = value.getType();
-  if (!layout.type.hasWavesOfOneRow(layout.places->chip.waveSize))
+  if (!layout.type.hasWavesOfOneRow(layout.converter.chip.waveSize))
     return Values{value};
   // Bytes have no registers of their own.
   bool isByte = type.isInteger(8);
@@ -189,83 +183,17 @@ static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
   return Values{value};
 }
 
-//===----------------------------------------------------------------------===//
-// NVIDIA
-//===----------------------------------------------------------------------===//
-
-/// A line of the cache, which one instruction gives up.
-static constexpr int64_t lineBytes = 128;
-/// Measured on an H200: with 768 columns and more kernels take 0.95 to 1.01 of
-/// the time if partial sums are given up, with 128 to 512 up to 1.07.
-static constexpr int64_t leastDiscardedColumns = 768;
-
 /// AMD's chips have no instruction for it: caches bring to memory what they
 /// hold.
 static Lowered eraseDiscard(IndexBuilder &, lane::DiscardOp,
-                            const LaneLayout &) {
-  return Values();
-}
-
-/// Whether no line has columns of other rows or workgroups as well, given
-/// that the memory begins with a line.
-static bool hasWholeLines(lane::LayoutType layout, MemRefType type) {
-  int64_t columns = lineBytes * 8 / type.getElementTypeBitWidth();
-  return layout.getRowLength() % columns == 0 &&
-         layout.getWorkgroupColumns() % columns == 0 &&
-         layout.getRowLength() % layout.getWorkgroupColumns() == 0;
-}
-
-static void discardRow(IndexBuilder &b, const LaneLayout &layout, Value memory,
-                       Value row, Value bytes) {
-  int64_t columns = lineBytes * 8 /
-                    cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
-  for (int64_t c = 0; c < layout.type.getWorkgroupColumns(); c += columns) {
-    Value column = b.index(c);
-    if (layout.first)
-      column = b.add(layout.first, column);
-    Value address =
-        emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
-    LLVM::CallIntrinsicOp::create(
-        b, b.getStringAttr("llvm.nvvm.discard.global.L2"),
-        ValueRange{address, bytes});
-  }
-}
-
-/// Each lane takes rows of its own, from the first line of the workgroup's
-/// columns to the last. Short rows stay: there is little of them to bring to
-/// memory, and of few columns a workgroup has many rows to give up.
-static Lowered lowerDiscard(IndexBuilder &b, lane::DiscardOp op,
-                            const LaneLayout &layout) {
-  SmallVector<Value> memories;
-  if (layout.type.getRowLength() >= leastDiscardedColumns)
-    llvm::copy_if(
-        op.getMemories(), std::back_inserter(memories), [&](Value memory) {
-          return hasWholeLines(layout.type, cast<MemRefType>(memory.getType()));
-        });
-  if (memories.empty())
-    return Values();
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value threads = b.index(layout.type.getLanes() * layout.type.getGroups());
-  Value bytes = arith::ConstantIntOp::create(b, lineBytes, 64);
-  scf::ForOp::create(b, thread, op.getRows(), threads, ValueRange(),
-                     [&](OpBuilder &, Location, Value row, ValueRange) {
-                       for (Value memory : memories)
-                         discardRow(b, layout, memory, row, bytes);
-                       scf::YieldOp::create(b);
-                     });
+                            const LaneOperands &) {
   return Values();
 }
 
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
-                                      const Places &places) {
-  addLanePatterns(patterns, places, /*benefit=*/2, shareColumns,
-                  lowerBarrierToLDS);
-  addLanePatterns(patterns, places, /*benefit=*/1, lowerLoadPredicated,
-                  lowerLoadScalarPredicated, lowerBroadcastScalar,
-                  eraseDiscard);
-}
-
-void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns,
-                                         const Places &places) {
-  addLanePatterns(patterns, places, /*benefit=*/1, lowerDiscard);
+                                      const LaneTypeConverter &converter) {
+  addLanePatterns<shareColumns, lowerBarrierToLDS>(patterns, converter,
+                                                   /*benefit=*/2);
+  addLanePatterns<lowerLoadPredicated, lowerLoadScalarPredicated,
+                  lowerBroadcastScalar, eraseDiscard>(patterns, converter);
 }
