@@ -66,7 +66,7 @@ bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
   bool isSplit = llvm::any_of(
       operands, [&](unsigned i) { return op.getScalarSplits(i) > 0; });
   return !hasColumns && !isSplit && !op.hasGroups() && !isCanonical(op) &&
-         chip.backend != Backend::AMDGPU &&
+         !chip.dropsLoads &&
          llvm::all_of(getRowOperands(op), [&](unsigned operand) {
            return op.getPlace(operand).isPlain() &&
                   op.getRowStride(operand) == op.getRowLength();

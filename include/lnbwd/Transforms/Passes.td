@@ -296,14 +296,15 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let summary = "Choose the schedule of each row program";
   let description = [{
     Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for the
-    module's chip.
-    `schedule` overrides single fields of the choice, `field=value` separated by
-    commas; where it does not set them, `combine_radix`, `sum_block`,
-    `late_columns`, `widen_columns` and `prefetch_before_dependency` follow from the others. A schedule that the module's attribute
-    `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
-    there is another: code emission has found that its kernel spills. A schedule
-    that cannot run is an error that names the limit: threads, registers or
-    shared memory. A schedule that is there already is checked and kept.
+    module's chip. `schedule` overrides single fields of the choice,
+    `field=value` separated by commas; where it does not set them,
+    `combine_radix`, `sum_block`, `late_columns`, `widen_columns` and
+    `prefetch_before_dependency` follow from the others. A schedule that the
+    module's attribute `lnbwd.rejected_schedules` has for the program's entry is
+    not chosen, if there is another: code emission has found that its kernel
+    spills. A schedule that cannot run is an error that names the limit:
+    threads, registers or shared memory. A schedule that is there already is
+    checked and kept.
 
     The best schedule depends on the number of rows, M. Where the types do not
     say it, `rows` does, so that a program for any M is scheduled as one for
