@@ -21,6 +21,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LOWERROWREDUCTIONSPASS
@@ -83,41 +84,50 @@ static SmallVector<Value> reduce(IndexBuilder &b, lane::ReduceOp op,
 // Iterations
 //===----------------------------------------------------------------------===//
 
-/// Iterations become the places where their halves begin, or, where workgroups
-/// share rows, the number of rows before; 0 where no memory is used.
-static void lowerIterations(gpu::GPUFuncOp kernel,
-                            const lane::ExchangeMemory &exchange) {
-  SmallVector<Operation *> asked;
-  auto lower = [&](ValueRange values) {
-    for (Value value : values)
-      if (isa<lane::IterationType>(value.getType()))
-        value.setType(IndexType::get(kernel.getContext()));
-  };
-  kernel.walk([&](Operation *op) {
-    lower(op->getResults());
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        lower(ValueRange(block.getArguments()));
-    if (isa<lane::FirstIterationOp, lane::NextIterationOp>(op))
-      asked.push_back(op);
-  });
-  for (Operation *op : asked) {
-    IndexBuilder b(op->getLoc(), op);
-    Value result;
-    if (isa<lane::FirstIterationOp>(op))
-      result = b.index(0);
-    else if (exchange.barriers)
-      result = b.add(op->getOperand(0), 1);
-    else if (exchange.isNeeded())
-      result = b.subtract(b.index(exchange.half), op->getOperand(0));
-    else
-      result = op->getOperand(0);
-    op->getResult(0).replaceAllUsesWith(result);
-    op->erase();
-  }
-}
-
 namespace {
+/// Whatever has an iteration, by the number that this has become: the place
+/// where its half begins, or, where workgroups share rows, the rows before; 0
+/// where no memory is used.
+struct LowerIterations : ConversionPattern {
+  LowerIterations(const TypeConverter &converter, MLIRContext *context,
+                  const lane::ExchangeMemory &exchange)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1,
+                          context),
+        exchange(exchange) {}
+
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    IndexBuilder b(op->getLoc(), rewriter);
+    if (isa<lane::FirstIterationOp>(op)) {
+      rewriter.replaceOp(op, b.index(0));
+    } else if (isa<lane::NextIterationOp>(op)) {
+      Value next = operands.front();
+      if (exchange.barriers)
+        next = b.add(next, 1);
+      else if (exchange.isNeeded())
+        next = b.subtract(b.index(exchange.half), next);
+      rewriter.replaceOp(op, next);
+    } else if (auto ofPhase = dyn_cast<lane::ReduceOp>(op)) {
+      lane::ExchangeMemory ofRow = exchange;
+      ofRow.iteration = operands.back();
+      rewriter.replaceOp(op, reduce(b, ofPhase, ofRow));
+    } else {
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperands(operands);
+        for (Value result : op->getResults())
+          result.setType(getTypeConverter()->convertType(result.getType()));
+      });
+      for (Region &region : op->getRegions())
+        if (failed(rewriter.convertRegionTypes(&region, *getTypeConverter())))
+          return failure();
+    }
+    return success();
+  }
+
+  const lane::ExchangeMemory &exchange;
+};
+
 class LowerRowReductions
     : public lnbwd::impl::LowerRowReductionsPassBase<LowerRowReductions> {
   void runOnOperation() override {
@@ -128,14 +138,24 @@ class LowerRowReductions
     lane::ExchangeMemory exchange(**found);
     if (failed(exchange.layOut(kernel)))
       return signalPassFailure();
-    lowerIterations(kernel, exchange);
     kernel.walk([&](lane::ReduceOp op) {
       ++numLowered;
       numShared += op.isShared();
-      IndexBuilder b(op.getLoc(), op);
-      op.replaceAllUsesWith(reduce(b, op, exchange));
-      op.erase();
     });
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion([](lane::IterationType type) -> Type {
+      return IndexType::get(type.getContext());
+    });
+    ConversionTarget target(getContext());
+    target.addIllegalOp<lane::FirstIterationOp, lane::NextIterationOp,
+                        lane::ReduceOp>();
+    target.markUnknownOpDynamicallyLegal(
+        [&](Operation *op) { return converter.isLegal(op); });
+    RewritePatternSet patterns(&getContext());
+    patterns.add<LowerIterations>(converter, &getContext(), exchange);
+    if (failed(applyFullConversion(kernel, target, std::move(patterns))))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -43,7 +43,7 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   auto count = int64_t(numbers.size());
   int64_t waveSize = exchange.chip.waveSize;
   int64_t waves = layout.getAcross() ? 1 : layout.getLanes() / waveSize;
-  Value iteration = getIteration(op);
+  Value iteration = exchange.iteration;
   Value base = exchange.getSlots(b, op, first);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value sent = vector::FromElementsOp::create(b, slotType, numbers);

@@ -89,7 +89,7 @@ int64_t lane::ExchangeMemory::getOffset(uint64_t phase) const {
 
 Value lane::ExchangeMemory::getSlots(IndexBuilder &b, ReduceOp op,
                                      int64_t first) const {
-  Value begin = getIteration(op);
+  Value begin = iteration;
   if (op.isShared())
     begin = b.multiply(b.remainder(begin, 2), half);
   Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());

@@ -61,16 +61,12 @@ struct ExchangeMemory {
   /// What counts the bytes that peers send, for two rows alternately, by phase;
   /// null where rows are not shared.
   mlir::Value barriers;
+  /// What the iteration of a reduction has become.
+  mlir::Value iteration;
 
 private:
   void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
 };
-
-/// The iteration of `op`: where its half begins, or where workgroups share rows
-/// the number of rows before.
-inline mlir::Value getIteration(ReduceOp op) {
-  return op.getIterationMutable().get();
-}
 
 /// `slots`, vectors of a number for each sum of `op`, combined: the numbers.
 llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
