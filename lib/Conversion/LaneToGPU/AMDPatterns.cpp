@@ -29,9 +29,7 @@ static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
     return failure();
   Value isFirstGroup = emitIsFirstGroup(b, layout);
   int64_t columns = layout.type.getAccessColumns();
-  Value ofLane = layout.lane;
-  if (layout.type.getWidth() != 1)
-    ofLane = b.multiply(ofLane, layout.type.getWidth());
+  Value ofLane = b.multiply(layout.lane, layout.type.getWidth());
   auto getSlot = [&](size_t access) -> Value {
     return b.add(ofLane, int64_t(access) * columns);
   };

@@ -74,9 +74,7 @@ static Lowered lowerLayout(IndexBuilder &b, lane::LayoutOp op,
   Values numbers = makeGroup(b, type, blockSize ? blockSize->front() : 0,
                              operands.converter.chip);
   b.setInsertionPoint(op);
-  Value column = numbers.front();
-  if (type.getWidth() != 1)
-    column = b.multiply(column, type.getWidth());
+  Value column = b.multiply(numbers.front(), type.getWidth());
   numbers.push_back(op.getFirst() ? op.getFirst() : b.index(0));
   if (op.getFirst())
     column = b.add(op.getFirst(), column);

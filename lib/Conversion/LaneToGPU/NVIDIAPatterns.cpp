@@ -31,15 +31,12 @@ Value lnbwd::emitAddress(IndexBuilder &b, Value memory, ValueRange indices,
   SmallVector<int64_t> strides = type.getStridesAndOffset().first;
   Value offset = b.index(0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
-    if (dim > 0) {
-      Value size = b.index(strides[dim - 1] / strides[dim]);
-      offset = b.multiply(offset, size);
-    }
+    if (dim > 0)
+      offset = b.multiply(offset, strides[dim - 1] / strides[dim]);
     offset = b.add(offset, index);
   }
   offset = emitOffsetInAllocation(b, memory, offset);
-  Value bytes = b.index(type.getElementTypeBitWidth() / 8);
-  offset = b.multiply(offset, bytes);
+  offset = b.multiply(offset, type.getElementTypeBitWidth() / 8);
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
   Value address =
       arith::IndexCastOp::create(b, b.getI64Type(), b.add(base, offset));
@@ -74,8 +71,7 @@ static void emitAwaitBytes(IndexBuilder &b, Value barriers, Value index,
 }
 
 static Value emitIsFirstThread(IndexBuilder &b) {
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  return b.isZero(thread);
+  return b.isZero(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
 }
 
 static Lowered lowerInitByteBarriers(IndexBuilder &b,
@@ -226,8 +222,7 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
       if (layout.type.getGroups() > 1)
         rows = arith::MinUIOp::create(b, rows,
                                       b.subtract(op.getEnd(), op.getTile()));
-      Value length = b.index(layout.type.getRowLength());
-      Value elements = b.multiply(rows, length);
+      Value elements = b.multiply(rows, layout.type.getRowLength());
       // ptxas 13.0 loses the high half of an address that is the same for all
       // lanes where another address shares its shift (UR5 of ULEA): what is
       // brought then is nowhere, and takes ten times as long. The number of the

@@ -527,19 +527,14 @@ static ValueRange lowerEntered(PatternRewriter &rewriter, lane::ForRowsOp op) {
   return loop.getResults().drop_front();
 }
 
-namespace {
-struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::ForRowsOp op,
-                                PatternRewriter &rewriter) const override {
-    auto *lower = op.getOnce()      ? lowerSingleIteration
-                  : op.getEntered() ? lowerEntered
-                                    : lowerLoop;
-    rewriter.replaceOp(op, lower(rewriter, op));
-    return success();
-  }
-};
-} // namespace
+static LogicalResult lowerForRows(lane::ForRowsOp op,
+                                  PatternRewriter &rewriter) {
+  auto *lower = op.getOnce()      ? lowerSingleIteration
+                : op.getEntered() ? lowerEntered
+                                  : lowerLoop;
+  rewriter.replaceOp(op, lower(rewriter, op));
+  return success();
+}
 
 static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
                                const LaneOperands &) {
@@ -566,7 +561,7 @@ static Lowered lowerBarrier(IndexBuilder &b, lane::BarrierOp,
 
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
                                       const LaneTypeConverter &converter) {
-  patterns.add<LowerForRows>(patterns.getContext());
+  patterns.add(lowerForRows);
   addLanePatterns<lowerRow, lowerQuery<lane::GroupOp, &LaneLayout::group>,
                   lowerQuery<lane::LaneOp, &LaneLayout::lane>, lowerInBounds,
                   lowerColumnIndex, lowerLoad<lane::LoadOp>,

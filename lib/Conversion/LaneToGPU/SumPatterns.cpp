@@ -54,9 +54,8 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, bool isMaximum,
 
   Value behind = b.subtract(layout.group, b.index(owners));
   emitIf(b, b.below(behind, b.index(count - owners)), [&] {
-    Value number = b.subtract(layout.group, b.index(owners));
     for (auto [s, sum] : llvm::enumerate(sums))
-      emitStore(b, sum, memory, getSlot(number, s));
+      emitStore(b, sum, memory, getSlot(behind, s));
   });
   lane::BarrierOp::create(b);
   SmallVector<Type> types(sums.size(), type);
