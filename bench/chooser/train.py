@@ -30,13 +30,16 @@ from typing import Any, NamedTuple
 import lightgbm
 import numpy as np
 
-# The trees that predict times of a family, or registers, and their leaves.
-TREES = {"nvidia": (300, 100), "amd": (200, 31), "registers": (60, 15)}
+# The trees that predict times of a family, or registers, their leaves, and their learning rate.
+TREES = {"nvidia": (600, 100, 0.05), "amd": (200, 31, 0.1), "registers": (60, 15, 0.1)}
 # Beside the roofline, a launch takes some microseconds, whatever it does.
 LAUNCH_US = 2.0
 LEAF = 255
 # How much less a schedule counts, the longer it takes than the best of its problem.
 NEAR_BEST = 4.0
+# Microseconds of a problem that counts half, and shorter ones less: their timings are less certain.
+# Predicted ones are not.
+HALF_US = {"nvidia": 10.0, "amd": 0.0}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FEATURES = "lib/Analysis/ScheduleFeatures.cpp"
 
@@ -63,8 +66,9 @@ def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.n
     return names.partition(",")[2], np.array([line.split(",") for line in lines], dtype=np.float32)
 
 
-def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str) -> tuple[str, Samples]:
-    """The samples of those problems that have ``key``."""
+def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str,
+         half: float = 0.0) -> tuple[str, Samples]:
+    """The samples of those problems that have ``key``. One whose least is ``half`` counts half."""
     problems = [problem for problem in problems if key in problem]
     if not problems:
         raise SystemExit(f"error: expected problems with '{key}' in the sweeps, got none")
@@ -73,15 +77,16 @@ def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str) -> tuple
     columns = [
         (values[:, 1:],
          np.log(np.array(problem[key]) / (values[:, 0] + LAUNCH_US if key == "us" else 1)),
-         np.full(len(values), index), np.full(len(values), problem.get("weight", 1.0)))
+         np.full(len(values), index),
+         np.full(len(values), problem.get("weight", 1.0) / (1 + (half / min(problem[key])) ** 2)))
         for index, (problem, (_, values)) in enumerate(zip(problems, found, strict=True))]
     return found[0][0], Samples(*map(np.concatenate, zip(*columns, strict=True)))
 
 
-def train(samples: Samples, trees: int, leaves: int) -> lightgbm.Booster:
+def train(samples: Samples, trees: int, leaves: int, rate: float) -> lightgbm.Booster:
     """Trees for some samples."""
     return lightgbm.train(
-        {"objective": "l2", "num_leaves": leaves, "learning_rate": 0.1, "min_data_in_leaf": 20,
+        {"objective": "l2", "num_leaves": leaves, "learning_rate": rate, "min_data_in_leaf": 20,
          "feature_fraction": 0.7, "bagging_fraction": 0.8, "bagging_freq": 1,
          "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 1, "verbose": -1},
         lightgbm.Dataset(samples.features, samples.target, weight=samples.weight), trees)
@@ -141,7 +146,7 @@ def main() -> None:
                         for place, sweep in enumerate(options.sweep)
                         for line in lzma.decompress(sweep.read_bytes()).splitlines()]
     chip, family = about["chip"], about["family"]
-    names, times = read(options.opt, chip, problems, "us")
+    names, times = read(options.opt, chip, problems, "us", HALF_US[family])
     def size_of(problem: np.ndarray[Any, Any]) -> str:
         return f"{len(problem):,} schedules of {len(np.unique(problem)):,} row programs"
     if options.held_out:

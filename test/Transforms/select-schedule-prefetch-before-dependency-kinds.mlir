@@ -19,7 +19,7 @@ func.func @sums(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>, %s: memref<4096x
 // A workgroup for each tile of rows: where waves share a row, and not where
 // each has some.
 // CHECK-LABEL: func.func @waves(
-// CHECK:         threads_per_row = 96, {{.*}}workgroups_per_compute_unit = 0, {{.*}}prefetch_before_dependency = true, late_columns = true>
+// CHECK:         threads_per_row = 128, {{.*}}workgroups_per_compute_unit = 0, {{.*}}prefetch_before_dependency = true, late_columns = true>
 // CHECK-LABEL: func.func @wave(
 // CHECK:         threads_per_row = 16, {{.*}}workgroups_per_compute_unit = 0, dependent_launch = true>
 func.func @waves(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %rstd: memref<8192xf32>) {
@@ -63,9 +63,9 @@ func.func @tiles(%x: memref<64x4096xf32>, %s: memref<4096xf32>) {
 
 // With too few registers another one is chosen.
 // CHECK-LABEL: func.func @spills(
-// CHECK-NOT:     #lnbwd.schedule<threads_per_row = 96, row_groups = 1,
+// CHECK-NOT:     #lnbwd.schedule<threads_per_row = 128, row_groups = 1,
 // CHECK:         dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
-module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true>, #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true>]}} {
+module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true>, #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true>]}} {
   func.func @spills(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>) {
     lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<8192x4096xbf16>) outs(%y[m, n] : memref<8192x4096xbf16>) {
     ^bb0(%xr: vector<4096xbf16>):

@@ -9,18 +9,18 @@
 // A forward pass brings its rows near early. Where a field is set by hand, the rule is asked about the schedule
 // that this makes, and where its own field is, it is not asked.
 // CHECK-LABEL: func.func @forward(
-// CHECK:       dependent_launch = true, prefetch_before_dependency = true>
+// CHECK:       dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 // LATE-LABEL:  func.func @forward(
 // LATE-NOT:    prefetch_before
 // LATE:        return
 // RELOAD-LABEL: func.func @forward(
-// RELOAD:      dependent_launch = true, reload = true>
+// RELOAD:      dependent_launch = true, reload = true, late_columns = true>
 // SPLIT-LABEL: func.func @forward(
 // SPLIT:       workgroups_per_row = 2, {{.*}}dependent_launch = true>
 // SAID-LABEL:  func.func @forward(
 // SAID:        workgroups_per_row = 2, {{.*}}dependent_launch = true, prefetch_before_dependency = true>
 // NEXT-LABEL:  func.func @forward(
-// NEXT:        dependent_launch = true>
+// NEXT:        dependent_launch = true, late_columns = true>
 // OLD-LABEL:   func.func @forward(
 // OLD-NOT:     prefetch_before
 func.func @forward(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>) {
