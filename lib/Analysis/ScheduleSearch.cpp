@@ -22,7 +22,6 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
-#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -74,11 +73,6 @@ static constexpr int64_t triedTileLanes[] = {2, 4, 8, 16, 32, 64, 128};
 static constexpr int64_t triedTileThreads[] = {64, 128, 256, 512, 1024};
 static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
 static constexpr int64_t narrowTileWidth = 2;
-/// Lanes of a tile, at least, where groups are workgroups enough or elements
-/// are narrower than 32 bits; and bytes of a row that fewer lanes have: a
-/// sector of memory. On an H100 19 of 22 sums of float32 took 0.53 to 0.99 of
-/// the time with such tiles, the others 1.2; those of bfloat16 0.7 to 1.6.
-static constexpr int64_t leastWideTileLanes = 8, leastTileBytes = 32;
 /// Rows, or rows of a group, up to which a workgroup may have all rows of its
 /// columns, and where it writes row blocks as well.
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
@@ -371,19 +365,10 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
       allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
   int64_t width = chooseVectorWidth(op);
-  // Of groups whose rows may have too few lanes for a workgroup of whole rows,
-  // a tile has all columns. Lanes and rows side by side are powers of two.
-  bool isSmall = getMostRows(op) < 4 * leastComputeUnitThreads * width /
-                                       (op.getRowLength() *
-                                        *std::prev(std::end(triedWorkgroups)));
   SmallVector<int64_t, 2> widths = {width};
   // Groups are workgroups enough.
   if (width > narrowTileWidth && !op.hasGroups())
     widths.push_back(narrowTileWidth);
-  bool mayBeNarrow =
-      !op.hasGroups() && llvm::all_of(op.getRows(), [](Value rows) {
-        return getElementTypeOrSelf(rows).isF32();
-      });
   ScheduleFields fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   for (int64_t lanes : triedTileLanes)
@@ -391,12 +376,6 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.threadsPerRow = lanes;
       fields.vectorWidth = tileWidth;
       fields.columnTile = lanes * tileWidth;
-      if (lanes < leastWideTileLanes &&
-          (!mayBeNarrow || fields.columnTile * 4 < leastTileBytes))
-        continue;
-      int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
-      if (tiles == 1 && !isSmall)
-        continue;
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
         if (!fields.rowGroups)
