@@ -34,7 +34,6 @@ import numpy as np
 TREES = {"nvidia": (600, 100, 0.05), "amd": (200, 31, 0.1), "registers": (60, 15, 0.1)}
 # Beside the roofline, a launch takes some microseconds, whatever it does.
 LAUNCH_US = 2.0
-LEAF = 255
 # How much less a schedule counts, the longer it takes than the best of its problem.
 NEAR_BEST = 4.0
 # Microseconds of a problem that counts half, and shorter ones less: their timings are less certain.
@@ -119,19 +118,17 @@ def regrets(samples: Samples, family: str, folds: int) -> np.ndarray[Any, Any]:
 
 
 def tables(model: lightgbm.Booster) -> Iterator[str]:
-    """A line for each tree, with its nodes as ScheduleTrees.cpp describes them: feature, threshold
-    or value, and what to skip."""
+    """A line for each tree, with its nodes as ScheduleTrees.cpp reads them: threshold and feature,
+    and then both children, or the value of a leaf."""
 
-    def visit(node: dict[str, Any]) -> list[tuple[int, float, int]]:
+    def visit(node: dict[str, Any]) -> list[str]:
         if "leaf_value" in node:
-            return [(LEAF, node["leaf_value"], 0)]
-        low, high = visit(node["left_child"]), visit(node["right_child"])
-        return [(node["split_feature"], node["threshold"], 1 + len(low)), *low, *high]
+            return [f"{node['leaf_value']:.5f}".replace("-0.", "-.").removeprefix("0")]
+        return [f"{node['threshold']:.5g},{node['split_feature']}",
+                *visit(node["left_child"]), *visit(node["right_child"])]
 
     for tree in model.dump_model()["tree_info"]:
-        nodes = visit(tree["tree_structure"])
-        yield " ".join(f"{feature},{value:.5g},{skip or len(nodes) - index}"
-                       for index, (feature, value, skip) in enumerate(nodes))
+        yield " ".join(visit(tree["tree_structure"]))
 
 
 def main() -> None:

@@ -14,7 +14,6 @@
 
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 
-#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -28,15 +27,14 @@ using namespace lnbwd;
 
 namespace {
 /// A node of a tree; its children of smaller values come next. `skip`: how far
-/// its other child is; of a leaf, how far the next tree is.
+/// its other child is; 0 of a leaf.
 struct Node {
-  uint8_t feature;
   float value;
-  uint16_t skip;
+  uint32_t feature, skip;
 };
+using Tree = SmallVector<Node, 0>;
 } // namespace
 
-static constexpr uint8_t leaf = 255;
 /// What train.py adds to the roofline for a launch.
 static constexpr double launchMicroseconds = 2;
 
@@ -50,43 +48,45 @@ static constexpr StringLiteral amdTrees =
 
 /// What all trees say of each schedule, added up. A tree at a time, since
 /// neighbours go the same way in it.
-static SmallVector<double, 0> sumTrees(ArrayRef<Node> nodes,
+static SmallVector<double, 0> sumTrees(ArrayRef<Tree> trees,
                                        ArrayRef<ScheduleFeatures> schedules) {
   SmallVector<double, 0> sums(schedules.size());
-  const Node *next;
-  for (const Node *root = nodes.begin(); root != nodes.end(); root = next) {
-    next = nodes.end();
+  for (const Tree &tree : trees)
     for (auto [features, sum] : llvm::zip_equal(schedules, sums)) {
-      const Node *node = root;
-      while (node->feature != leaf)
+      const Node *node = tree.begin();
+      while (node->skip)
         node += features[node->feature] <= node->value ? 1 : node->skip;
       sum += double(node->value);
-      next = node + node->skip;
     }
-  }
   return sums;
 }
 
-/// Adds the nodes of the trees in `line`. Whether all are some, and no walk
-/// from the root leaves them.
-static bool readTree(StringRef line, SmallVectorImpl<Node> &nodes) {
-  size_t first = nodes.size();
+/// The tree in `line`, which has a threshold and a feature of each inner node,
+/// before its children, and the value of each leaf. Empty if it is none.
+static Tree readTree(StringRef line) {
+  Tree tree;
+  // Nodes whose other child is yet to come.
+  SmallVector<size_t> parents;
+  bool isWhole = false;
   for (StringRef text : llvm::split(line, ' ')) {
-    Node &node = nodes.emplace_back();
-    auto [feature, rest] = text.split(',');
-    auto [value, skip] = rest.split(',');
+    auto [value, feature] = text.split(',');
+    bool isLeaf = value.size() == text.size();
+    Node &node = tree.emplace_back(Node{});
     auto [end, error] = std::from_chars(value.begin(), value.end(), node.value);
-    if (feature.getAsInteger(10, node.feature) || error != std::errc() ||
-        end != value.end() || skip.getAsInteger(10, node.skip))
-      return false;
+    if (isWhole || error != std::errc() || end != value.end() ||
+        (!isLeaf && (feature.getAsInteger(10, node.feature) ||
+                     node.feature >= size_t(Feature::count))))
+      return {};
+    if (!isLeaf)
+      parents.push_back(tree.size() - 1);
+    else if (parents.empty())
+      isWhole = true;
+    else {
+      size_t parent = parents.pop_back_val();
+      tree[parent].skip = uint32_t(tree.size() - parent);
+    }
   }
-  return llvm::all_of(llvm::seq(first, nodes.size()), [&](size_t i) {
-    size_t next = i + nodes[i].skip;
-    return next > i && (nodes[i].feature == leaf
-                            ? next <= nodes.size()
-                            : nodes[i].feature < size_t(Feature::count) &&
-                                  next < nodes.size());
-  });
+  return isWhole ? tree : Tree();
 }
 
 namespace {
@@ -97,13 +97,13 @@ struct Model {
   /// Takes the trees of `text`. Returns what is wrong with them.
   std::string read(StringRef family, StringRef text);
 
-  SmallVector<Node, 0> times, registers;
+  SmallVector<Tree, 0> times, registers;
   std::string error;
 };
 } // namespace
 
 std::string Model::read(StringRef family, StringRef text) {
-  SmallVectorImpl<Node> *nodes = nullptr;
+  SmallVectorImpl<Tree> *trees = nullptr;
   bool isOfFeatures = false;
   for (StringRef line : llvm::split(text.rtrim(), '\n')) {
     auto [word, what] = line.split(' ');
@@ -113,15 +113,15 @@ std::string Model::read(StringRef family, StringRef text) {
       // Another family's leave this one its own.
       if (word != family)
         return "";
-      nodes = what == "times" ? &times : &registers;
-      nodes->clear();
-    } else if (nodes && !readTree(line, *nodes)) {
+      trees = what == "times" ? &times : &registers;
+      trees->clear();
+    } else if (trees && trees->emplace_back(readTree(line)).empty()) {
       // Passes ask for predictions before one reports the error.
-      nodes->clear();
+      trees->clear();
       return ("expected a tree, got '" + line.take_front(40) + "'").str();
     }
   }
-  return nodes ? ""
+  return trees ? ""
                : "expected trees of this compiler's features; train them again";
 }
 

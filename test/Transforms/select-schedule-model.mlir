@@ -5,13 +5,13 @@
 // RUN: env LNBWD_MODEL=%s not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-TREES
 // RUN: sed 's/,rounds,/,turns,/' %S/Inputs/narrow-rows.trees > %t.stale
 // RUN: env LNBWD_MODEL=%t.stale not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-TREES
-// RUN: sed 's/,-1e-1,2 /,0.0,9 /' %S/Inputs/narrow-rows.trees > %t.far
-// RUN: env LNBWD_MODEL=%t.far not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
-// RUN: sed 's/,0.5,2 /,-1.0,0 /' %S/Inputs/narrow-rows.trees > %t.loop
-// RUN: env LNBWD_MODEL=%t.loop not lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 2>&1 | FileCheck %s --check-prefix=NO-NODES
-// RUN: sed 's/^12,/254,/' %S/Inputs/narrow-rows.trees > %t.feature
+// RUN: sed 's/ 1.0$//' %S/Inputs/narrow-rows.trees > %t.short
+// RUN: env LNBWD_MODEL=%t.short not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
+// RUN: sed 's/ 1.0$/ 1.0 2.0/' %S/Inputs/narrow-rows.trees > %t.long
+// RUN: env LNBWD_MODEL=%t.long not lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 2>&1 | FileCheck %s --check-prefix=NO-NODES
+// RUN: sed 's/,12 /,254 /' %S/Inputs/narrow-rows.trees > %t.feature
 // RUN: env LNBWD_MODEL=%t.feature not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
-// RUN: sed 's/0.5/0,5/' %S/Inputs/narrow-rows.trees > %t.comma
+// RUN: sed 's/-1e-1/-1,e-1/' %S/Inputs/narrow-rows.trees > %t.comma
 // RUN: env LNBWD_MODEL=%t.comma not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
 
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 16,
