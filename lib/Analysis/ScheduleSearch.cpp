@@ -376,6 +376,9 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.threadsPerRow = lanes;
       fields.vectorWidth = tileWidth;
       fields.columnTile = lanes * tileWidth;
+      // A row of a tile fills a sector of memory.
+      if (fields.columnTile * op.getRowElementBits() < leastBytesAcross * 8)
+        continue;
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
         if (!fields.rowGroups)
