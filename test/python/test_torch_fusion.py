@@ -99,6 +99,17 @@ def test_pixels_in_another_order(device):
     assert rows_out(program()) == ["f32"]
 
 
+def test_what_another_sum_reads_through_other_views_counts(device):
+    """torch.compile reads a slice once for both sums, of which one is that of a permuted copy."""
+    def function(x, y):
+        part = x[:, 24:]
+        return part.sum(1), (part * y).sum(1)
+
+    x = torch.randn(2, 1048, 256, device=device)
+    run_captured(function, x, torch.randn(2, 1024, 256, device=device))
+    assert not taken()
+
+
 @pytest.mark.parametrize("n", [14, 64])
 def test_numbers_of_short_rows_count(device, n):
     """What a function that no region has makes of sums: torch.compile needs no sums in memory."""

@@ -13,6 +13,7 @@ for one, need not be in memory for torch.compile. Only times can tell what such 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,6 @@ from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, hint, product, repeated_dims, same
 from .fusion import (
     base_of,
-    blocks_read,
     is_alias,
     is_fused,
     is_in_memory,
@@ -306,21 +306,25 @@ def _read_beside(region: Region, read: set[Node]) -> set[Node]:
     inside = set(region.nodes)
     count = region.domain.rows * region.domain.length
 
-    def following(node: Node) -> Iterable[Node]:
-        return node.users if node in read or is_alias(node) or (
-            is_fused(node) and not is_in_memory(node, inside)) else filter(is_alias, node.users)
+    @functools.cache
+    def related() -> set[Node]:
+        return (reached({*region.row_sums, *region.column_sums}, lambda node: node.users)
+                | reached(inside, lambda node: node.all_input_nodes))
 
-    near = reached(read, following)
-    beside = {user for node in near for user in node.users
-              if is_reduction(user) and user not in inside}
-    if beside:
-        sums = {*region.row_sums, *region.column_sums}
-        related = (reached(sums, lambda node: node.users)
-                   | reached(inside, lambda node: node.all_input_nodes))
-        beside -= related
-    return set().union(*(
-        blocks_read(operand, inside) for node in beside
-        for operand in sources(node) if same(operand.meta["val"].numel(), count)))
+    def is_shared(node: Node) -> bool:
+        value = node.meta["val"]
+        views = {view for view in reached(
+            [base_of(node)], lambda one: filter(is_alias, one.users))
+            if isinstance(view.meta["val"], torch.Tensor)
+            and same(view.meta["val"].numel(), value.numel())
+            and same(view.meta["val"].storage_offset(), value.storage_offset())}
+        near = reached(views, lambda one: one.users if one in views or is_alias(one) or (
+            is_fused(one) and not is_in_memory(one, inside)) else filter(is_alias, one.users))
+        return any(is_reduction(user) and user not in inside and user not in related() and any(
+            operand in near and same(operand.meta["val"].numel(), count)
+            for operand in sources(user)) for one in near for user in one.users)
+
+    return {*filter(is_shared, read)}
 
 
 def _bytes(nodes: Iterable[Node], domain: Domain) -> float:
