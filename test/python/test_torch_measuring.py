@@ -280,6 +280,20 @@ def test_what_reads_the_same_rows_is_a_neighbour(device, tmp_path):
     assert torch.ops.aten.exp.default not in targets(both.theirs)
 
 
+def test_what_reads_a_view_of_the_same_rows_is_a_neighbour(device, tmp_path):
+    """The other sum is of a product that is looked at with the region's sum of a window."""
+    def function(x, y):
+        window = x[:, 8:]
+        return window.sum(1, keepdim=True), (window * y).sum(1, keepdim=True)
+
+    timer, asked = check(device)
+    x = torch.rand(2, 40, 64, device=device)
+    run(function, x, x[:, :32] + 1, timer=timer, folder=tmp_path)
+    assert asked
+    assert all(len([target for target in targets(both.theirs) if "sum" in str(target)]) == 2
+               for both, _ in asked)
+
+
 def test_a_product_that_rows_are_padded_for_is_a_neighbour(device, tmp_path):
     """Inductor has them padded where they are."""
     def function(x, w):

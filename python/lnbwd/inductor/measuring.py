@@ -371,10 +371,14 @@ def neighbourhood(around: Surroundings) -> Neighbourhood:
     """
     region, inside, before, barred = around.region, around.inside, around.before, around.barred
     count = region.domain.rows * region.domain.length
-    # Kernels for what reads the same rows may be one with the region's.
-    read = {node for one in inside | before for node in one.all_input_nodes if isinstance(
-        node.meta.get("val"), Tensor) and same(node.meta["val"].numel(), count)}
-    beside = {user for node in read - inside - before for user in node.users
+    # Kernels for what reads the same rows may be one with the region's, views of them among those,
+    # and rows that others compute as well.
+    outside = {node for one in (region, *region.then) for node in one.outside}
+    read = {node for node in outside.union(*(one.all_input_nodes for one in inside | before))
+            if isinstance(node.meta.get("val"), Tensor)
+            and same(node.meta["val"].numel(), count)
+            and (node in outside or base_of(node) not in inside | before)}
+    beside = {user for node in read for user in node.users
               if user not in barred and is_made(user)}
     behind = around.behind | reached(beside, around.following)
     whole = inside | before | behind
