@@ -396,11 +396,6 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
           for (int64_t workgroups : triedWorkgroups) {
             if (threads * workgroups > mostComputeUnitThreads)
               break;
-            // Each group has a workgroup at least: where these fill the chip,
-            // others would only leave partial sums.
-            if (isWhole && op.getStaticGroupCount().value_or(0) >=
-                               workgroups * chip.computeUnits)
-              continue;
             fields.workgroupsPerComputeUnit = workgroups;
             setRowsOfWorkgroup(fields, fields.rowGroups * unroll, op);
             visit(fields);
