@@ -154,13 +154,13 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   return partials;
 }
 
-/// Adds, at the insertion point, the program that sums the rows of `partials`,
-/// which have `numRows` dimensions, into `sums`, operands of `op` from number
-/// `first` on.
+/// Adds, at the insertion point, the program that combines the rows of
+/// `partials`, which have `numRows` dimensions, into `sums`, operands of `op`
+/// from number `first` on, each by its one of `reductions` or by addition.
 template <typename Op>
 static RowwiseOp addSum(OpBuilder &builder, Op op, StringRef suffix,
                         ValueRange partials, unsigned numRows, ValueRange sums,
-                        unsigned first, Reduction reduction = Reduction::Add) {
+                        unsigned first, ArrayRef<Reduction> reductions = {}) {
   Location loc = op.getLoc();
   auto rank = unsigned(cast<MemRefType>(partials.front().getType()).getRank());
   auto all = AffineMap::getMultiDimIdentityMap(rank, builder.getContext());
@@ -170,7 +170,9 @@ static RowwiseOp addSum(OpBuilder &builder, Op op, StringRef suffix,
   for (auto [i, partial, sum] : llvm::enumerate(partials, sums)) {
     std::string name = op.getOperandName(first + unsigned(i));
     inputs.push_back(operands.addInput(partial, all, name + "_partials"));
-    outputs.push_back(operands.addOutput(sum, summed, name, reduction));
+    outputs.push_back(operands.addOutput(sum, summed, name,
+                                         reductions.empty() ? Reduction::Add
+                                                            : reductions[i]));
   }
   RowwiseOp finalize =
       operands.create(builder, loc, (op.getEntry() + suffix).str());
@@ -187,11 +189,14 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
                              ValueRange partials, OperandRange sums) {
   // Of a group sum, the groups and their partial sums are the rows.
   bool isOfGroups = sums == op.getGroupSums();
+  unsigned first = sums.getBeginOperandIndex();
+  SmallVector<Reduction> reductions;
+  for (unsigned i = 0; i < sums.size(); ++i)
+    reductions.push_back(op.getReduction(first + i));
   RowwiseOp finalize =
       addSum(builder, op, isOfGroups ? "_finalize_groups" : "_finalize",
              partials, isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1,
-             sums, sums.getBeginOperandIndex(),
-             op.getReduction(sums.getBeginOperandIndex()));
+             sums, first, reductions);
   finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
     setOwnRows(finalize);

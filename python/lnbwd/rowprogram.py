@@ -110,7 +110,7 @@ class Input(_Tensor):
 class Output(_Tensor):
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the sum
     of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of B
-    groups, or of a program without sums "column_max" and "group_max", the largest; ``dtype`` its
+    groups, or "column_max" and "group_max", the largest; ``dtype`` its
     type, as that of an input; ``value`` the index of a node: of "i8" a condition, or whole numbers
     from 0 to 255, of "i32" and "i64" whole numbers below 2^31. A "row" may have one number for each
     ``block`` elements, the first of these, [M, N / block]. With ``parts``, which are those of an

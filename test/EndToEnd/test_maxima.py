@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Largest elements over all rows, and over those of each group, bit for bit as NumPy has them."""
+"""Largest elements over all rows, and over those of each group, bit for bit as NumPy has them, and
+sums beside them."""
 
 import numpy as np
 import pytest
@@ -12,18 +13,20 @@ import device as devices
 
 
 def source(n: int, groups: int) -> str:
-    """y = 2 x; the largest 2 x of all rows, or of each group, and the largest magnitude."""
+    """y = 2 x; of all rows or each group the largest 2 x, the sum, and the largest magnitude."""
     wide, rows = f"vector<{n}xf32>", f"memref<{'?x' * (2 if groups else 1)}{n}xf32>"
     columns, row = (f"memref<?x{n}x", "b, t") if groups else (f"memref<{n}x", "m")
     place = "b, n" if groups else "n"
-    return f"""func.func @f(%x: {rows}, %y: {rows}, %m: {columns}f32>, %a: {columns}bf16>) {{
+    return f"""func.func @f(%x: {rows}, %y: {rows}, %m: {columns}f32>, %s: {columns}f32>,
+    %a: {columns}bf16>) {{
   lnbwd.rowwise @f domain({row} | n) ins(%x[{row}, n] : {rows})
-      outs(%y[{row}, n] : {rows}, %m[{place}] max : {columns}f32>, %a[{place}] max : {columns}bf16>)
-      attributes {{operand_names = ["x", "y", "largest", "amax"]}} {{
+      outs(%y[{row}, n] : {rows}, %m[{place}] max : {columns}f32>,
+           %s[{place}] add : {columns}f32>, %a[{place}] max : {columns}bf16>)
+      attributes {{operand_names = ["x", "y", "largest", "sum", "amax"]}} {{
   ^row(%xr: {wide}):
     %twice = arith.addf %xr, %xr : {wide}
     %size = math.absf %twice : {wide}
-    lnbwd.yield %twice, %twice, %size : {wide}, {wide}, {wide}
+    lnbwd.yield %twice, %twice, %twice, %size : {wide}, {wide}, {wide}, {wide}
   }}
   return
 }}
@@ -55,6 +58,7 @@ def test_maxima(build, runtime, tmp_path, chip, n, groups, options):
         twice = 2 * x
         by_group = twice.reshape(max(groups, 1), rows, n)
         for name, dtype, expected in (("largest", "f32", by_group.max(1)),
+                                      ("sum", "f32", by_group.sum(1)),
                                       ("amax", "bf16", np.abs(by_group).max(1))):
             np.testing.assert_array_equal(
                 devices.decode(outputs[name], dtype).reshape(expected.shape), expected, name)

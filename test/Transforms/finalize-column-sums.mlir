@@ -203,16 +203,16 @@ func.func @many_sums(%x: memref<?x32xf32>, %a: memref<32xf32>, %b: memref<32xf32
 
 // -----
 
-// The largest of partial ones.
+// The largest of partial ones, and the sum of others.
 // CHECK-LABEL: func @maxima(
-// CHECK:         lnbwd.rowwise @k domain({{.*}}) ins(%{{[^)]*}}) outs(%[[P:[a-z0-9_]+]][*, n] max : memref<?x512xf32>)
-// CHECK:         lnbwd.rowwise @k_finalize domain(m | n) ins(%[[P]][m, n] : memref<?x512xf32>) outs(%{{[^ ]+}}[n] max : memref<512xbf16>)
-func.func @maxima(%x: memref<?x512xf32>, %a: memref<512xbf16>) {
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%a[n] max : memref<512xbf16>)
+// CHECK:         lnbwd.rowwise @k domain({{.*}}) ins(%{{[^)]*}}) outs(%[[P:[a-z0-9_]+]][*, n] max : memref<?x512xf32>, %[[S:[a-z0-9_]+]][*, n] add : memref<?x512xf32>)
+// CHECK:         lnbwd.rowwise @k_finalize domain(m | n) ins(%[[P]][m, n] : memref<?x512xf32>, %[[S]][m, n] : memref<?x512xf32>) outs(%{{[^ ]+}}[n] max : memref<512xbf16>, %{{[^ ]+}}[n] add : memref<512xf32>)
+func.func @maxima(%x: memref<?x512xf32>, %a: memref<512xbf16>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%a[n] max : memref<512xbf16>, %s[n] add : memref<512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
                                              rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
-    lnbwd.yield %xr : vector<512xf32>
+    lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
   }
   return
 }

@@ -253,17 +253,19 @@ def test_groups_of_outputs_alone_compute(device):
 
 @pytest.mark.compiler
 def test_the_largest_of_rows(device):
-    """Of all, and of those of each group."""
+    """Of all, and of those of each group, beside sums."""
     b = Builder(N)
     x = b.add("input", 0)
     program = b.finish(None, [Input("row", "f32")],
                        [Output("row", "f16", x), Output("column_max", "f32", x),
-                        Output("group_max", "bf16", b.add("abs", x))])
+                        Output("group_max", "bf16", b.add("abs", x)),
+                        Output("column_sum", "f32", x), Output("group_sum", "f32", x)])
     x = torch.randn(4, 9, N, generator=torch.Generator().manual_seed(1)).to(device)
     x[1, 2, 3], x[2, 2, 4], x[0, 0, 3] = torch.nan, -torch.inf, torch.inf
     for got in (run(program, [x]), evaluate(program, [x])):
         torch.testing.assert_close(
-            got[1:], [x.amax((0, 1)), x.abs().amax(1).bfloat16()], rtol=0, atol=0, equal_nan=True)
+            got[1:3], [x.amax((0, 1)), x.abs().amax(1).bfloat16()], rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(got[3:], [x.sum((0, 1)), x.sum(1)], equal_nan=True)
 
 
 @pytest.mark.compiler

@@ -25,7 +25,7 @@ using namespace lnbwd;
 /// One level of a tree over workgroup memory that adds up an access of all
 /// column sums: of `count` groups, whose sums are `sums`, the first `owners`
 /// take the sums of the others. Levels are few, since each costs barriers.
-static void combine(IndexBuilder &b, const LaneLayout &layout, bool isMaximum,
+static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
                     Value memory, Value column, MutableArrayRef<Value> sums,
                     int64_t count, int64_t owners) {
   VectorType type = layout.type.getAccessType(b.getF32Type());
@@ -48,8 +48,9 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, bool isMaximum,
     Value term = emitLoad(b, type, memory, getSlot(number, s));
     if (!inBounds)
       return term;
-    return b.select(inBounds, term,
-                    lane::makeNeutralPartial(b, isMaximum, type));
+    return b.select(
+        inBounds, term,
+        lane::makeNeutralPartial(b, lane::isMaximum(kinds, s), type));
   };
 
   Value behind = b.subtract(layout.group, b.index(owners));
@@ -69,7 +70,7 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, bool isMaximum,
     SmallVector<Value> terms{sum};
     for (int64_t first = owners; first < count; first += owners)
       terms.push_back(takeTerm(s, first));
-    added.push_back(lane::combineByPairs(b, isMaximum, terms));
+    added.push_back(lane::combineByPairs(b, lane::isMaximum(kinds, s), terms));
   }
   scf::YieldOp::create(b, added);
   b.setInsertionPointToStart(step.elseBlock());
@@ -124,8 +125,10 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
     int64_t waves = countCombinedGroups(groups, lanes, waveSize);
     for (int64_t distance = lanes; distance < lanes * groups / waves;
          distance *= 2)
-      for (Value &total : totals)
-        total = addOther(b, op.getMaximum(), total, distance, waveSize);
+      for (auto [i, total] : llvm::enumerate(totals))
+        total =
+            addOther(b, lane::isMaximum(op.getKinds(), i / size_t(accesses)),
+                     total, distance, waveSize);
     // The first of them has it from here on.
     int64_t ofWave = groups / waves;
     layout.group = b.select(b.isZero(b.remainder(layout.group, ofWave)),
@@ -151,7 +154,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
         lane::BarrierOp::create(b);
       isWritten = true;
       int64_t owners = llvm::divideCeil(count, radix);
-      combine(b, layout, op.getMaximum(), memory, column, sums, count, owners);
+      combine(b, layout, op.getKinds(), memory, column, sums, count, owners);
       count = owners;
     }
     for (int64_t s = 0; s < numSums; ++s)
@@ -196,11 +199,9 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
               for (auto [i, sum] : llvm::enumerate(before)) {
                 Value waits = emitLoad(b, cast<VectorType>(sum.getType()),
                                        memory, getSlot(state[1], i));
-                Value added =
-                    op.getMaximum()
-                        ? arith::MaximumFOp::create(b, waits, sum).getResult()
-                        : arith::AddFOp::create(b, waits, sum).getResult();
-                all.push_back(added);
+                size_t kind = i * op.getKinds().size() / sums.size();
+                all.push_back(lane::combinePartials(
+                    b, lane::isMaximum(op.getKinds(), kind), waits, sum));
               }
               scf::YieldOp::create(b, all);
             },

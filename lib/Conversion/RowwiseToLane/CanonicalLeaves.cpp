@@ -115,10 +115,10 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
   if (together == 1) {
     storeSums(totals, row);
   } else {
-    auto added =
-        lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
-                                  llvm::Log2_64(uint64_t(together)),
-                                  /*last=*/false, isMaximum, /*each=*/false);
+    auto added = lane::AddLeavesOp::create(b, sums.getTypes(), getSumKinds(),
+                                           totals, leaf, layout,
+                                           llvm::Log2_64(uint64_t(together)),
+                                           /*last=*/false, /*each=*/false);
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                          b.remainder(leaf, together),
                                          b.index(together - 1));
@@ -154,14 +154,18 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
   Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
   SmallVector<Value> zeros;
-  for (Value sum : sums) {
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    if (isMaximum(i)) {
+      zeros.push_back(sum);
+      continue;
+    }
     auto type = cast<VectorType>(sum.getType()).clone(b.getI32Type());
     Value mask = vector::BroadcastOp::create(b, type, bits);
     Value word =
         arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
     zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
   }
-  scf::YieldOp::create(b, isMaximum ? sums : ValueRange(zeros));
+  scf::YieldOp::create(b, zeros);
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, sums);
   return SmallVector<Value>(branch.getResults());
@@ -206,14 +210,13 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
            llvm::zip_equal(leaves, load.getFragments(), zeros))
         leaf.push_back(b.select(isRow, value, zero));
     }
-    auto added = lane::AddLeavesOp::create(
-        b, types,
-        llvm::map_to_vector(leaves,
-                            [&](const SmallVector<Value> &leaf) {
-                              return lane::combineByPairs(b, isMaximum, leaf);
-                            }),
-        number, layout, groupLevels, /*last=*/false, isMaximum, /*each=*/true);
-    scf::YieldOp::create(b, added.getTotals());
+    SmallVector<Value> added;
+    for (auto [i, leaf] : llvm::enumerate(leaves))
+      added.push_back(lane::combineByPairs(b, isMaximum(i), leaf));
+    auto all = lane::AddLeavesOp::create(b, types, getSumKinds(), added, number,
+                                         layout, groupLevels, /*last=*/false,
+                                         /*each=*/true);
+    scf::YieldOp::create(b, all.getTotals());
   }
   llvm::copy(combineGroups(loop.getResults()), sums.begin());
 }
@@ -257,15 +260,16 @@ void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
     lane::YieldOp::create(b, writeIteration(loop));
     layout = all;
     b.setInsertionPointAfter(loop);
-    lane::AddLeavesOp::create(b, types, combineGroups(loop.getResults()),
-                              number, layout, levels, /*last=*/false, isMaximum,
+    lane::AddLeavesOp::create(b, types, getSumKinds(),
+                              combineGroups(loop.getResults()), number, layout,
+                              levels, /*last=*/false,
                               /*each=*/false);
     // What groups have exchanged is overwritten by the next leaves' sums.
     if (schedule.getRowGroups() > 1)
       lane::BarrierOp::create(b);
   }
-  auto totals =
-      lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
-                                /*last=*/true, isMaximum, /*each=*/false);
+  auto totals = lane::AddLeavesOp::create(b, types, getSumKinds(), sums, count,
+                                          layout, levels,
+                                          /*last=*/true, /*each=*/false);
   llvm::copy(totals.getTotals(), sums.begin());
 }

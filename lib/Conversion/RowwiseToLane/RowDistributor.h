@@ -78,6 +78,13 @@ private:
   mlir::Value getIndex(IndexOp index);
   /// This lane's part of a row of a table.
   mlir::Value loadGathered(GatherOp gather);
+  /// Whether number `sum` of the sums is the largest instead.
+  bool isMaximum(size_t sum) {
+    return op.getReduction(op.getAllSums().getBeginOperandIndex() +
+                           unsigned(sum)) == Reduction::Maximum;
+  }
+  /// What `isMaximum` says of all sums.
+  mlir::ArrayAttr getSumKinds();
   mlir::Value getBuffer(unsigned output) {
     return kernel.buffers[op.getNumDpsInputs() + output];
   }
@@ -93,8 +100,6 @@ private:
   /// the row at work.
   mlir::TypedValue<lane::LayoutType> acrossLayout;
   mlir::Value acrossRow;
-  /// Whether the sums are the largest instead.
-  bool isMaximum = op.takesMaxima();
   bool overlapsNext = mayOverlapNext();
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   mlir::IntegerAttr slices;

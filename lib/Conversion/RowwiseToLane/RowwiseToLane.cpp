@@ -181,8 +181,21 @@ SmallVector<Value> RowDistributor::makeNeutral() {
   VectorType type = layout.getType().getFragmentType(b.getF32Type());
   SmallVector<Value> sums;
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
-    sums.push_back(lane::makeNeutralPartial(b, isMaximum, type));
+    sums.push_back(lane::makeNeutralPartial(b, isMaximum(i), type));
   return sums;
+}
+
+static Attribute getKind(MLIRContext *context, bool isMaximum) {
+  return vector::CombiningKindAttr::get(
+      context,
+      isMaximum ? vector::CombiningKind::MAXIMUMF : vector::CombiningKind::ADD);
+}
+
+ArrayAttr RowDistributor::getSumKinds() {
+  SmallVector<Attribute> kinds;
+  for (size_t i = 0; i < op.getAllSums().size(); ++i)
+    kinds.push_back(getKind(b.getContext(), isMaximum(i)));
+  return b.getArrayAttr(kinds);
 }
 
 bool RowDistributor::mayOverlapNext() {
@@ -206,8 +219,8 @@ SmallVector<Value> RowDistributor::combineGroups(ValueRange sums) {
   if (sums.empty() || schedule.getRowGroups() == 1)
     return SmallVector<Value>(sums);
   auto combined =
-      lane::CombineGroupsOp::create(b, sums.getTypes(), sums, layout,
-                                    getCombineRadix(op, schedule), isMaximum);
+      lane::CombineGroupsOp::create(b, sums.getTypes(), getSumKinds(), sums,
+                                    layout, getCombineRadix(op, schedule));
   return SmallVector<Value>(combined.getTotals());
 }
 
@@ -218,7 +231,7 @@ void RowDistributor::storeSums(ArrayRef<Value> sums, Value row) {
     Value sum = value, memory = getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     // Rows that do not exist are 0, and so a sum of -0 may be 0.
-    if (slices && !isMaximum)
+    if (slices && !isMaximum(i))
       sum = arith::AddFOp::create(
           b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
     lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
@@ -418,9 +431,7 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     SmallVector<Attribute> each;
     for (Operation *sum : rowSums) {
       partials.push_back(get(getSummedRow(sum)));
-      each.push_back(vector::CombiningKindAttr::get(
-          b.getContext(), isRowMaximum(sum) ? vector::CombiningKind::MAXIMUMF
-                                            : vector::CombiningKind::ADD));
+      each.push_back(getKind(b.getContext(), isRowMaximum(sum)));
     }
     kinds = b.getArrayAttr(each);
     Type type = layout.getType().getAccessType(b.getF32Type());
@@ -441,7 +452,7 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     Value term = op.getYielded(numRowOuts + numScalarOuts + i);
     if (phases.getPhase(term) == phase)
       sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value(),
-                                       isMaximum);
+                                       isMaximum(i));
   }
   storeRows(phase);
   if (!rowSums.empty()) {

@@ -339,10 +339,6 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
     if windows:
         result |= put_inside([node for node in graph.nodes if node in windows or (
             node not in taken and is_movable(node, result))])
-    # A program adds rows up or takes the largest.
-    combined = {node: kind for node in result if (kind := sum_kind(node, domain))}
-    if any(kind.endswith("sum") for kind in combined.values()):
-        result -= {node for node, kind in combined.items() if kind.endswith("max")}
     # What is no output has its users inside.
     of_blocks = {node for node in result if is_block_max(node, domain)}
     of_blocks = reached(of_blocks, lambda node: [user for user in node.users if user in result])

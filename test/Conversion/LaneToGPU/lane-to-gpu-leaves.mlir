@@ -24,7 +24,7 @@
 gpu.module @m {
   gpu.func @levels(%s: vector<4xf32>, %leaf: index, %o: memref<256xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.add_leaves %s leaf %leaf at %layout levels 2 : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.add_leaves [#vector.kind<add>] %s leaf %leaf at %layout levels 2 : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf32>
     gpu.return
   }
@@ -47,7 +47,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @last(%s: vector<4xf32>, %leaves: index, %o: memref<256xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.add_leaves %s leaf %leaves at %layout levels 2 last : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.add_leaves [#vector.kind<add>] %s leaf %leaves at %layout levels 2 last : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf32>
     gpu.return
   }
@@ -89,7 +89,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @each(%s: vector<4xf32>, %leaf: index, %o: memref<256xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.add_leaves %s leaf %leaf at %layout levels 2 each : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.add_leaves [#vector.kind<add>] %s leaf %leaf at %layout levels 2 each : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf32>
     gpu.return
   }
@@ -113,7 +113,7 @@ module attributes {lnbwd.order = "canonical"} {
 gpu.module @m {
   gpu.func @of_wave(%s: vector<4xf32>, %o: memref<64xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.combine_groups %s at %layout radix 8 : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.combine_groups [#vector.kind<add>] %s at %layout radix 8 : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<64xf32>
     gpu.return
   }

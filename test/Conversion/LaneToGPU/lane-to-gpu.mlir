@@ -144,7 +144,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @column_sums(%s: vector<4xf32>, %o: memref<256xf16>) {
     %layout = lane.layout : !layout
-    %total = lane.combine_groups %s at %layout radix 2 : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.combine_groups [#vector.kind<add>] %s at %layout radix 2 : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf16>
     gpu.return
   }
@@ -334,7 +334,7 @@ gpu.module @m {
   gpu.func @maxima(%s: vector<4xf32>, %x: vector<4xf32>, %o: memref<256xf32>) {
     %layout = lane.layout : !lane.layout<row_length = 256, lanes = 64, groups = 3, width = 4>
     %larger = lane.accumulate maximum %s, %x : vector<4xf32>
-    %total = lane.combine_groups maximum %larger at %layout radix 2
+    %total = lane.combine_groups [#vector.kind<maximumf>] %larger at %layout radix 2
         : !lane.layout<row_length = 256, lanes = 64, groups = 3, width = 4>, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0
         : !lane.layout<row_length = 256, lanes = 64, groups = 3, width = 4>, vector<4xf32>, memref<256xf32>

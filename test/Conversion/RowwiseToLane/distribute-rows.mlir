@@ -30,7 +30,7 @@
 // CHECK-NEXT:      lane.store_scalar %[[LARGEST]], %{{.*}}[%[[ROW]]]
 // CHECK-NEXT:      %[[NEXT:.*]] = lane.next_iteration %[[ITERATION]]
 // CHECK-NEXT:      lane.yield %[[ADDED]], %[[NEXT]]
-// CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[LOOP]]#0 at %[[LAYOUT]] radix 8
+// CHECK:         %[[TOTAL:.*]] = lane.combine_groups [#vector.kind<add>] %[[LOOP]]#0 at %[[LAYOUT]] radix 8
 // CHECK-NEXT:    lane.store_sum %[[TOTAL]], %{{.*}}[%[[W]]] at %[[LAYOUT]]
 // CHECK-NEXT:    gpu.return
 // CHECK:         gpu.launch_func @two_phases_kernels::@k
@@ -220,7 +220,7 @@ func.func @indices_of_groups(%g: memref<?x512xf32>, %y: memref<?x?x512xf32>, %s:
 // CHECK:         %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<2x4xf32>
 // CHECK:         %[[LARGEST:.*]] = lane.for_rows {{.*}} sums(%[[BEFORE:.*]] = %[[LOWEST]])
 // CHECK:           lane.accumulate maximum %[[BEFORE]], %{{.*}} : vector<2x4xf32>
-// CHECK:         lane.combine_groups maximum %[[LARGEST]] at
+// CHECK:         lane.combine_groups [#vector.kind<maximumf>] %[[LARGEST]] at
 func.func @maxima(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%p[*, n] max : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {

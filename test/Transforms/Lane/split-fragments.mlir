@@ -100,7 +100,7 @@ gpu.module @m {
 // CHECK:         %[[IF:.*]]:2 = scf.if
 // CHECK:           scf.yield %[[LOOP]]#0, %[[LOOP]]#1
 // CHECK:           scf.yield %[[C]]#0, %[[C]]#1
-// CHECK:         %[[TOTAL:.*]]:2 = lane.combine_groups %[[IF]]#0, %[[IF]]#1 at
+// CHECK:         %[[TOTAL:.*]]:2 = lane.combine_groups [#vector.kind<add>] %[[IF]]#0, %[[IF]]#1 at
 // CHECK:         lane.store_sum %[[TOTAL]]#0, %{{.*}} at %{{.*}} access 0
 // CHECK:         lane.store_sum %[[TOTAL]]#1, %{{.*}} at %{{.*}} access 1
 gpu.module @m {
@@ -120,7 +120,7 @@ gpu.module @m {
     } else {
       scf.yield %col#0 : vector<2x4xf32>
     }
-    %total = lane.combine_groups %r at %layout radix 2 : !layout, vector<2x4xf32> -> vector<2x4xf32>
+    %total = lane.combine_groups [#vector.kind<add>] %r at %layout radix 2 : !layout, vector<2x4xf32> -> vector<2x4xf32>
     lane.store_sum %total, %g at %layout : !layout, vector<2x4xf32>, memref<512xf32>
     gpu.return
   }

@@ -582,9 +582,6 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
       return emitError() << "'max' of a column or a group column, in a program "
                             "without matrices that does not accumulate, got "
                          << type << " with " << AffineMapAttr::get(map);
-    if (isSum && isMaximum != op.takesMaxima())
-      return emitError() << "all outputs that combine rows to have 'add', or "
-                            "all 'max', got both; write two programs";
     if (added && op.getAccumulate() && !type.getElementType().isF32())
       return emitError() << "sums that accumulate to be f32, got " << type;
     const Dims &dims = access == Access::Row      ? kRowBlock

@@ -1329,17 +1329,6 @@ func.func @f(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>, %d: memref<8xf32>) {
-  // expected-error@+1 {{operand 1: expected all outputs that combine rows to have 'add', or all 'max', got both; write two programs}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%c[n] add : memref<8xf32>, %d[n] max : memref<8xf32>) {
-  ^row(%r: vector<8xf32>):
-    lnbwd.yield %r, %r : vector<8xf32>, vector<8xf32>
-  }
-  return
-}
-
-// -----
-
 func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>) {
   // expected-error@+1 {{operand 1: expected 'max' of a column or a group column, in a program without matrices that does not accumulate, got 'memref<8xf32>'}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%c[n] max : memref<8xf32>) attributes {accumulate} {

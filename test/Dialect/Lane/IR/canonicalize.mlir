@@ -18,7 +18,7 @@ func.func @alone() -> (index, index) {
 // CHECK:         return %[[C]]
 func.func @sum_of_one_group(%c: vector<250x4xf32>) -> vector<250x4xf32> {
   %layout = lane.layout : !layout
-  %total = lane.combine_groups %c at %layout radix 2 : !layout, vector<250x4xf32> -> vector<250x4xf32>
+  %total = lane.combine_groups [#vector.kind<add>] %c at %layout radix 2 : !layout, vector<250x4xf32> -> vector<250x4xf32>
   return %total : vector<250x4xf32>
 }
 
@@ -34,7 +34,7 @@ func.func @several(%c: vector<4x4xf32>) -> (index, index, vector<4x4xf32>) {
   %layout = lane.layout : !layout
   %group = lane.group %layout : !layout
   %lane = lane.lane %layout : !layout
-  %total = lane.combine_groups %c at %layout radix 2 : !layout, vector<4x4xf32> -> vector<4x4xf32>
+  %total = lane.combine_groups [#vector.kind<add>] %c at %layout radix 2 : !layout, vector<4x4xf32> -> vector<4x4xf32>
   return %group, %lane, %total : index, index, vector<4x4xf32>
 }
 

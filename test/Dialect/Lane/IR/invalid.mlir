@@ -174,7 +174,7 @@ func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_len
 
 func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{attribute 'radix' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 2 whose value is a power of two > 0}}
-  %y = lane.combine_groups %x at %layout radix 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  %y = lane.combine_groups [#vector.kind<add>] %x at %layout radix 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }
 
@@ -182,7 +182,15 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 
 func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{attribute 'radix' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 2 whose value is a power of two > 0}}
-  %y = lane.combine_groups %x at %layout radix 3 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  %y = lane.combine_groups [#vector.kind<add>] %x at %layout radix 3 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{failed to verify that there is a kind for each of its sums, of which all have as many accesses}}
+  %y = lane.combine_groups [#vector.kind<add>, #vector.kind<add>] %x at %layout radix 2 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }
 
@@ -190,7 +198,7 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 
 func.func @f(%x: vector<2x2xf32>, %leaf: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{failed to verify that there is a total for each of its sums, of its type}}
-  %y = lane.add_leaves %x leaf %leaf at %layout levels 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<4xf32>
+  %y = lane.add_leaves [#vector.kind<add>] %x leaf %leaf at %layout levels 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<4xf32>
   return
 }
 

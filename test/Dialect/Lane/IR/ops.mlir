@@ -18,7 +18,7 @@
 // CHECK:           lane.store_scalar %[[SUMS]]#0, %{{.*}}[%[[ROW]]] at %[[LAYOUT]] : !layout, memref<?xf32>
 // CHECK:           %[[NEXT:.*]] = lane.next_iteration %[[ITERATION]] : !lane.iteration
 // CHECK:           lane.yield %[[ADDED]], %[[NEXT]] : vector<2x8xf32>, !lane.iteration
-// CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[RESULTS]]#0 at %[[LAYOUT]] radix 8 : !layout, vector<2x8xf32> -> vector<2x8xf32>
+// CHECK:         %[[TOTAL:.*]] = lane.combine_groups [#vector.kind<add>] %[[RESULTS]]#0 at %[[LAYOUT]] radix 8 : !layout, vector<2x8xf32> -> vector<2x8xf32>
 // CHECK:         lane.store_sum %[[TOTAL]], %{{.*}}[%{{.*}}] at %[[LAYOUT]] : !layout, vector<2x8xf32>, memref<?x1000xf32>
 // CHECK:         lane.discard %{{.*}}, %{{.*}} rows %{{.*}} at %[[LAYOUT]] : !layout, memref<?x1000xf32>, memref<?x1000xbf16>
 !layout = !lane.layout<row_length = 1000, lanes = 64, groups = 8, width = 8>
@@ -44,7 +44,7 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
     %next = lane.next_iteration %iteration : !lane.iteration
     lane.yield %added, %next : vector<2x8xf32>, !lane.iteration
   }
-  %total = lane.combine_groups %sum at %layout radix 8 : !layout, vector<2x8xf32> -> vector<2x8xf32>
+  %total = lane.combine_groups [#vector.kind<add>] %sum at %layout radix 8 : !layout, vector<2x8xf32> -> vector<2x8xf32>
   lane.store_sum %total, %p[%w] at %layout : !layout, vector<2x8xf32>, memref<?x1000xf32>
   lane.discard %b, %a rows %rows at %layout : !layout, memref<?x1000xf32>, memref<?x1000xbf16>
   return
@@ -64,9 +64,9 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
 // CHECK:         lane.reduce [#vector.kind<add>] %{{.*}} at %{{.*}} iteration %{{.*}} phase 1 own_columns : !layout, f32 -> f32
 // CHECK:         lane.store_scalar %{{.*}}, %{{.*}}[%{{.*}}] at %{{.*}} if %{{.*}} own_columns : !layout, memref<?xf32>
 // CHECK:         lane.accumulate maximum %{{.*}}, %{{.*}} if %{{.*}} : vector<8xf32>
-// CHECK:         lane.combine_groups maximum %{{.*}}, %{{.*}} at %{{.*}} radix 2 :
-// CHECK:         lane.add_leaves maximum %{{.*}}, %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 :
-// CHECK:         lane.combine_groups %{{.*}}, %{{.*}} at %{{.*}} radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
+// CHECK:         lane.combine_groups [#vector.kind<maximumf>, #vector.kind<add>] %{{.*}}, %{{.*}} at %{{.*}} radix 2 :
+// CHECK:         lane.add_leaves [#vector.kind<add>, #vector.kind<maximumf>] %{{.*}}, %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 :
+// CHECK:         lane.combine_groups [#vector.kind<add>, #vector.kind<add>] %{{.*}}, %{{.*}} at %{{.*}} radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
 // CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} access 0 accumulate : !layout, vector<8xf32>, memref<1000xf32>
 !layout = !lane.layout<row_length = 1000, lanes = 64, groups = 8, width = 8>
 func.func @split(%row: index, %in_bounds: i1, %g: memref<1000xbf16>, %h: memref<1000xf32>, %a: memref<?x1000xf32>, %s: memref<?xf32>, %n: f32) {
@@ -83,9 +83,9 @@ func.func @split(%row: index, %in_bounds: i1, %g: memref<1000xbf16>, %h: memref<
   %own = lane.reduce [#vector.kind<add>] %n at %layout iteration %iteration phase 1 own_columns : !layout, f32 -> f32
   lane.store_scalar %own, %s[%row] at %layout if %in_bounds own_columns : !layout, memref<?xf32>
   %larger = lane.accumulate maximum %x, %x if %in_bounds : vector<8xf32>
-  %largest:2 = lane.combine_groups maximum %larger, %x at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
-  %of_leaves:2 = lane.add_leaves maximum %x, %x leaf %row at %layout levels 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
-  %total:2 = lane.combine_groups %sum, %sum at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
+  %largest:2 = lane.combine_groups [#vector.kind<maximumf>, #vector.kind<add>] %larger, %x at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
+  %of_leaves:2 = lane.add_leaves [#vector.kind<add>, #vector.kind<maximumf>] %x, %x leaf %row at %layout levels 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
+  %total:2 = lane.combine_groups [#vector.kind<add>, #vector.kind<add>] %sum, %sum at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
   lane.store_sum %total#0, %h at %layout access 0 accumulate : !layout, vector<8xf32>, memref<1000xf32>
   return
 }
@@ -226,11 +226,11 @@ func.func @gather(%a: memref<50x1000xbf16>, %b: memref<50x1000xf32>, %row: index
 }
 
 // CHECK-LABEL: func.func @leaves
-// CHECK:         lane.add_leaves %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 : !{{.*}}, vector<2x8xf32> -> vector<2x8xf32>
-// CHECK:         lane.add_leaves %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 last : !{{.*}}, vector<2x8xf32> -> vector<2x8xf32>
+// CHECK:         lane.add_leaves [#vector.kind<add>] %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 : !{{.*}}, vector<2x8xf32> -> vector<2x8xf32>
+// CHECK:         lane.add_leaves [#vector.kind<add>] %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 last : !{{.*}}, vector<2x8xf32> -> vector<2x8xf32>
 func.func @leaves(%s: vector<2x8xf32>, %leaf: index, %l: !layout) -> vector<2x8xf32> {
-  %a = lane.add_leaves %s leaf %leaf at %l levels 2 : !layout, vector<2x8xf32> -> vector<2x8xf32>
-  %b = lane.add_leaves %a leaf %leaf at %l levels 2 last : !layout, vector<2x8xf32> -> vector<2x8xf32>
+  %a = lane.add_leaves [#vector.kind<add>] %s leaf %leaf at %l levels 2 : !layout, vector<2x8xf32> -> vector<2x8xf32>
+  %b = lane.add_leaves [#vector.kind<add>] %a leaf %leaf at %l levels 2 last : !layout, vector<2x8xf32> -> vector<2x8xf32>
   return %b : vector<2x8xf32>
 }
 

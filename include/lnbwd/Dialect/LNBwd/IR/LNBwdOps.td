@@ -43,11 +43,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     order, and with any static strides, if its sizes are static. What a map
     lacks, an input repeats and an output adds up, which `add` says, or takes
     the largest of, which `max` says: column maxima are column sums of another
-    addition, and a program has but one of both. `*` is a
-    dimension that is not part of the domain: of an output and of row scalars
-    that of partial sums, whose sum is meant; of an input `[*, n]` the rows of a
-    table, of which `lnbwd.gather` takes one. An input `[m, n + 64]` has at n
-    what it has at index (n + 64) mod its own size.
+    addition. `*` is a dimension that is not part of the domain: of an output
+    and of row scalars that of partial sums, whose sum is meant; of an input
+    `[*, n]` the rows of a table, of which `lnbwd.gather` takes one. An input
+    `[m, n + 64]` has at n what it has at index (n + 64) mod its own size.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
     |---|---|---|---|

@@ -256,5 +256,8 @@ def Lane_HasMemories : Lane_That<"there are memories", "!getMemories().empty()">
 def Lane_TotalOfEachSum : Lane_That<
     "there is a total for each of its sums, of its type",
     "areTotals(getTotals().getTypes(), getSums().getTypes(), getLayout())">;
+def Lane_KindOfEachSum : Lane_That<
+    "there is a kind for each of its sums, of which all have as many accesses",
+    "!getKinds().empty() && getSums().size() % getKinds().size() == 0">;
 
 #endif // LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD

@@ -176,35 +176,38 @@ def Lane_BarrierOp : Lane_Op<"barrier"> {
 // Column sums
 //===----------------------------------------------------------------------===//
 
-def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [Lane_TotalOfEachSum]> {
+def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [
+    Lane_TotalOfEachSum, Lane_KindOfEachSum]> {
   let summary = "Reduce column sums over the groups of a workgroup";
   let description = [{
     The totals, in the lanes of the first group; the other groups' results are
     undefined. Each step adds the sums of `radix` groups, a power of two: the
     order is fixed. Split, all accesses of the first sum come first, then those
-    of the second, and so on. With `maximum` the largest instead.
+    of the second, and so on. `kinds` says which of the sums are the largest
+    instead.
 
     Example:
 
     ```mlir
-    %a, %b = lane.combine_groups %s, %t at %layout radix 8
+    %a, %b = lane.combine_groups [#vector.kind<add>, #vector.kind<maximumf>] %s, %t
+        at %layout radix 8
         : !lane.layout<...>, vector<2x8xf32>, vector<2x8xf32>
         -> vector<2x8xf32>, vector<2x8xf32>
     ```
   }];
-  let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
+  let arguments = (ins Lane_Kinds:$kinds, Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
                        Lane_Layout:$layout,
-                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix,
-                       UnitAttr:$maximum);
+                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    (`maximum` $maximum^)? $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
+    $kinds $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
     `->` type($totals)
   }];
   let hasFolder = 1;
 }
 
-def Lane_AddLeavesOp : Lane_Op<"add_leaves", [Lane_TotalOfEachSum]> {
+def Lane_AddLeavesOp : Lane_Op<"add_leaves", [
+    Lane_TotalOfEachSum, Lane_KindOfEachSum]> {
   let summary = "Add the column sums of neighbouring leaves";
   let description = [{
     Is executed for one leaf of the canonical order after the other. What has no
@@ -213,24 +216,24 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves", [Lane_TotalOfEachSum]> {
     the lanes of the first group; all other results are undefined. With `last`
     all leaves have been added, `leaf` is how many they are, and the result is
     the sum of what waits and of `sums`, which are 0. With `each` every group has
-    leaves of its own. `maximum` and split ones are as those of
+    leaves of its own. `kinds` and split ones are as those of
     lane.combine_groups.
 
     Example:
 
     ```mlir
-    %a, %b = lane.add_leaves %s, %t leaf %leaf at %layout levels 2
+    %a, %b = lane.add_leaves [#vector.kind<add>, #vector.kind<add>] %s, %t leaf %leaf at %layout levels 2
         : !lane.layout<...>, vector<2x8xf32>, vector<2x8xf32>
         -> vector<2x8xf32>, vector<2x8xf32>
     ```
   }];
-  let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums, Index:$leaf,
-                       Lane_Layout:$layout,
+  let arguments = (ins Lane_Kinds:$kinds, Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
+                       Index:$leaf, Lane_Layout:$layout,
                        ConfinedAttr<I64Attr, [IntPositive]>:$levels,
-                       UnitAttr:$last, UnitAttr:$maximum, UnitAttr:$each);
+                       UnitAttr:$last, UnitAttr:$each);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    (`maximum` $maximum^)? $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)? (`each` $each^)?
+    $kinds $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)? (`each` $each^)?
     attr-dict `:`
     type($layout) `,` type($sums) `->` type($totals)
   }];
