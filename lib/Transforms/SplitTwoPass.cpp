@@ -123,6 +123,7 @@ public:
       columnHalf.setEntry((op.getEntry() + "_columns").str());
       RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
       rowHalf.setEntry((op.getEntry() + "_rows").str());
+      rowHalf->setAttr(independentAttr, rewriter.getUnitAttr());
       rewriter.eraseOp(op);
     }
     if (!programs->empty() && failed(dropUnneeded(getOperation())))

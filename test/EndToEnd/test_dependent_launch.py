@@ -179,6 +179,25 @@ def test_slices(build):
     assert wait < first_of(rest, "st.global")
 
 
+@pytest.mark.parametrize("schedule", [
+    "prefetch=1,stages=2", "prefetch=1,stages=0", "prefetch=0,stages=0",
+    "workgroups_per_row=2,threads_per_row=32"])
+def test_two_passes(build, schedule):
+    """The columns wait before they let the rows start, which write nothing before the columns have
+    been read: rows may lie over them. What follows waits for the rows alone, of none too."""
+    kernels = entries(compiled(build, NORM_BWD.format(n=1024), f"{schedule},dependent_launch=1",
+                               "two-pass=always"))
+    columns, rows = kernels["layer_norm_bwd_columns"], kernels["layer_norm_bwd_rows"]
+    before = kernels.get("layer_norm_bwd_columns_finalize", columns)
+    wait = first_of(before, "griddepcontrol.wait")
+    assert wait < first_of(before, "griddepcontrol.launch_dependents") < \
+        first_of(before, *ACCESSES)
+    wait = first_of(rows, "griddepcontrol.wait")
+    assert first_of(rows, "ld.global", "cp.async.bulk.shared") < wait < first_of(rows, "st.global")
+    assert first_of(rows[::-1], "griddepcontrol.wait") < first_of(rows[::-1], "st.global")
+    assert first_of(rows, "griddepcontrol.launch_dependents") == len(rows)
+
+
 def test_the_plan_stays(build):
     """Launches are the same: what is new is within the kernels."""
     def plan(schedule):

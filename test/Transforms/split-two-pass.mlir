@@ -10,7 +10,7 @@
 // ALWAYS-NEXT:   ^bb0(%[[XR:[a-z0-9_]+]]: vector<512xf32>):
 // ALWAYS-NEXT:     lnbwd.yield %[[XR]]
 // ALWAYS:        lnbwd.rowwise @k_rows domain(m | n) ins(%[[X]][m, n] : memref<?x512xf32>, %[[C]][n] : memref<512xf32>)
-// ALWAYS-SAME:     outs(%[[Y]][m, n] : memref<?x512xf32>) attributes {operand_names = ["x", "gamma", "y"]} {
+// ALWAYS-SAME:     outs(%[[Y]][m, n] : memref<?x512xf32>) attributes {lnbwd.independent, operand_names = ["x", "gamma", "y"]} {
 // ALWAYS:          arith.mulf
 // NEVER:         lnbwd.rowwise @k domain(m | n) ins(
 // NEVER-NOT:     lnbwd.rowwise

@@ -47,10 +47,12 @@ private:
                                          mlir::ValueRange sums);
   void storeLeaf(mlir::Value leaf, mlir::Value part, mlir::ValueRange sums);
   llvm::SmallVector<mlir::Value> makeNeutral();
-  /// Whether the kernel after this one may start before it has ended: one of
+  /// The kernel after this one, if it may start before this has ended: one of
   /// the same program that waits. What follows a program is not known, and a
   /// library's kernels need not wait.
-  bool mayOverlapNext();
+  RowwiseOp findNext();
+  /// Waits for the end of the kernel before this one.
+  void await();
   void allowNext();
   llvm::SmallVector<mlir::Value> combineGroups(mlir::ValueRange sums);
   void storeSums(llvm::ArrayRef<mlir::Value> sums, mlir::Value row);
@@ -100,7 +102,12 @@ private:
   /// the row at work.
   mlir::TypedValue<lane::LayoutType> acrossLayout;
   mlir::Value acrossRow;
-  bool overlapsNext = mayOverlapNext();
+  RowwiseOp next = findNext();
+  /// Whether it needs nothing of the kernel before it, which has awaited what
+  /// is before that: then it waits only where it first writes.
+  bool awaitsLate = op->hasAttr(independentAttr) &&
+                    schedule.getDependentLaunch() && !schedule.getReload() &&
+                    op.getAllSums().empty();
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   mlir::IntegerAttr slices;
   /// The row at work; null ahead of the loop.

@@ -121,11 +121,13 @@ void RowDistributor::write() {
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.
-  if (schedule.getDependentLaunch() && !hasSplitScalars(kernel))
-    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  if (schedule.getDependentLaunch() && !hasSplitScalars(kernel) && !awaitsLate)
+    await();
   // Who waits for split row sums may as well wait where it runs: the
   // workgroups that leave them have but one row each.
-  bool allowsFirst = op.hasSplitScalarOuts();
+  // So may one that needs nothing of this kernel.
+  bool allowsFirst =
+      op.hasSplitScalarOuts() || (next && next->hasAttr(independentAttr));
   if (allowsFirst)
     allowNext();
 
@@ -173,6 +175,9 @@ void RowDistributor::write() {
     storeSums(combineGroups(sums), workgroup);
   if (SmallVector<Value> dead = getDeadRows(kernel); !dead.empty())
     lane::DiscardOp::create(b, dead, kernel.rows, layout);
+  // Where there are no rows, too: what follows waits for this kernel alone.
+  if (awaitsLate)
+    await();
   gpu::ReturnOp::create(b);
 }
 
@@ -198,18 +203,24 @@ ArrayAttr RowDistributor::getSumKinds() {
   return b.getArrayAttr(kinds);
 }
 
-bool RowDistributor::mayOverlapNext() {
+RowwiseOp RowDistributor::findNext() {
   Operation *next = op->getNextNode();
   while (next && !isa<RowwiseOp, ProductOp>(next))
     next = next->getNextNode();
   auto program = dyn_cast_if_present<RowwiseOp>(next);
   return program && program.getSchedule() &&
-         program.getSchedule()->getDependentLaunch();
+                 program.getSchedule()->getDependentLaunch()
+             ? program
+             : RowwiseOp();
+}
+
+void RowDistributor::await() {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
 }
 
 /// Lets the kernel after this one start.
 void RowDistributor::allowNext() {
-  if (overlapsNext)
+  if (next)
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
 }
@@ -396,7 +407,7 @@ void RowDistributor::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
   };
   if (schedule.getDependentLaunch() && hasSplitScalars(kernel)) {
     loadScalars([](bool isSplit) { return !isSplit; });
-    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+    await();
     loadScalars([](bool isSplit) { return isSplit; });
   } else {
     loadScalars([](bool) { return true; });
@@ -413,8 +424,16 @@ void RowDistributor::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
   for (GatherOp gather : body.getOps<GatherOp>())
     if (phases.getPhase(gather) == 0)
       get(gather);
-  for (unsigned phase = 0; phase < phases.getCount(); ++phase)
+  // What is written may lie over what the kernel before this one reads.
+  unsigned firstStored = phases.getCount();
+  if (awaitsLate)
+    for (Value stored : body.getTerminator()->getOperands())
+      firstStored = std::min(firstStored, phases.getPhase(stored));
+  for (unsigned phase = 0; phase < phases.getCount(); ++phase) {
+    if (phase == firstStored)
+      await();
     writePhase(phase, row, sums, iteration);
+  }
 }
 
 /// The terms of a phase's row sums come first, which all lanes will wait for;

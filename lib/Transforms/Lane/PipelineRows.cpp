@@ -416,7 +416,11 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
     if (loads.isEmpty())
       return success();
     // All that a row needs is loaded an iteration ahead.
-    if (NVVM::GriddepcontrolOp await = findAwait(loop))
+    if (NVVM::GriddepcontrolOp await = findAwait(loop);
+        await && llvm::any_of(loop.getBody().getOps<lane::LoadScalarOp>(),
+                              [&](lane::LoadScalarOp load) {
+                                return await->isBeforeInBlock(load);
+                              }))
       await->moveBefore(loop);
     Pipeliner pipeliner(loop, loads, chip);
     if (loop.getUnroll())

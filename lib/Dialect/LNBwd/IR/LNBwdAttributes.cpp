@@ -142,6 +142,8 @@ static const OperationAttribute operationAttributes[] = {
     {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
     {leavesAttr, is<RowwiseOp>, "a row program", isCount,
      "a number of at least 1"},
+    {independentAttr, is<RowwiseOp>, "a row program", is<UnitAttr>,
+     "without a value"},
     {orderAttr, is<ModuleOp>, "a module", isOrder, "\"canonical\""},
     {launchPlanAttr, isNamed<gpuModule>, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},

@@ -97,6 +97,9 @@ inline constexpr llvm::StringLiteral orderAttr = "lnbwd.order";
 /// The attribute of a row program whose column sums are those of a tree: its
 /// rows are the partial sums of another, so many for each leaf.
 inline constexpr llvm::StringLiteral leavesAttr = "lnbwd.leaves";
+/// The attribute of a row program that reads nothing that the one before it
+/// writes.
+inline constexpr llvm::StringLiteral independentAttr = "lnbwd.independent";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 /// Attributes of a function's arguments: the name, kind and access of the plan.
