@@ -77,7 +77,8 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   if (options.order != "default")
     pm.addPass(createFixOrderPass({options.order}));
   pm.addPass(createSplitContractionsPass());
-  pm.addPass(createSplitTwoPassPass({options.twoPass}));
+  pm.addPass(createSplitTwoPassPass(
+      {options.twoPass, options.schedule, options.rows}));
   pm.addPass(createSelectSchedulePass({options.schedule, options.reproducible,
                                        options.rows, options.candidates}));
   pm.addPass(createSplitRowSumsPass());

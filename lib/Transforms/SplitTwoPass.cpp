@@ -86,7 +86,9 @@ public:
               llvm::is_contained(op.getRows(), op.getRowBlock());
           return op.hasPureBufferSemantics() && hasHalves && readsRowBlock &&
                  !op.getSchedule() && !hasOwnRows(op) &&
-                 (!info || !chooseSchedule(op, *info));
+                 (!info ||
+                  (schedule.empty() && isFasterInTwo(op, *info, rows)) ||
+                  !chooseSchedule(op, *info));
         });
     if (failed(programs))
       return signalPassFailure();

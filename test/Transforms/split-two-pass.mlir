@@ -1,6 +1,10 @@
 // RUN: lnbwd-opt %s --lnbwd-split-two-pass=mode=always --split-input-file | FileCheck %s --check-prefixes=CHECK,ALWAYS
 // RUN: lnbwd-opt %s --lnbwd-split-two-pass=mode=never --split-input-file | FileCheck %s --check-prefixes=CHECK,NEVER
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-split-two-pass --split-input-file | FileCheck %s --check-prefixes=CHECK,AUTO
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-split-two-pass=rows=256 --split-input-file | FileCheck %s --check-prefix=FEW
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-split-two-pass="rows=256 schedule=row_groups=2" --split-input-file | FileCheck %s --check-prefix=MANY
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-split-two-pass=rows=65536 --split-input-file | FileCheck %s --check-prefix=MANY
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-split-two-pass --split-input-file | FileCheck %s --check-prefix=MANY
 
 // Each half reads what it needs.
 // CHECK-LABEL: func @short_rows(
@@ -202,6 +206,29 @@ func.func @long_sums_alone(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
     %spread = vector.broadcast %sum : f32 to vector<1048576xf32>
     %scaled = arith.mulf %xr, %spread : vector<1048576xf32>
     lnbwd.yield %scaled : vector<1048576xf32>
+  }
+  return
+}
+
+// -----
+
+// A cache holds few rows, whose columns are read again from there, unless
+// fields are set for a whole program.
+// FEW-LABEL:  func @few_rows(
+// FEW:          lnbwd.rowwise @k_columns
+// FEW:          lnbwd.rowwise @k_rows {{.*}} attributes {lnbwd.independent
+// MANY-LABEL: func @few_rows(
+// MANY:         lnbwd.rowwise @k domain(m | n) ins(
+func.func @few_rows(%x: memref<?x1024xbf16>, %y: memref<?x1024xbf16>, %s: memref<1024xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xbf16>)
+      outs(%y[m, n] : memref<?x1024xbf16>, %s[n] add : memref<1024xf32>) {
+  ^bb0(%xr: vector<1024xbf16>):
+    %wide = arith.extf %xr : vector<1024xbf16> to vector<1024xf32>
+    %sum = vector.reduction <add>, %wide : vector<1024xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<1024xf32>
+    %scaled = arith.mulf %wide, %spread : vector<1024xf32>
+    %narrow = arith.truncf %scaled : vector<1024xf32> to vector<1024xbf16>
+    lnbwd.yield %narrow, %wide : vector<1024xbf16>, vector<1024xf32>
   }
   return
 }

@@ -18,6 +18,7 @@
 #include "lnbwd/Target/ChipInfo.h"
 
 namespace lnbwd {
+struct ProgramFacts;
 
 /// Gives `fields`, a schedule of `op`, its `combine_radix`.
 void setCombineRadix(RowwiseOp op, ScheduleFields &fields);
@@ -59,6 +60,14 @@ ScheduleAttr getSplitSchedule(RowwiseOp op, int64_t splits,
 /// a usual number.
 ScheduleAttr chooseSplitSchedule(RowwiseOp op, int64_t splits,
                                  const ChipInfo &chip, int64_t rows = 0);
+
+/// Whether a cache holds all rows that are read.
+bool areFewRows(const ProgramFacts &program);
+
+/// Whether `op`, which has few rows, was measured to take less time in two
+/// passes: its columns are read again from the cache, beside its rows, and
+/// leave no partial sums. `rows` is as for chooseSplitSchedule.
+bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows);
 
 /// A schedule of `op` with splits of its rows, and their number chosen for it,
 /// where that was measured to take less time than any schedule without, on a

@@ -263,12 +263,14 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     that leaves them in allocations of one number for each row: a pass over
     columns holds no whole row. A program with column sums alone is split only
     there. The rows read nothing that the columns write (`lnbwd.independent`):
-    where a launch need not wait, they are worked on at the same time. Expects memrefs and no schedule yet. A program that reads no row
-    block stays as it is.
+    where a launch need not wait, they are worked on at the same time. Expects
+    memrefs and no schedule yet. A program that reads no row block stays as it
+    is.
 
-    `mode`: `auto` splits only the programs that no schedule can run whole on
-    the chip; `always` splits every program that has both kinds of output, or
-    column sums that need row sums; `never` leaves all as they are.
+    `mode`: `auto` splits the programs that no schedule can run whole on the
+    chip, and those of few rows that were measured to take less time so, unless
+    `schedule` sets fields; `always` splits every program that has both kinds of
+    output, or column sums that need row sums; `never` leaves all as they are.
 
     Before:
 
@@ -289,6 +291,10 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"auto\"",
            "When to split: auto, always or never">,
+    Option<"schedule", "schedule", "std::string", "",
+           "Fields that are set by hand: those of a whole program">,
+    Option<"rows", "rows", "int64_t", "0",
+           "Number of rows where the types do not say it; 0: not known">,
   ];
   let statistics = [Statistic<"numSplit", "split", "Row programs split">];
 }
