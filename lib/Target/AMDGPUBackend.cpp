@@ -43,7 +43,9 @@ public:
   Serializer(gpu::GPUModuleOp module, ROCDL::ROCDLTargetAttr target,
              const gpu::TargetOptions &options, const EmitOptions &emitOptions)
       : SerializeGPUModuleBase(*module, target, options),
-        targetOptions(options), emitOptions(emitOptions) {}
+        targetOptions(options), emitOptions(emitOptions) {
+    addMissedWaitStates();
+  }
 
   std::string llvmText;
   std::string isaText;

@@ -36,6 +36,9 @@ mlir::LogicalResult reportUnsupportedFormat(mlir::gpu::GPUModuleOp module,
                                             llvm::StringRef chip,
                                             llvm::StringRef formats);
 
+/// Has AMD's code generation add wait states that LLVM misses.
+void addMissedWaitStates();
+
 /// Writes `contents` into a new temporary file that ends in `suffix`, and gives
 /// its path; the caller removes it. Reports at `op` what fails.
 mlir::FailureOr<std::string> writeTemporaryFile(mlir::Operation &op,
