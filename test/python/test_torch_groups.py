@@ -147,9 +147,9 @@ def test_a_block_of_a_diffusion_transformer(device, batch, tokens, dynamic, alwa
     norms = [p for p in programs if p.has_row_sums]
     assert len(norms) >= 3
     if batch > 1:
-        # Both norms of either pass read their scale, and the gradients of scale and shift are
-        # sums of groups.
-        assert sum(any(i.kind == "group_column" for i in p.inputs) for p in norms) >= 4
+        # Both norms of either pass read their scale, a slice where it lies if its place is known,
+        # and the gradients of scale and shift are sums of groups.
+        assert sum(any(i.kind in ("group_column", "part") for i in p.inputs) for p in norms) >= 4
         sums = [sum(o.kind == "group_sum" for o in p.outputs) for p in programs]
         assert sum(sums) >= 6
     else:
@@ -202,17 +202,19 @@ def test_sums_between_others_of_permuted_rows(device):
     assert all(d.program.has_row_sums for d in taken())
 
 
-def test_columns_of_groups_that_are_parts_of_a_tensor(device):
-    """Slices of one product lie apart."""
+@pytest.mark.parametrize("n,kind", [(64, "part"), (66, "group_column")])
+def test_columns_of_groups_that_are_parts_of_a_tensor(device, n, kind):
+    """Slices of one product lie apart. The second one of 66 begins within a vector: it is copied.
+    """
     def function(x, condition):
         shift, scale = condition.chunk(2, 1)
         return (modulate(x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6), shift, scale),)
 
-    x, = operands(device, "r", leading=(3, 7))
-    condition = torch.randn(3, 128, generator=torch.Generator().manual_seed(2)).to(device)
+    x, = operands(device, "r", leading=(3, 7), n=n)
+    condition = torch.randn(3, 2 * n, generator=torch.Generator().manual_seed(2)).to(device)
     check_against_double(function, [x, condition], tolerance=1e-6)
     program, = (d.program for d in taken())
-    assert [i.kind for i in program.inputs] == ["row", "group_column", "group_column"]
+    assert [i.kind for i in program.inputs] == ["row", *sorted([kind, "part"])]
 
 
 def test_what_is_spread_over_samples_is_no_column_of_groups(device):

@@ -23,6 +23,7 @@ from .domains import (
     SCALARS,
     SMALL,
     SMALL_SHARE,
+    VECTOR,
     Domain,
     is_permuted,
     lies_side_by_side,
@@ -137,7 +138,22 @@ class Conversion:
         elif role is not None:
             known = ELEMENTS if role == "row" else SCALARS
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
+            if role == "group_column" and self.domain.is_static and _is_in_reach(node):
+                place = self._apart_column(value) or place  # type: ignore[arg-type]
         return self.read_as(node, place)
+
+    def _apart_column(self, value: torch.Tensor) -> Input | None:
+        """Where group columns lie that are read there; None of those that lie side by side, and of
+        those that are copied."""
+        groups, rows, length = self.domain.groups, self.domain.rows, self.domain.length
+        with value.fake_mode:  # type: ignore[attr-defined]
+            column = value.squeeze()
+            if column.shape != (groups, length):
+                return None
+            assert isinstance(groups, int) and isinstance(rows, int)
+            block = torch.empty((groups, rows // groups, length))
+            place = self.domain.place(column.unsqueeze(1), block)
+        return place if place is not None and place.is_strided else None
 
     def read_as(self, node: Node, place: Input | None) -> int:
         """A node from outside, as an input that is spread over a row block as ``place`` says."""
@@ -667,7 +683,7 @@ def _is_in_reach(node: Node) -> bool:
     """Whether a kernel can read a tensor that is strided where it is: in dense memory, from an
     address on that kernels take."""
     found = memory_of(node)
-    return found is not None and found[1] * node.meta["val"].element_size() % 16 == 0
+    return found is not None and found[1] * node.meta["val"].element_size() % VECTOR == 0
 
 
 def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:

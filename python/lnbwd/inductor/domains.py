@@ -59,6 +59,9 @@ LEAST_REPEATS = 8
 LEAST_PIECE = 32
 """Bytes that a row of a tensor has side by side, if it is read at once, or at other indices."""
 
+VECTOR = 16
+"""Bytes that a kernel loads at once, from an address that is a multiple of so many."""
+
 SMALL_SHARE = 4
 """What has at most this part of a row block's elements is small."""
 
@@ -284,8 +287,12 @@ class Domain:
         count = math.prod(part[1] for part in parts)
         is_moved = any(len(part) > 3 for part in parts)
         is_small = SMALL_SHARE * count <= self.rows * self.length and not is_moved
-        distance = parts[-1][0]
-        is_copied = is_small and has_order and distance < LEAST_REPEATS
+        *others, (distance, size, stride, *_) = parts
+        # Whole rows that lie apart are loaded as vectors: slices of a projection, as AdaLN's.
+        is_aligned = distance == stride == 1 and size == self.length and all(
+            isinstance(step, int) and step * value.element_size() % VECTOR == 0
+            for step in (value.storage_offset(), *(part[2] for part in others)))
+        is_copied = is_small and has_order and distance < LEAST_REPEATS and not is_aligned
         if is_copied or cut(self.length, parts) is None:
             return None
         return Input("part", dtype, parts)
