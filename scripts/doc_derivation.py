@@ -17,16 +17,6 @@ FORWARD = mlir(LAYER_NORM, {
     **dict.fromkeys(("x", "y"), "memref<?x1024xf32>"),
     **dict.fromkeys(("gamma", "beta"), "memref<1024xf32>"),
     **dict.fromkeys(("mean", "rstd"), "memref<?xf32>")})
-# What each step of the derivation finds, and the operations that it is made of.
-STEPS = {
-    "the term of dgamma, and d(xhat)": ["mulf", "mulf"],
-    "xhat = (x - mean) rstd: the direct part of d(x - mean), and d(rstd)":
-        ["mulf", "mulf", "reduction"],
-    "rstd = (variance + eps)^(-1/2): d(sum of squares)": ["mulf"] * 5,
-    "the sum of (x - mean)^2: d(x - mean)": ["broadcast", "mulf", "mulf", "addf"],
-    "x - mean: d(mean)": ["reduction", "negf"],
-    "mean = sum of x / N: d(x)": ["mulf", "broadcast", "addf"],
-}
 
 
 def body_lines(text: str) -> list[str]:
@@ -42,23 +32,6 @@ def derivation_forward(tools: Tools) -> str:
     text = tools.opt("-", "--lnbwd-lower-to-rowwise=textbook=true", "--canonicalize", "--cse",
                      stdin=FORWARD)
     return fence(body_lines(text), "mlir")
-
-
-def derivation_adjoints(tools: Tools) -> str:
-    """The gradient before it is simplified, each step below what it finds."""
-    lines = body_lines(tools.opt("-", "--lnbwd-differentiate=simplify=false", stdin=FORWARD))
-    titles = [title for title, step in STEPS.items()
-              for title in [title, *[""] * (len(step) - 1)]]
-    kinds = [kind for step in STEPS.values() for kind in step]
-    # They are what is before the yield.
-    steps = lines[-1 - len(kinds):-1]
-    found = re.findall(r"= \w+\.(\w+)", "\n".join(steps))
-    if found != kinds:
-        raise Stop("the steps of LayerNorm's gradient are others than those of "
-                   f"doc_derivation.py: {', '.join(found)}")
-    titled = [text for title, line in zip(titles, steps, strict=True)
-              for text in ([f"  // {title}", line] if title else [line])]
-    return fence([*lines[:-1 - len(kinds)], *titled, lines[-1]], "mlir")
 
 
 def derivation_result(tools: Tools) -> str:

@@ -76,7 +76,8 @@ def chips(tools: Tools) -> str:
 
 
 def clock_fields(tools: Tools) -> str:
-    """The parameters of the timing model, with units, origins and the values of products."""
+    """The parameters of the timing model, with units and the values of products, those after the
+    first where they differ."""
     chips = resolve(json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text()))
     clocks = json.loads((SOURCE / "simulator" / "lib" / "Timing" / "Clocks.json").read_text())
     sets = clocks["sets"]
@@ -86,12 +87,10 @@ def clock_fields(tools: Tools) -> str:
                 | matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
-    lines = [f"| parameter | {' | '.join(products)} | unit | what it is | origin |",
-             "|---" * (len(products) + 4) + "|"]
+    lines = [f"| parameter | {'; '.join(products)} | unit | what it is |", "|---|---|---|---|"]
     for key, field in clocks["fields"].items():
-        values = " | ".join(f"{value(name, key):g}" for name in products)
-        lines.append(f"| `{key}` | {values} | {field['unit']} | {field['about']} | "
-                     f"{field['origin']} |")
+        values = dict.fromkeys(f"{value(name, key):g}" for name in products)
+        lines.append(f"| `{key}` | {'; '.join(values)} | {field['unit']} | {field['about']} |")
     return "\n".join(lines) + "\n"
 
 
@@ -231,7 +230,6 @@ TEXTS = {
     **{f"accuracy-{name}": functools.partial(accuracy, name)
        for name in ("gradients", "sums", "forward")},
     "derivation-forward": doc_derivation.derivation_forward,
-    "derivation-adjoints": doc_derivation.derivation_adjoints,
     "derivation-result": doc_derivation.derivation_result,
     "operations": doc_derivation.operations,
     "named-op": doc_stages.named_op,
