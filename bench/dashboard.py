@@ -307,18 +307,20 @@ def host(block: Block) -> list[str]:
 
 def linear(block: Block, host_block: Block | None) -> list[str]:
     """LayerNorm with a linear layer."""
-    cells = []
-    for row in block["rows"]:
+    cells: dict[str, list[str]] = {}
+    for row in block["rows"]:  # The forward pass, then both.
         us = row["us"]
-        best = min(us["eager"], us["compile"])
-        cells.append((of_type(sizes(*row["sizes"]), row["dtype"]), row["pass"], f"{us['auto']:.1f}",
-                      f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
+        cells.setdefault(of_type(sizes(*row["sizes"]), row["dtype"]), []).extend((
+            *(f"{us[who]:.1f}" for who in ("auto", "eager", "compile")),
+            f"{min(us['eager'], us['compile']) / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
             f"`lnbwd.{LAYER_NORM}_linear`, the forward pass without gradients, and both passes "
             "with all five gradients, in CUDA graphs, with the implementation that was the "
             "fastest when each shape was first used.", "",
-            *table(("M × K → O, bf16", "", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
-                    "times faster than the better"), cells), where(block), ""]
+            *table(("M × K → O, bf16", *(f"{what}{who}" for what in ("forward: ", "both: ")
+                                         for who in ("lnbwd, µs", "PyTorch", "torch.compile",
+                                                     "times faster than the better"))),
+                   ((shape, *row) for shape, row in cells.items())), where(block), ""]
     if host_block:
         text += ["Microseconds of the host for one call:", "",
                  *table(("bf16", "lnbwd", "PyTorch", "torch.compile"),
