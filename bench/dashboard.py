@@ -48,7 +48,7 @@ from lnbwd.operations import (  # noqa: E402
     RMS_NORM_BWD,
 )
 from lnbwd_bench import our_kernels, plots, results  # noqa: E402
-from lnbwd_bench.results import gain, gains_of  # noqa: E402
+from lnbwd_bench.results import GRAPH, INTERLEAVED, gain, gains_of  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes  # noqa: E402
 
 FILE = SOURCE / "docs" / "results" / "performance.json"
@@ -57,7 +57,6 @@ IMAGES = SOURCE / "docs" / "images"
 NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
          "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
 _OUTCOMES = ("whole", "part", "left")
-GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
 # The chips, types and operations that are counted, with N and the numbers of rows.
 COUNTED_CHIPS = chips.MANY
 COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)

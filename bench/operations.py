@@ -4,10 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times every operation of the family on a GPU, beside whoever else has it.
 
-On rotating buffers, by the device's events and by graphs (lnbwd_bench/timing.py); a row for each
-operation. Kernels are for any M, with the shape's as a hint, as Python compiles them. Outputs are
-compared with float64, and ours have to be the same bits in two runs; the exit code is 1 if one of
-ours is wrong.
+On rotating buffers, by graphs (lnbwd_bench/timing.py); a row for each operation. Kernels are for
+any M, with the shape's as a hint, as Python compiles them. Outputs are compared with float64, and
+ours have to be the same bits in two runs; the exit code is 1 if one of ours is wrong.
 
   operations.py compile --out KERNELS [--chip sm_90]        where the compiler is, for the dashboard
   operations.py compile --out KERNELS --shapes 8192x4096 ...                  of these shapes
@@ -50,8 +49,7 @@ from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
     ALLOWED,
     FORMAT,
-    INTERLEAVED,
-    METHODS,
+    GRAPH,
     PEER_SLACK,
     STREAM,
     VERSION,
@@ -271,15 +269,13 @@ class Timed:
 
 
 def measure(machine: Any, candidates: Sequence[timing.Candidate],
-            streams: Sequence[timing.Candidate], slots: timing.SlotCounter, methods: Sequence[str],
-            repetitions: int, foreign: Callable[[], Any] | None = None) -> dict[str, Any]:
+            streams: Sequence[timing.Candidate], sets: int, moved: float, repetitions: int,
+            foreign: Callable[[], Any] | None = None) -> dict[str, Any]:
     """What a row of the result file has of times: those of the candidates, and of the best of the
-    streams, which take turns with them."""
-    best = timing.best_streams(machine, streams, slots)
-    late = timing.time_interleaved(machine, [*candidates, *best], slots, methods, repetitions,
-                                   foreign)
-    return {"timed": [each.name for each in candidates],
-            STREAM: timing.stream_record(best, methods), "thrown_away": late,
+    streams, which take turns with them, for so many bytes."""
+    best = timing.best_streams(machine, streams, sets, moved)
+    timing.time_interleaved(machine, [*candidates, *best], sets, repetitions, moved, foreign)
+    return {"timed": [each.name for each in candidates], STREAM: timing.stream_record(best),
             **{each.name: {method: timing.summary(times) for method, times in each.times.items()
                            if times} for each in candidates}}
 
@@ -311,7 +307,6 @@ def run_main(options: argparse.Namespace) -> int:
             print(f"left out: {name}: {error}")
     if machine.is_simulated:
         print("SIMULATED: times mean nothing")
-    methods = [*METHODS, *([INTERLEAVED] if options.interleave else [])]
     foreign = machine.foreign_kernel() if options.interleave else None
     streams: dict[Traffic, Any] = {}
 
@@ -325,8 +320,8 @@ def run_main(options: argparse.Namespace) -> int:
     document = {"format": FORMAT, "version": VERSION,
                 "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
                 "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-                "machine": machine.describe(), "methods": methods,
-                "repetitions": options.repetitions, "results": results}
+                "machine": machine.describe(), "repetitions": options.repetitions,
+                "results": results}
     path = options.out
     if path and (path.is_dir() or not path.suffix):
         path.mkdir(parents=True, exist_ok=True)
@@ -344,10 +339,10 @@ def run_main(options: argparse.Namespace) -> int:
                                       lambda note: print(f"note: {note}", flush=True))
         row = {**entry, **checked, "bytes": timed.moved,
                "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
-               **measure(machine, candidates, timed.streams(stream_of(timed.traffic)),
-                         timing.SlotCounter(timed.count), methods, options.repetitions, foreign)}
+               **measure(machine, candidates, timed.streams(stream_of(timed.traffic)), timed.count,
+                         timed.moved, options.repetitions, foreign)}
         results.append(row)
-        print(line(row, METHODS[0]), flush=True)
+        print(line(row, GRAPH), flush=True)
         if path:  # What there is, is kept, whatever becomes of the rest.
             write_json(document, path)
         del timed, candidates
@@ -380,7 +375,7 @@ def main() -> int:
     running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
                          help=f"of {', '.join(PEERS)} (default: all)")
     running.add_argument("--interleave", action="store_true",
-                         help="time a third way too: in graphs with a kernel of somebody else in "
+                         help="time a second way too: in graphs with a kernel of somebody else in "
                          "front of each call, whose time is taken off")
     running.add_argument("--dry-run", action="store_true",
                          help="on the host and the simulator; kernels of an AMD chip, tiny shapes")

@@ -38,11 +38,8 @@ import lnbwd  # noqa: E402
 from lnbwd_bench import our_kernels, peers, processes, results, stream, timing  # noqa: E402
 from lnbwd_bench.machine import DryMachine, GpuMachine  # noqa: E402
 
-# What a call is estimated to take, for the number of calls of a graph.
-_BYTES_A_MICROSECOND, _START = 2.5e6, 3.0
 # The fastest median of several is taken: another process may have disturbed the others.
 _PASSES, _REPETITIONS = 3, 9
-_METHOD = results.METHODS[0]
 PEERS = ("eager", "compile", "liger")
 
 
@@ -168,7 +165,7 @@ def _streams(machine: Any, traffic: stream.Traffic, moved: int,
                for _ in traffic.arrays] for _ in range(count)]
     candidates = our_kernels.Stream(machine, programs).candidates(
         size, [[place.pointer for place in each] for each in places])
-    return timing.best_streams(machine, candidates, timing.SlotCounter(count)), places
+    return timing.best_streams(machine, candidates, count, moved), places
 
 
 def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
@@ -193,12 +190,11 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
                         else ([], None))
     pairs += [(results.STREAM, each.name, each) for each in streams]
     best: dict[str, dict[str, Any]] = {what: {} for what in (*moved, results.STREAM)}
-    timing.time_graph(machine, [candidate for *_, candidate in pairs], timing.SlotCounter(count),
+    timing.time_graph(machine, [candidate for *_, candidate in pairs], count,
                       _PASSES * _REPETITIONS,
-                      [moved.get(what, moved["forward"]) / _BYTES_A_MICROSECOND + _START
-                       for what, *_ in pairs])
+                      [moved.get(what, moved["forward"]) for what, *_ in pairs])
     for what, who, candidate in pairs:
-        if times := candidate.times.get(_METHOD):
+        if times := candidate.times.get(results.GRAPH):
             best[what][who] = timing.summary(times)
             best[what][who]["median_us"] = min(
                 timing.median(times[begin:begin + _REPETITIONS])
@@ -213,9 +209,9 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
     length = row_length(name, shape)
     return [{"name": f"{name}, {what}", "m": math.prod(shape) // length, "n": length,
              "dtype": dtype, "shape": shape, "bytes": moved[what], "stream_bytes": moved[what],
-             "stream": {_METHOD: of_stream[0]} if of_stream else {}, "errors": errors,
+             "stream": {results.GRAPH: of_stream[0]} if of_stream else {}, "errors": errors,
              "timed": list(times),
-             **{who: {_METHOD: found} for who, found in times.items()}}
+             **{who: {results.GRAPH: found} for who, found in times.items()}}
             for what, times in best.items()]
 
 
@@ -282,7 +278,7 @@ def main() -> int:
             print(f"{'WRONG' if who == 'ours' else 'note'}: {name} {shape} {dtype}: {who}: {note}")
         for row in found.get("rows", ()):
             document["results"].append(row)
-            print(results.line(row, _METHOD), flush=True)
+            print(results.line(row, results.GRAPH), flush=True)
         if options.out:  # What there is, is kept, whatever becomes of the rest.
             results.write_json(document, options.out)
     return int(is_wrong)

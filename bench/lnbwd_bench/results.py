@@ -22,7 +22,7 @@ from lnbwd._files import read_document, write_whole
 
 FORMAT, VERSION = "lnbwd-bench-operations", 3
 # The methods of timing.py, the one to judge by first, and the one that --interleave adds.
-METHODS, INTERLEAVED = ("graph", "events"), "interleaved"
+METHODS = GRAPH, INTERLEAVED = "graph", "interleaved"
 LARGE_BYTES = 1e8
 """What is moved at least where the share of the stream is judged."""
 
@@ -89,13 +89,13 @@ def best_peer(row: Row, method: str) -> tuple[str, float] | None:
     return min(peers.items(), key=lambda peer: peer[1]) if peers else None
 
 
-def gain(row: Row, method: str = METHODS[0]) -> float | None:
+def gain(row: Row, method: str = GRAPH) -> float | None:
     """How many times faster ours is than the best peer."""
     best = best_peer(row, method)
     return best[1] / times_of(row, method)["ours"] if best else None
 
 
-def gains_of(rows: Iterable[Row], method: str = METHODS[0]) -> list[float]:
+def gains_of(rows: Iterable[Row], method: str = GRAPH) -> list[float]:
     """Of the rows that have a peer."""
     return [found for row in rows if (found := gain(row, method))]
 

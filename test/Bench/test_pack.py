@@ -85,8 +85,7 @@ def test_bench(pack):
     assert len(rows) == 4 and {"layer_norm_bwd", "rms_norm"} < {row["name"] for row in rows}
     for row in rows:
         assert row["complaints"] == [] and set(row["errors"]) <= {"ours"}
-        # By events and by graphs, as the stream.
-        assert set(row["ours"]) == set(row["stream"]) == {"events", "graph"}
+        assert set(row["ours"]) == set(row["stream"]) == {"graph"}
 
 
 def test_tune(pack):

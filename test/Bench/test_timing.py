@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from lnbwd_bench import timing
+from lnbwd_bench import results, timing
 from lnbwd_bench.machine import Replay
 
 
@@ -65,43 +65,44 @@ def work(machine, device_us, host_us=0.0, log=None, name=""):
     return timing.Candidate(name, call)
 
 
+def measured(machine, candidates, sets, repetitions):
+    """Times candidates, none of which moves anything, by graphs of two calls."""
+    timing.time_graph(machine, candidates, sets, repetitions, [0.0] * len(candidates))
+
+
 def test_the_hosts_time_is_not_in_the_number():
     machine = Machine()
     # Slower to enqueue than any wait that the benchmark begins with.
     slow = work(machine, 20.0, host_us=500.0, name="slow")
     fast = work(machine, 10.0, name="fast")
-    late = timing.time_events(machine, [slow, fast], timing.SlotCounter(3), 30)
-    assert late > 0
-    assert slow.times["events"] == pytest.approx([20.0] * 30)
-    assert fast.times["events"] == pytest.approx([10.0] * 30)
+    measured(machine, [slow, fast], 3, 30)
+    assert max(machine.spins) > 1000.0
+    assert slow.times["graph"] == pytest.approx([20.0] * 30)
+    assert fast.times["graph"] == pytest.approx([10.0] * 30)
 
 
 def test_a_call_that_never_hides_its_host_gives_no_time():
     machine = Machine()
     hopeless = work(machine, 20.0, host_us=1e12, name="hopeless")
-    timing.time_events(machine, [hopeless], timing.SlotCounter(2), 5)
-    assert hopeless.times["events"] == []
+    measured(machine, [hopeless], 2, 5)
+    assert hopeless.times["graph"] == []
 
 
-def test_competitors_take_turns_on_rotating_buffers():
+def test_competitors_take_turns():
     machine, log = Machine(), []
     names = ["a", "b", "c"]
-    candidates = [work(machine, 10.0, log=log, name=name) for name in names]
-    timing.time_events(machine, candidates, timing.SlotCounter(5), 40)
-    timed = log[-3 * 40:]
+    measured(machine, [work(machine, 10.0, log=log, name=name) for name in names], 5, 40)
+    timed = log[-3 * 40 * 2::2]
     turns = [timed[i:i + 3] for i in range(0, len(timed), 3)]
     assert all(sorted(name for name, _ in turn) == names for turn in turns)
     assert len({tuple(name for name, _ in turn) for turn in turns}) > 1
-    slots = [slot for _, slot in timed]
-    assert all(after == (before + 1) % 5 for before, after in itertools.pairwise(slots))
 
 
 def test_the_order_is_the_same_from_run_to_run():
     logs = []
     for _ in range(2):
         machine, log = Machine(), []
-        timing.time_events(machine, [work(machine, 1.0, log=log, name=name) for name in "abcd"],
-                           timing.SlotCounter(4), 30)
+        measured(machine, [work(machine, 1.0, log=log, name=name) for name in "abcd"], 4, 30)
         logs.append(log)
     assert logs[0] == logs[1]
 
@@ -126,7 +127,7 @@ def test_a_graph_is_divided_by_its_calls():
     machine, log = Machine(), []
     candidate = early(machine, 20.0, 6.0, log)
     plain = work(machine, 10.0)
-    timing.time_graph(machine, [candidate, plain], timing.SlotCounter(2), 30, [20.0, 10.0])
+    measured(machine, [candidate, plain], 2, 30)
     assert plain.times == {"graph": pytest.approx([10.0] * 30)}
     # Behind one another, calls overlap.
     assert candidate.times["graph"] == pytest.approx([14.0] * 30)
@@ -136,7 +137,7 @@ def test_the_foreign_kernels_time_is_taken_off():
     machine, log = Machine(), []
     candidate = early(machine, 20.0, 6.0, log)
     plain = work(machine, 10.0)
-    timing.time_graph(machine, [candidate, plain], timing.SlotCounter(2), 30, [20.0, 10.0],
+    timing.time_graph(machine, [candidate, plain], 2, 30, [0.0, 0.0],
                       foreign=foreign(machine, 33.0, log))
     assert plain.times == {"interleaved": pytest.approx([10.0] * 30)}
     assert candidate.times["interleaved"] == pytest.approx([20.0] * 30)
@@ -147,8 +148,7 @@ def test_the_foreign_kernels_time_is_taken_off():
 def test_calls_of_a_graph_rotate_among_the_buffers():
     machine, log = Machine(), []
     candidate = work(machine, 10.0, log=log, name="a")
-    timing.time_graph(machine, [candidate], timing.SlotCounter(2), 30, [10.0],
-                      foreign=lambda: None)
+    timing.time_graph(machine, [candidate], 2, 30, [0.0], foreign=lambda: None)
     assert [slot for _, slot in log[:4]] == [0, 1, 0, 1]
 
 
@@ -158,7 +158,7 @@ def test_what_cannot_be_captured_has_no_times(monkeypatch):
     capture = timing._capture
     monkeypatch.setattr(timing, "_capture", lambda machine, name, enqueue, calls: None
                         if name == "bad" else capture(machine, name, enqueue, calls))
-    timing.time_graph(machine, [bad, good], timing.SlotCounter(2), 30, [10.0, 10.0],
+    timing.time_graph(machine, [bad, good], 2, 30, [0.0, 0.0],
                       foreign=lambda: None)
     assert not bad.times and good.times == {"interleaved": pytest.approx([10.0] * 30)}
 
@@ -167,7 +167,7 @@ def test_all_launch_shapes_of_the_stream_are_tried_and_the_fastest_three_stay():
     machine, log = Machine(), []
     streams = [work(machine, 10.0 + (7 * index) % 27, log=log, name=f"s{index}")
                for index in range(27)]
-    best = timing.best_streams(machine, streams, timing.SlotCounter(4))
+    best = timing.best_streams(machine, streams, 4, 0.0)
     assert {name for name, _ in log} == {stream.name for stream in streams}
     fastest = sorted(range(27), key=lambda index: (7 * index) % 27)[:3]
     assert [stream.name for stream in best] == [f"s{index}" for index in fastest]
@@ -176,47 +176,38 @@ def test_all_launch_shapes_of_the_stream_are_tried_and_the_fastest_three_stay():
 def test_a_stream_that_could_not_be_tried_is_the_last_one():
     machine = Machine()
     hopeless = work(machine, 1.0, host_us=1e12, name="hopeless")
-    best = timing.best_streams(machine, [hopeless, work(machine, 9.0, name="good")],
-                               timing.SlotCounter(2))
+    best = timing.best_streams(machine, [hopeless, work(machine, 9.0, name="good")], 2, 0.0)
     assert [stream.name for stream in best] == ["good", "hopeless"]
 
 
-def test_all_methods_are_taken_in_turns():
+def test_both_methods_are_taken():
     machine, log = Machine(), []
     candidate, plain = early(machine, 20.0, 6.0, log), work(machine, 10.0)
-    methods = ["graph", "events", "interleaved"]
-    late = timing.time_interleaved(machine, [candidate, plain], timing.SlotCounter(2), methods, 30,
-                                foreign(machine, 33.0, log))
-    assert late == 0
-    assert plain.times == {method: pytest.approx([10.0] * 30) for method in methods}
+    timing.time_interleaved(machine, [candidate, plain], 2, 30, 0.0, foreign(machine, 33.0, log))
+    assert plain.times == {method: pytest.approx([10.0] * 30) for method in results.METHODS}
     assert {method: timing.median(times) for method, times in candidate.times.items()} == \
-        pytest.approx({"events": 14.0, "graph": 14.0, "interleaved": 20.0})
+        pytest.approx({"graph": 14.0, "interleaved": 20.0})
 
 
-def test_what_no_event_could_time_is_timed_by_graphs():
-    machine = Machine()
-    slow = work(machine, 20.0, host_us=1e12, name="slow to enqueue")
+def test_all_sets_are_called_before_any_graph():
+    machine, log = Machine(), []
+    timing.time_interleaved(machine, [work(machine, 1.0, log=log, name="a")], 4, 5, 0.0)
+    assert [slot for _, slot in log[:4]] == [0, 1, 2, 3]
 
-    class Graph:
-        def __init__(self, calls):
-            self.calls = calls
 
-        def replay(self):
-            machine.clock.device += 20.0 * self.calls
-
-    machine.capture = lambda enqueue, calls: Graph(calls)
-    timing.time_interleaved(machine, [slow], timing.SlotCounter(2), ["graph"], 5)
-    assert slow.times == {"events": [], "graph": pytest.approx([20.0] * 5)}
+@pytest.mark.parametrize(("moved", "calls"), [(0.0, 64), (25e6, 40), (1e9, 10)])
+def test_a_graph_has_as_many_calls_as_take_a_while(moved, calls):
+    assert timing._calls_of(moved, 10) == calls
 
 
 def test_the_fastest_stream_is_found_for_each_method():
     streams = [timing.Candidate(name, None, times) for name, times in (
-        ("a", {"events": [3.0, 4.0, 5.0], "graph": [2.0, 2.0]}),
-        ("b", {"events": [9.0, 3.0, 3.5], "graph": []}),
-        ("c", {"events": [9.0, 9.0, 9.0], "graph": [1.0, 2.0]}))]
-    record = timing.stream_record(streams, ["graph", "events", "interleaved"])
+        ("a", {"interleaved": [3.0, 4.0, 5.0], "graph": [2.0, 2.0]}),
+        ("b", {"interleaved": [9.0, 3.0, 3.5], "graph": []}),
+        ("c", {"graph": [1.0, 2.0]}))]
+    record = timing.stream_record(streams)
     assert {method: (each["variant"], each["median_us"]) for method, each in record.items()} == {
-        "graph": ("c", 1.5), "events": ("b", 3.5)}
+        "graph": ("c", 1.5), "interleaved": ("b", 3.5)}
 
 
 def test_summary():
