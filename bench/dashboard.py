@@ -279,15 +279,14 @@ def steps(block: Block) -> list[str]:
     rows = block["rows"]
     ratios = [row["ms"]["lnbwd"] / row["ms"]["torch"] for row in rows]
     cells = [(row["model"], f"{row['ms']['lnbwd']:.1f}", f"{row['ms']['torch']:.1f}",
-              f"{row['ms']['lnbwd'] / row['ms']['torch']:.3f}", f"{row['memory']:.3f}")
-             for row in rows]
+              f"{ratio:.3f}") for row, ratio in zip(rows, ratios, strict=True)]
+    peaks = [row["memory"] for row in rows]
     return ["## Training steps of whole models", "",
             "Forward, backward and fused AdamW, by `torch.compile(model, backend=\"lnbwd\")` and "
             f"by `torch.compile(model)`. A step takes {mean(ratios):.3f} of torch.compile's time "
-            f"in the mean ({min(ratios):.3f} to {max(ratios):.3f}).", "",
-            *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio",
-                    "peak memory, ratio"), cells),
-            where(block), ""]
+            f"in the mean ({min(ratios):.3f} to {max(ratios):.3f}), and {min(peaks):.3f} to "
+            f"{max(peaks):.3f} of its memory at the peak.", "",
+            *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio"), cells), where(block), ""]
 
 
 def host(block: Block) -> list[str]:
@@ -357,7 +356,8 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
              for row in counts["rows"]}
     cells = [(f"{chip} {dtype}", *(found[chip, dtype, op] for op in COUNTED_OPS))
              for chip in COUNTED_CHIPS for dtype in COUNTED_TYPES]
-    of_float8 = {(row["name"], row["chip"]): ", ".join(f"{ratio:.2f}" for ratio in row["bytes"])
+    of_float8 = {(row["name"], row["chip"]): " to ".join(dict.fromkeys(
+        f"{ratio:.2f}" for ratio in (min(row["bytes"]), max(row["bytes"]))))
                  for row in float8["rows"]}
     names, chips_of_float8 = map(dict.fromkeys, zip(*of_float8, strict=True))
     times = [(of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{row['us']:.1f}",
@@ -369,7 +369,7 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
             "checks upper bounds.",
             "",
             *table(("chip, type", *(f"`{op}`" for op in COUNTED_OPS)), cells),
-            "The same bytes of functions that write float8 and float4, for "
+            "The same bytes of functions that write float8 and float4, the least and the most of "
             f"{', '.join(sizes(*shape) for shape in float8['shapes'])}. Of their kernels "
             f"{sum(row['spills'] for row in float8['rows'])} spill. Norms read their weights "
             "anew for each few rows, from a cache, and in both layouts the rows twice. The last "
