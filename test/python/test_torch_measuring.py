@@ -280,6 +280,26 @@ def test_what_reads_the_same_rows_is_a_neighbour(device, tmp_path):
     assert torch.ops.aten.exp.default not in targets(both.theirs)
 
 
+@pytest.mark.parametrize("ours,is_taken", [(1.0, True), (3.0, False)])
+def test_integers_are_compared_by_digits_in_regions_alone(device, tmp_path, ours, is_taken):
+    """torch.compile's kernels take longer to compare digits."""
+    def function(x, numbers):
+        mask = numbers[:, :, None] == numbers[:, None, :]
+        return torch.softmax(torch.where(mask, torch.tanh(x), -1e4), -1)
+
+    def has_digits(graph):
+        return any("bitwise_right_shift" in str(node.target) for node in graph.nodes)
+
+    timer = Timer(ours, 2.0)
+    inputs = torch.rand(2, 64, 64, device=device), (
+        torch.arange(128, device=device) // 40).view(2, 64)
+    result, captured = run(function, *inputs, timer=timer, folder=tmp_path)
+    both, = timer.asked
+    assert has_digits(both.ours.graph) and not has_digits(both.theirs.graph)
+    assert [*map(has_digits, captured.graphs)] == [is_taken] == [bool(taken())]
+    torch.testing.assert_close(result, function(*inputs))
+
+
 def test_what_reads_a_view_of_the_same_rows_is_a_neighbour(device, tmp_path):
     """The other sum is of a product that is looked at with the region's sum of a window."""
     def function(x, y):

@@ -53,7 +53,7 @@ from .regions import (
     without_region,
 )
 from .replacing import replace, sort
-from .rewrites import restore_biases, simplify
+from .rewrites import restore, simplify
 from .surroundings import Surroundings, surroundings
 
 log = logging.getLogger("lnbwd.regions")
@@ -301,7 +301,7 @@ class RegionPass(_Pass):
         finally:
             self._measurements.stop()
             merge(graph, splits)
-            restore_biases(graph)
+            restore(graph)
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
         _record(made)

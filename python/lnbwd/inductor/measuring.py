@@ -49,7 +49,7 @@ from .partial_sums import Split, latest, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
-from .rewrites import restore_biases
+from .rewrites import restore
 from .surroundings import Surroundings, is_made
 
 _REGION = torch.ops.lnbwd._region.default
@@ -192,7 +192,7 @@ class Neighbourhood:
         if is_ours:
             replace(graph, region)
         merge(graph, splits)
-        restore_biases(graph)
+        restore(graph)
         sort(graph)
         graph.eliminate_dead_code()
         return GraphModule(torch.nn.Module(), graph)

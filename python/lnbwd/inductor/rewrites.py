@@ -54,7 +54,13 @@ def _peel_biases(graph: Graph) -> None:
         erase_unused(graph, [node])
 
 
-def restore_biases(graph: Graph) -> None:
+def restore(graph: Graph) -> None:
+    """Undoes what only regions gain by, where no region has it."""
+    _restore_biases(graph)
+    _restore_comparisons(graph)
+
+
+def _restore_biases(graph: Graph) -> None:
     """Has the biases that no region adds be their convolutions' again: Inductor's choice of layouts
     ends at the last convolution, and not at what is behind it."""
     for node in [node for node in graph.nodes if _BIAS in node.meta]:
@@ -171,6 +177,9 @@ def _dim_of_all(index: Any, size: Any, rank: int) -> int | None:
 _DIGIT = 24
 """Bits of a digit that float32 has."""
 
+_COMPARISON = "lnbwd_comparison"
+"""Under this name a node says that it compares integers by all of their digits."""
+
 
 def _compare_digits(graph: Graph) -> None:
     """Has integers of one tensor that are compared with each other, as the numbers of sequences
@@ -178,15 +187,9 @@ def _compare_digits(graph: Graph) -> None:
     region, where it takes many more elements to compare them than there are."""
     digits: dict[Node, list[Node]] = {}
     for node in graph.find_nodes(op="call_function", target=aten.eq.Tensor):
-        views: list[list[Node]] = [[], []]
-        bases = []
-        for base, found in zip(node.args, views, strict=True):
-            while isinstance(base, Node) and is_view(base):
-                found.append(base)
-                base = base.args[0]
-            bases.append(base)
-        base, whole = bases[0], node.meta["val"]
-        if not isinstance(base, Node) or bases[1] is not base or not is_in_memory(base):
+        (base, left), (other, right) = map(_viewed, node.args)
+        whole = node.meta["val"]
+        if not isinstance(base, Node) or other is not base or not is_in_memory(base):
             continue
         value = base.meta["val"]
         if value.dtype not in INTEGERS or not isinstance(whole.numel(), int) or (
@@ -195,18 +198,56 @@ def _compare_digits(graph: Graph) -> None:
         with graph.inserting_before(node), value.fake_mode:
             if base not in digits:
                 digits[base] = _digits_of(graph, base)
-            new = None
+            new: Any = None
             for digit in digits[base]:
-                pair = [digit, digit]
-                for place, found in enumerate(views):
-                    for view in reversed(found):
-                        pair[place] = new_node(
-                            graph, view.target, (pair[place], *view.args[1:]), **view.kwargs)
-                equal = new_node(graph, aten.eq.Tensor, tuple(pair))
+                equal = _compared(graph, digit, left, right)
                 new = equal if new is None else new_node(
                     graph, aten.bitwise_and.Tensor, (new, equal))
+        new.meta[_COMPARISON] = True
         node.replace_all_uses_with(new)
-        erase_unused(graph, [*views[0][::-1], *views[1][::-1], node])
+        erase_unused(graph, [*left[::-1], *right[::-1], node])
+
+
+def _restore_comparisons(graph: Graph) -> None:
+    """Has integers that no region compares be compared as they were: digits take torch.compile's
+    kernels twice as long."""
+    for node in [node for node in graph.nodes if _COMPARISON in node.meta]:
+        equal: Any = node
+        while equal.target is aten.bitwise_and.Tensor:
+            equal = equal.args[0]
+        if equal.target is not aten.eq.Tensor:
+            continue
+        (digit, left), (_, right) = map(_viewed, equal.args)
+        if digit.target is not prims.convert_element_type.default:
+            continue
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            new = _compared(graph, digit.args[0].args[0], left, right)
+        node.replace_all_uses_with(new)
+        unused = [node]
+        while unused:
+            one = unused.pop()
+            if not one._erased and not one.users and one.op == "call_function":
+                unused += one.all_input_nodes
+                graph.erase_node(one)
+
+
+def _viewed(node: Any) -> tuple[Any, list[Node]]:
+    """What a node is views of, and those, the last one first."""
+    views = []
+    while isinstance(node, Node) and is_view(node):
+        views.append(node)
+        node = node.args[0]
+    return node, views
+
+
+def _compared(graph: Graph, node: Node, *sides: list[Node]) -> Node:
+    """Whether views of a node are equal."""
+    pair = [node, node]
+    for place, views in enumerate(sides):
+        for view in reversed(views):
+            pair[place] = new_node(
+                graph, view.target, (pair[place], *view.args[1:]), **view.kwargs)
+    return new_node(graph, aten.eq.Tensor, tuple(pair))
 
 
 def _digits_of(graph: Graph, node: Node) -> list[Node]:
