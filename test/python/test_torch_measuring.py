@@ -79,7 +79,7 @@ MANY = 30, 20
 
 @pytest.mark.parametrize("function,is_worth", [(centre, True), (with_two_conditions, False)])
 @pytest.mark.parametrize("ours,theirs,is_taken", [
-    (10.0, 12.5, True), (12.5, 10.0, False), (10.0, 10.0, True), (12.5, None, True)])
+    (10.0, 12.5, True), (12.5, 10.0, False), (10.0, 10.0, False), (12.5, None, True)])
 def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, theirs, is_taken):
     """Whatever the estimate says."""
     monkeypatch.undo()
@@ -92,7 +92,7 @@ def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, t
     assert decision.taken == is_taken
     words = f"{ours} us, " + ("about as fast as memory" if theirs is None else
                               f"torch.compile's kernels {theirs}")
-    assert decision.reason == (words if is_taken else f"it would take {words}")
+    assert decision.reason == "it would take " * (not is_taken) + words
     # The estimate would have said:
     run_captured(function, x)
     assert bool(taken()) == is_worth
@@ -140,7 +140,7 @@ def test_what_is_copied_for_a_region_is_measured(device, tmp_path, monkeypatch, 
     assert bool(timer.asked) == is_apart
 
 
-@pytest.mark.parametrize("is_part,most", [(False, 101.0), (True, 84.0)])
+@pytest.mark.parametrize("is_part,most", [(False, 99.5), (True, 84.0)])
 def test_what_measuring_is_unsure_of(is_part, most):
     """A part of what torch.compile fuses has to be faster, by more than a kernel costs."""
     assert Times(most - 0.1, 100.0).is_worth(is_part)

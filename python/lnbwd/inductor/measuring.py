@@ -69,9 +69,10 @@ _ROTATED_BYTES, _MOST_SETS = 100e6, 16
 _MOST_OF_MEMORY = 1 / 4
 """Of the device's free memory, which the inputs of both take at most."""
 
-_MOST_OF_WHOLE = 1.01
+_MOST_OF_WHOLE = 0.995
 """The most that a region takes of the time of torch.compile's kernels: measuring is unsure of so
-much."""
+much. On an H200 ten of 170 regions took more, in graphs of their own 0.91 to 1.06 times as long as
+torch.compile's kernels."""
 
 _MOST_OF_PART, _BORDER = 0.85, 1.0
 """And of a region that is part of what torch.compile fuses, with so many microseconds for a kernel
