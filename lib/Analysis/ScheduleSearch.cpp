@@ -80,6 +80,9 @@ static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// schedules are taken; and where compiling always says whether a kernel
 /// spills, or in the canonical order, whose best schedules the model rules out.
 static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
+/// Registers that a schedule may take over those that one which has spilled was
+/// predicted to take.
+static constexpr double rejectedShare = 0.9;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
 static constexpr double doubtsOfRegisters = 8;
@@ -513,8 +516,9 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     if (!op.hasRowSums() || !schedule.getColumnTile())
       spilling = std::min(
           spilling,
-          predictRegisterShare(
-              getFeatures(program, ScheduleFields(schedule), chip), chip));
+          rejectedShare *
+              predictRegisterShare(
+                  getFeatures(program, ScheduleFields(schedule), chip), chip));
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   bool isBeside = op->hasAttr(independentAttr) && areFewRows(program);
   double most = chip.backend == Backend::AMDGPU || hasLeaves
@@ -603,13 +607,12 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
 
 /// A schedule of rows that no workgroup and no cluster has the registers for by
 /// the model, and that no column sums keep with a lane.
-static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip,
-                                      bool allowRejected) {
+static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
   auto getAllowed = [&](ScheduleFields fields) -> ScheduleAttr {
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
     ScheduleAttr schedule = fields.get(op.getContext());
-    bool isAllowed = getObstacle(op, schedule, chip).empty() &&
-                     (allowRejected || !isRejected(op, schedule));
+    bool isAllowed =
+        !isRejected(op, schedule) && getObstacle(op, schedule, chip).empty();
     return isAllowed ? schedule : ScheduleAttr();
   };
   ScheduleFields fields;
@@ -653,14 +656,12 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip,
 }
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
-                                   bool allowRejected, int64_t rows) {
+                                   int64_t rows) {
   if (ScheduleAttr splits =
-          chooseSplitsWhereFaster(op, chip, allowRejected, rows);
+          chooseSplitsWhereFaster(op, chip, /*allowRejected=*/false, rows);
       splits && getObstacle(op, splits, chip).empty())
     return splits;
-  SmallVector<ScheduleAttr> rejected;
-  if (!allowRejected)
-    rejected = getRejected(op);
+  SmallVector<ScheduleAttr> rejected = getRejected(op);
   SmallVector<RankedSchedule> best =
       rankSchedules(op, chip, /*count=*/1, rows, rejected);
   // Whether rows take two passes was decided for a usual number of them.
@@ -668,6 +669,5 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
     best = rankSchedules(op, chip, /*count=*/1, /*rows=*/0, rejected);
   if (!best.empty())
     return best.front().schedule;
-  return op.getAllSums().empty() ? chooseForLongRows(op, chip, allowRejected)
-                                 : ScheduleAttr();
+  return op.getAllSums().empty() ? chooseForLongRows(op, chip) : ScheduleAttr();
 }

@@ -32,11 +32,11 @@ using namespace lnbwd;
 // From a module to machine code
 //===----------------------------------------------------------------------===//
 //
-// The loop over schedules lives here, and not in a pass: whether a kernel
-// spills is known when it has been emitted, behind the last pass, and another
-// schedule changes the IR from lnbwd-split-two-pass on. What the loop knows
-// lies in the IR, as an attribute of the module: a pass manager that is given
-// that module makes the same kernels again, without the loop.
+// The second choice of schedules lives here, and not in a pass: whether a
+// kernel spills is known when it has been emitted, behind the last pass, and
+// another schedule changes the IR from lnbwd-split-two-pass on. What must not
+// be chosen again lies in the IR, as an attribute of the module: a pass manager
+// that is given that module makes the same kernels.
 //
 
 /// Whether something is left that a pipeline would make kernels of.
@@ -72,9 +72,6 @@ static FailureOr<gpu::GPUModuleOp> getGPUModule(ModuleOp module,
   return diag;
 }
 
-/// Compilations before the one that spills least is kept.
-static constexpr int maxTries = 8;
-
 namespace {
 /// A module that was lowered, and what it was emitted as.
 struct Compilation {
@@ -87,28 +84,6 @@ struct Spill {
   Location location;
   KernelResources resources;
   KernelInfoAttr info;
-};
-
-/// The schedules that a program must not have, by the program's name.
-class Rejections {
-public:
-  bool add(KernelInfoAttr info) {
-    return schedules[info.getEntry()].insert(info.getSchedule());
-  }
-  void attachTo(ModuleOp module) const {
-    if (schedules.empty())
-      return;
-    NamedAttrList lists;
-    for (const auto &[entry, list] : schedules) {
-      SmallVector<Attribute> attributes(list.begin(), list.end());
-      lists.set(entry, ArrayAttr::get(module.getContext(), attributes));
-    }
-    module->setAttr(rejectedSchedulesAttr,
-                    lists.getDictionary(module.getContext()));
-  }
-
-private:
-  llvm::MapVector<StringAttr, llvm::SetVector<ScheduleAttr>> schedules;
 };
 } // namespace
 
@@ -155,23 +130,40 @@ static SmallVector<Spill> findSpills(Compilation &compilation) {
   return spills;
 }
 
-/// What all spills of a compilation come to, in bytes of a lane and its share
-/// of a wave: a measure to compare tries by.
+/// What all spills of a compilation come to, in bytes of a lane: a measure to
+/// compare compilations by.
 static int64_t getSpillCost(ArrayRef<Spill> spills) {
   int64_t cost = 0;
   for (const Spill &spill : spills)
     cost += spill.resources.scratchBytes +
-            4 * (spill.resources.spilledVectorRegisters +
-                 spill.resources.spilledScalarRegisters);
+            4 * spill.resources.spilledVectorRegisters;
   return cost;
 }
 
+/// `module` with the schedules of `spills` on `lnbwd.rejected_schedules`, by
+/// the entries of programs. Null if no kernel says what it was made of.
+static OwningOpRef<ModuleOp> rejectSchedules(ModuleOp module,
+                                             ArrayRef<Spill> spills) {
+  llvm::MapVector<StringAttr, llvm::SetVector<Attribute>> schedules;
+  for (const Spill &spill : spills)
+    if (spill.info)
+      schedules[spill.info.getEntry()].insert(spill.info.getSchedule());
+  if (schedules.empty())
+    return {};
+  Builder builder(module.getContext());
+  NamedAttrList lists;
+  for (const auto &[entry, list] : schedules)
+    lists.set(entry, builder.getArrayAttr(list.getArrayRef()));
+  OwningOpRef<ModuleOp> copy = module.clone();
+  copy->getOperation()->setAttr(rejectedSchedulesAttr,
+                                lists.getDictionary(module.getContext()));
+  return copy;
+}
+
 /// Runs the passes on a copy of `module` and emits its one GPU module. No
-/// kernel should spill: where one does, its schedule is put on the list
-/// `lnbwd.rejected_schedules` of `module`'s next copy, which the schedule model
-/// chooses beside, and all is done again; a remark says so. Where that does not
-/// help, because somebody has set the schedule, no other can run, or several
-/// more have spilled, the kernel that spills least is kept, with a warning.
+/// kernel should spill: where one does, all is done again with schedules that
+/// take fewer registers. Of both, what spills less is kept; a remark says that
+/// it is the second, and a warning what still spills.
 static FailureOr<Compilation>
 compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
               const EmitOptions &options, TimingScope *timing) {
@@ -179,20 +171,9 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
       compileOnce(module, runPasses, format, options, timing);
   if (failed(best))
     return failure();
-  SmallVector<Spill> leastSpills = findSpills(*best);
-  SmallVector<Spill> spills = leastSpills;
-  Rejections rejections;
-  for (int tries = 1; tries < maxTries && !spills.empty(); ++tries) {
-    // A schedule that comes again was set by hand, or is the last that is left.
-    SmallVector<Spill> rejected;
-    for (const Spill &spill : spills)
-      if (spill.info && rejections.add(spill.info))
-        rejected.push_back(spill);
-    if (rejected.empty())
-      break;
-    OwningOpRef<ModuleOp> next = module.clone();
-    rejections.attachTo(*next);
-    // What a try says is of interest if it is one.
+  SmallVector<Spill> spills = findSpills(*best);
+  if (OwningOpRef<ModuleOp> next = rejectSchedules(module, spills)) {
+    // What the second compilation says is of interest if it is kept.
     SmallVector<Diagnostic> messages;
     FailureOr<Compilation> another = failure();
     {
@@ -201,32 +182,23 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
           [&](Diagnostic &diag) { messages.push_back(std::move(diag)); });
       another = compileOnce(*next, runPasses, format, options, timing);
     }
-    if (failed(another))
-      break;
-    spills = findSpills(*another);
-    bool isNew = false;
-    for (const Spill &before : rejected) {
-      bool remains = llvm::any_of(spills, [&](const Spill &spill) {
-        return spill.info == before.info;
-      });
-      if (remains)
-        continue;
-      isNew = true;
-      emitRemark(before.location, "kernel @")
-          << before.resources.name << " spills "
-          << before.resources.describeSpills() << " with "
-          << before.info.getSchedule() << "; trying the next schedule";
-    }
-    if (!isNew)
-      break;
-    for (Diagnostic &message : messages)
-      module.getContext()->getDiagEngine().emit(std::move(message));
-    if (getSpillCost(spills) < getSpillCost(leastSpills)) {
-      leastSpills = spills;
+    SmallVector<Spill> left;
+    if (succeeded(another))
+      left = findSpills(*another);
+    if (succeeded(another) && getSpillCost(left) < getSpillCost(spills)) {
+      for (const Spill &spill : spills)
+        if (spill.info)
+          emitRemark(spill.location, "kernel @")
+              << spill.resources.name << " spills "
+              << spill.resources.describeSpills() << " with "
+              << spill.info.getSchedule() << "; taking another schedule";
+      for (Diagnostic &message : messages)
+        module.getContext()->getDiagEngine().emit(std::move(message));
       best = std::move(another);
+      spills = std::move(left);
     }
   }
-  for (const Spill &spill : leastSpills) {
+  for (const Spill &spill : spills) {
     InFlightDiagnostic diag = emitWarning(spill.location, "kernel @")
                               << spill.resources.name << " spills "
                               << spill.resources.describeSpills();

@@ -60,8 +60,8 @@ static void printKernel(const KernelReport &kernel, const Report &report,
     os << "\n";
     if (resources->scalarRegisters)
       startLine(os, "scalar registers") << resources->scalarRegisters << "\n";
-    startLine(os, "spills")
-        << (resources->spills() ? resources->describeSpills() : "none") << "\n";
+    std::string spills = resources->describeSpills();
+    startLine(os, "spills") << (spills.empty() ? "none" : spills) << "\n";
     startLine(os, "shared memory")
         << resources->sharedMemoryBytes + kernel.dynamicSharedMemoryBytes
         << " bytes\n";

@@ -89,10 +89,7 @@ private:
         slices > 0 && !selected)
       selected = chooseSplitSchedule(op, slices, info, rows);
     if (!selected) {
-      selected = chooseSchedule(op, info, /*allowRejected=*/false, rows);
-      // Where all that can run have been rejected, the best of them it is.
-      if (!selected)
-        selected = chooseSchedule(op, info, /*allowRejected=*/true, rows);
+      selected = chooseSchedule(op, info, rows);
       if (!selected)
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "

@@ -41,9 +41,8 @@ struct KernelResources {
   /// Shared memory (LDS) of a workgroup that the kernel declares, in bytes.
   int64_t sharedMemoryBytes = 0;
 
-  bool spills() const {
-    return spilledVectorRegisters || spilledScalarRegisters || scratchBytes;
-  }
+  /// Whether memory is accessed for registers. Scalar ones go to vector ones.
+  bool spills() const { return spilledVectorRegisters || scratchBytes; }
   /// What is spilled, for messages: "12 vector registers, 48 bytes of scratch".
   std::string describeSpills() const;
 };

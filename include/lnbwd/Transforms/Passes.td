@@ -308,8 +308,7 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     `combine_radix`, `sum_block`, `late_columns`, `widen_columns` and
     `prefetch_before_dependency` follow from the others. A schedule that the
     module's attribute `lnbwd.rejected_schedules` has for the program's entry is
-    not chosen, if there is another: code emission has found that its kernel
-    spills. A schedule that cannot run is an error that names the limit:
+    not chosen: code emission has found that its kernel spills. A schedule that cannot run is an error that names the limit:
     threads, registers or shared memory. A schedule that is there already is
     checked and kept.
 
