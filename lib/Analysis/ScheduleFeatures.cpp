@@ -172,8 +172,8 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
           (workedRows + program.sums +
            (program.columnBytes + packed * program.bytesRead) / floatSize);
   auto granule = double(chip.limits.registerGranule);
-  double ofUnit = double(chip.registersPerComputeUnit) *
-                  double(chip.limits.computeUnitsTogether);
+  double ofUnit = wave * double(chip.registersPerSimdLane) *
+                  double(chip.limits.simdsTogether);
   double limit =
       std::min(double(chip.maxRegistersPerLane),
                std::floor(ofUnit / (waves * wave) / granule) * granule);

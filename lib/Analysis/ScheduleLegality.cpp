@@ -337,7 +337,7 @@ void Rules::checkOrderOfColumnSums() {
 
 void Rules::checkResources() {
   ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t registers = getRegisterLimit(schedule, chip);
+  int64_t registers = getRegisterLimit(resources.threads, chip);
   expect(resources.leastRegistersPerLane <= registers,
          "row length {0} is too large for this schedule: it needs at least {1} "
          "registers a lane, and {2} has {3} for workgroups of {4} threads; "

@@ -199,10 +199,13 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   return resources;
 }
 
-int64_t lnbwd::getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
+int64_t lnbwd::getRegisterLimit(int64_t threads, const ChipInfo &chip,
                                 int64_t workgroups) {
-  return std::min(chip.maxRegistersPerLane,
-                  chip.limits.computeUnitsTogether *
-                      chip.registersPerComputeUnit /
-                      (schedule.getThreads() * workgroups));
+  // Those of the SIMD that has the most of its waves.
+  int64_t waves = workgroups * llvm::divideCeil(threads, chip.waveSize);
+  int64_t most = chip.registersPerSimdLane /
+                 llvm::divideCeil(waves, chip.limits.simdsTogether);
+  return std::min<int64_t>(
+      chip.maxRegistersPerLane,
+      llvm::alignDown(uint64_t(most), chip.limits.registerGranule));
 }

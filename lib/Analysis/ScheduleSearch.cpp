@@ -173,7 +173,7 @@ static int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
   int64_t workgroups =
       std::max<int64_t>(1, chip.limits.computeUnitsTogether *
                                schedule.getWorkgroupsPerComputeUnit());
-  return needed <= getRegisterLimit(schedule, chip, workgroups)
+  return needed <= getRegisterLimit(schedule.getThreads(), chip, workgroups)
              ? fields.sumBlock
              : 0;
 }
@@ -638,7 +638,7 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
   fields.workgroupsPerRow = longRowCluster;
   if (ScheduleAttr schedule = getAllowed(fields);
       schedule && 2 * getResources(op, schedule, chip).leastRegistersPerLane <=
-                      getRegisterLimit(schedule, chip))
+                      getRegisterLimit(schedule.getThreads(), chip))
     return schedule;
   // Rows are read again for each row sum, by as many lanes as have registers
   // for an access to each row block.
@@ -650,7 +650,7 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
        fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
     if (ScheduleAttr schedule = getAllowed(fields);
         schedule && getResources(op, schedule, chip).registersPerLane <=
-                        getRegisterLimit(schedule, chip))
+                        getRegisterLimit(schedule.getThreads(), chip))
       return schedule;
   return {};
 }

@@ -40,12 +40,12 @@ Occupancy lnbwd::getOccupancy(const KernelResources &resources, int64_t threads,
   int64_t waves = llvm::divideCeil(threads, chip.waveSize);
   int64_t together = chip.limits.computeUnitsTogether;
   int64_t shared = resources.sharedMemoryBytes + dynamicSharedMemoryBytes;
-  // A workgroup's registers are those of whole waves.
+  // A SIMD has whole waves.
   std::pair<int64_t, llvm::StringRef> limits[] = {
       {together * chip.limits.computeUnitThreads / (waves * chip.waveSize),
        "threads"},
-      {together * chip.registersPerComputeUnit /
-           (registers * waves * chip.waveSize),
+      {chip.limits.simdsTogether * (chip.registersPerSimdLane / registers) /
+           waves,
        "registers"},
       {shared ? together * chip.limits.computeUnitSharedMemoryBytes / shared
               : INT64_MAX,

@@ -42,9 +42,9 @@ struct ScheduleResources {
 ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip);
 
-/// Registers that each lane of `schedule` can have where a compute unit has so
+/// Registers that each of `threads` lanes can have where a compute unit has so
 /// many workgroups.
-int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
+int64_t getRegisterLimit(int64_t threads, const ChipInfo &chip,
                          int64_t workgroups = 1);
 
 /// Whether the bulk copies of a staged program begin before its rows do, since
