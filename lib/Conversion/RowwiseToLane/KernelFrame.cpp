@@ -71,21 +71,60 @@ static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer,
   return lane::ViewOp::create(b, op.getLoc(), view, buffer, firstRow);
 }
 
-Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
+/// Casts `buffer` to a kernel's parameter, `type`, where it is launched.
+static Value toParameter(ImplicitLocOpBuilder &b, Value buffer,
                          MemRefType type) {
   auto source = cast<MemRefType>(buffer.getType());
   auto firstRow =
       MemRefType::get(type.getShape(), type.getElementType(),
                       MemRefLayoutAttrInterface(), source.getMemorySpace());
-  if (firstRow != source) {
-    SmallVector<int64_t> strides(type.getRank(), 1);
-    if (type.getRank() == 2)
-      strides[0] = type.getDimSize(1);
-    buffer = memref::ReinterpretCastOp::create(b, loc, firstRow, buffer,
-                                               /*offset=*/0, type.getShape(),
-                                               strides);
-  }
-  return memref::MemorySpaceCastOp::create(b, loc, type, buffer);
+  if (firstRow != source)
+    buffer = memref::ReinterpretCastOp::create(
+        b, firstRow, buffer, /*offset=*/0, type.getShape(),
+        firstRow.getStridesAndOffset().first);
+  return memref::MemorySpaceCastOp::create(b, type, buffer);
+}
+
+gpu::GPUFuncOp lnbwd::addKernel(SymbolTable &symbols, Location loc,
+                                StringAttr name, SmallVector<Type> types,
+                                unsigned numCounts, int64_t rowLength,
+                                ScheduleAttr schedule, ProductLoopAttr loop) {
+  OpBuilder b(name.getContext());
+  types.append(numCounts, b.getI64Type());
+  auto kernel =
+      gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType(types, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(
+      kernelInfoAttr,
+      KernelInfoAttr::get(b.getContext(), name, rowLength, schedule, loop));
+  auto threads = int32_t(schedule.getThreads());
+  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+  symbols.insert(kernel);
+  return kernel;
+}
+
+gpu::LaunchFuncOp lnbwd::addLaunch(ImplicitLocOpBuilder &b,
+                                   gpu::GPUFuncOp kernel, ValueRange buffers,
+                                   ValueRange counts, gpu::KernelDim3 grid,
+                                   Value sharedBytes) {
+  SmallVector<Value> arguments;
+  for (auto [buffer, parameter] : llvm::zip(buffers, kernel.getArguments()))
+    arguments.push_back(
+        toParameter(b, buffer, cast<MemRefType>(parameter.getType())));
+  for (Value count : counts)
+    arguments.push_back(arith::IndexCastOp::create(b, b.getI64Type(), count));
+  auto getSize = [&](std::optional<ArrayRef<int32_t>> sizes) {
+    auto get = [&](size_t i) -> Value {
+      return arith::ConstantIndexOp::create(b, (*sizes)[i]);
+    };
+    return sizes ? std::optional(gpu::KernelDim3{get(0), get(1), get(2)})
+                 : std::nullopt;
+  };
+  return gpu::LaunchFuncOp::create(
+      b, kernel, grid, *getSize(kernel.getKnownBlockSize()), sharedBytes,
+      arguments, /*asyncTokenType=*/Type(),
+      /*asyncDependencies=*/ValueRange(),
+      getSize(kernel.getKnownClusterSize()));
 }
 
 Value lnbwd::fromParameter(OpBuilder &b, Location loc, Value parameter,
@@ -142,21 +181,12 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
                             SymbolTable &symbols) {
   Location loc = op.getLoc();
   OpBuilder b(op.getContext());
-  SmallVector<Type> parameters;
+  SmallVector<Type> types;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    parameters.push_back(
-        getParameterType(op->getOperand(i), getFirstRow(op, i)));
-  parameters.append(2, b.getI64Type());
-
-  auto kernel = gpu::GPUFuncOp::create(b, loc, op.getEntry(),
-                                       b.getFunctionType(parameters, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  kernel->setAttr(kernelInfoAttr,
-                  KernelInfoAttr::get(op.getContext(), op.getEntryAttr(),
-                                      op.getRowLength(), *op.getSchedule(),
-                                      ProductLoopAttr()));
-  auto threads = int32_t(op.getSchedule()->getThreads());
-  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+    types.push_back(getParameterType(op->getOperand(i), getFirstRow(op, i)));
+  gpu::GPUFuncOp kernel =
+      addKernel(symbols, loc, op.getEntryAttr(), types, /*numCounts=*/2,
+                op.getRowLength(), *op.getSchedule(), ProductLoopAttr());
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
@@ -181,7 +211,6 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
                            LLVM::LLVMDialect::getReadonlyAttrName()})
       kernel.setArgAttr(i, name, b.getUnitAttr());
   }
-  symbols.insert(kernel);
 
   b.setInsertionPointToEnd(&kernel.getBody().front());
   unsigned numOperands = op->getNumOperands();
@@ -263,11 +292,10 @@ static int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
               : resources.stagingBytes;
 }
 
-/// Replaces `op` by a launch of `kernel`.
-static void addLaunch(RowwiseOp op, const ChipInfo &chip,
-                      gpu::GPUFuncOp kernel) {
-  OpBuilder b(op);
-  Location loc = op.getLoc();
+/// Launches `kernel` for `op`.
+static void launchRows(RowwiseOp op, const ChipInfo &chip,
+                       gpu::GPUFuncOp kernel) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
   ScheduleAttr schedule = *op.getSchedule();
   LaunchCounts counts = makeLaunchCounts(b, op);
   int64_t tile = schedule.getColumnTile();
@@ -275,32 +303,16 @@ static void addLaunch(RowwiseOp op, const ChipInfo &chip,
       getCoveredColumns(op.getRowLength(), schedule.getVectorWidth());
   int64_t tiles =
       tile ? llvm::divideCeil(covered, tile) : schedule.getWorkgroupsPerRow();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  Value one = constant(1);
-  SmallVector<Value> arguments;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    arguments.push_back(
-        toParameter(b, loc, op->getOperand(i),
-                    cast<MemRefType>(kernel.getArgument(i).getType())));
-  for (Value count : {counts.rows, counts.workgroups})
-    arguments.push_back(
-        arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
   Value stagingBytes;
   if (int64_t bytes = getLaunchedSharedBytes(op, schedule, chip))
-    stagingBytes = arith::ConstantIntOp::create(b, loc, bytes, 32);
-  std::optional<gpu::KernelDim3> clusterSize;
-  if (schedule.getWorkgroupsPerRow() > 1)
-    clusterSize = gpu::KernelDim3{one, constant(tiles), one};
-  Value threads = constant(schedule.getThreads());
-  auto launch = gpu::LaunchFuncOp::create(
-      b, loc, kernel,
-      gpu::KernelDim3{counts.workgroups, constant(tiles),
-                      counts.groups ? counts.groups : one},
-      gpu::KernelDim3{threads, one, one}, stagingBytes, arguments,
-      /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
-      clusterSize);
+    stagingBytes = arith::ConstantIntOp::create(b, bytes, 32);
+  if (!counts.groups)
+    counts.groups = arith::ConstantIndexOp::create(b, 1);
+  auto launch = lnbwd::addLaunch(
+      b, kernel, op->getOperands(), {counts.rows, counts.workgroups},
+      {counts.workgroups, arith::ConstantIndexOp::create(b, tiles),
+       counts.groups},
+      stagingBytes);
   if (schedule.getDependentLaunch())
     launch->setAttr(dependentLaunchAttr, b.getUnitAttr());
 }
@@ -374,11 +386,8 @@ static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
   return gpuModule;
 }
 
-FailureOr<unsigned> lnbwd::distributePrograms(
-    ModuleOp module, const ChipInfo &chip,
-    function_ref<void(const RowKernel &)> writeBody,
-    function_ref<LogicalResult(ProductOp, RowwiseOp, gpu::GPUModuleOp)>
-        convertProduct) {
+FailureOr<unsigned> lnbwd::distributePrograms(ModuleOp module,
+                                              const ChipInfo &chip) {
   unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
@@ -426,20 +435,21 @@ FailureOr<unsigned> lnbwd::distributePrograms(
     for (Operation *program : programs) {
       auto op = dyn_cast<RowwiseOp>(program);
       if (!op) {
-        if (failed(convertProduct(cast<ProductOp>(program), {}, gpuModule)))
+        if (failed(
+                distributeProduct(cast<ProductOp>(program), {}, symbols, chip)))
           return failure();
         continue;
       }
       ProductOp product = products.lookup(op);
       Operation *sums = product ? product.getOut().getDefiningOp() : nullptr;
-      if ((product && failed(convertProduct(product, op, gpuModule))) ||
+      if ((product && failed(distributeProduct(product, op, symbols, chip))) ||
           failed(recordArgumentRoles(op)))
         return failure();
       recordArgumentAccess(op);
       if (!product) {
         RowKernel kernel = makeKernel(op, chip, symbols);
-        writeBody(kernel);
-        addLaunch(op, chip, kernel.function);
+        writeBody(kernel, chip);
+        launchRows(op, chip, kernel.function);
       }
       op.erase();
       // The sums stay in registers.

@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace lnbwd {
 
@@ -38,17 +40,34 @@ struct RowKernel {
   mlir::Value workgroups;
 };
 
-/// Replaces each row program of `module` by a launch of a kernel for `chip`,
-/// whose body `writeBody` writes, and has `convertProduct` replace each product
-/// by the launch of a kernel in that module, which has the product's epilogue,
-/// if there is one. The kernels are in the order of their launches. Says what
+/// Replaces each row program and each product of `module` by a launch of a
+/// kernel for `chip`. The kernels are in the order of their launches. Says what
 /// is wrong with what cannot be launched. Returns how many kernels there are.
-mlir::FailureOr<unsigned> distributePrograms(
-    mlir::ModuleOp module, const ChipInfo &chip,
-    llvm::function_ref<void(const RowKernel &)> writeBody,
-    llvm::function_ref<llvm::LogicalResult(ProductOp, RowwiseOp,
-                                           mlir::gpu::GPUModuleOp)>
-        convertProduct);
+mlir::FailureOr<unsigned> distributePrograms(mlir::ModuleOp module,
+                                             const ChipInfo &chip);
+
+/// Writes the body of the kernel of a row program.
+void writeBody(const RowKernel &kernel, const ChipInfo &chip);
+
+/// Replaces a product by the launch of a kernel among `symbols`, which also
+/// does what `epilogue` does, if there is one, at whose place it is.
+llvm::LogicalResult distributeProduct(ProductOp op, RowwiseOp epilogue,
+                                      mlir::SymbolTable &symbols,
+                                      const ChipInfo &chip);
+
+/// Adds a kernel without its body, with parameters of `types` and so many
+/// numbers of 64 bits, and the notes on it.
+mlir::gpu::GPUFuncOp addKernel(mlir::SymbolTable &symbols, mlir::Location loc,
+                               mlir::StringAttr name,
+                               llvm::SmallVector<mlir::Type> types,
+                               unsigned numCounts, int64_t rowLength,
+                               ScheduleAttr schedule, ProductLoopAttr loop);
+
+/// Launches `kernel` with `buffers` and `counts`, index values.
+mlir::gpu::LaunchFuncOp
+addLaunch(mlir::ImplicitLocOpBuilder &b, mlir::gpu::GPUFuncOp kernel,
+          mlir::ValueRange buffers, mlir::ValueRange counts,
+          mlir::gpu::KernelDim3 grid, mlir::Value sharedBytes = {});
 
 /// The type of a kernel's parameter for `buffer`: device memory of `shape`, the
 /// first row of the buffer or all there is. How many rows there are is known
@@ -56,10 +75,6 @@ mlir::FailureOr<unsigned> distributePrograms(
 /// bare pointer.
 mlir::MemRefType getParameterType(mlir::Value buffer,
                                   llvm::ArrayRef<int64_t> shape);
-
-/// Casts `buffer` to a kernel's parameter, `type`, where it is launched.
-mlir::Value toParameter(mlir::OpBuilder &b, mlir::Location loc,
-                        mlir::Value buffer, mlir::MemRefType type);
 
 /// Gives a parameter its true number of rows back, in the kernel: `count`,
 /// which lie `stride` elements apart and begin with row `firstRow`, if that is

@@ -22,8 +22,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductToLane.h"
-
 #include "KernelFrame.h"
 
 #include "lnbwd/Analysis/ScheduleFields.h"
@@ -37,7 +35,6 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/SymbolTable.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -52,14 +49,6 @@ static constexpr int64_t numWaves = 4;
 
 static Type getElement(Value buffer) {
   return cast<MemRefType>(buffer.getType()).getElementType();
-}
-
-static Value loadVector(IndexBuilder &b, Value buffer, ValueRange position,
-                        int64_t width) {
-  auto type = VectorType::get({width}, getElement(buffer));
-  return vector::LoadOp::create(b, type, buffer, position,
-                                /*nontemporal=*/false,
-                                lane::getAccessAlignment(type));
 }
 
 /// The type that the elements of both matrices are multiplied as: by an
@@ -81,15 +70,8 @@ static Type getMultipliedType(ProductOp op, const ChipInfo &chip) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A matrix as a kernel reads it: element (i, l) of A, or (j, l) of B.
-struct Matrix {
-  Value buffer;
-  /// Whether l counts the columns of the buffer.
-  bool isAlongSum;
-  Value rowCount;
-};
-
-/// A work-item brings as many blocks as it takes for all to bring a tile. Of a
+/// A matrix as a kernel reads it, element (i, l) of A, or (j, l) of B. A
+/// work-item brings as many blocks as it takes for all to bring a tile. Of a
 /// matrix whose rows go along the sum they are loaded as they are; of another
 /// one they lie side by side, an access has elements of some, and the work-item
 /// transposes.
@@ -100,10 +82,11 @@ struct Matrix {
 /// need no branches.
 class OperandTile {
 public:
-  /// A tile from row `first` on, of elements that are widened to `element`,
-  /// brought by so many work-items, of which `thread` is one.
-  OperandTile(IndexBuilder &b, const Matrix &matrix, Value first, Value memory,
-              Value thread, int64_t threads);
+  /// A tile of `matrix`, with so many rows, from i or j `first` on, brought by
+  /// so many work-items, of which `thread` is one. `isAlong` says whether l
+  /// counts the columns.
+  OperandTile(IndexBuilder &b, Value matrix, bool isAlong, Value rowCount,
+              Value first, Value memory, Value thread, int64_t threads);
 
   /// Loads the work-item's blocks of the tile that begins with `depth`.
   SmallVector<Value> load(Value depth);
@@ -114,8 +97,9 @@ private:
   Value loadPiece(Value side, Value sum, int64_t width);
 
   IndexBuilder &b;
-  Matrix matrix;
-  Value memory;
+  Value matrix;
+  bool isAlong;
+  Value rowCount, memory;
   VectorType blockType;
   int64_t blockElements, columns, numBlocks, blockStep;
   /// The work-item's first i and l, and the place of its first block.
@@ -123,29 +107,28 @@ private:
 };
 } // namespace
 
-OperandTile::OperandTile(IndexBuilder &b, const Matrix &matrix, Value first,
-                         Value memory, Value thread, int64_t threads)
-    : b(b), matrix(matrix), memory(memory),
-      blockElements(blockBytes * 8 /
-                    getElement(memory).getIntOrFloatBitWidth()),
-      columns(cast<MemRefType>(matrix.buffer.getType()).getDimSize(1)),
+OperandTile::OperandTile(IndexBuilder &b, Value matrix, bool isAlong,
+                         Value rowCount, Value first, Value memory,
+                         Value thread, int64_t threads)
+    : b(b), matrix(matrix), isAlong(isAlong), rowCount(rowCount),
+      memory(memory), blockElements(blockBytes * 8 /
+                                    getElement(memory).getIntOrFloatBitWidth()),
+      columns(cast<MemRefType>(matrix.getType()).getDimSize(1)),
       numBlocks(tileSize * rowBlocks / threads),
-      blockStep(matrix.isAlongSum ? threads / rowBlocks : 1) {
+      blockStep(isAlong ? threads / rowBlocks : 1) {
   blockType = VectorType::get({blockElements}, getElement(memory));
   int64_t groups = tileSize / numBlocks;
-  Value row = matrix.isAlongSum
-                  ? b.divide(thread, rowBlocks)
-                  : b.multiply(b.remainder(thread, groups), numBlocks);
-  Value block = matrix.isAlongSum ? b.remainder(thread, rowBlocks)
-                                  : b.divide(thread, groups);
+  Value row = isAlong ? b.divide(thread, rowBlocks)
+                      : b.multiply(b.remainder(thread, groups), numBlocks);
+  Value block =
+      isAlong ? b.remainder(thread, rowBlocks) : b.divide(thread, groups);
   firstSide = b.add(first, row);
   firstDepth = b.multiply(block, blockElements);
   place = lane::getTilePlace(b, row, block);
 }
 
 Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
-  bool isAlong = matrix.isAlongSum;
-  Value rowCount = matrix.rowCount, columnCount = b.index(columns);
+  Value columnCount = b.index(columns);
   Value depth = isAlong ? columnCount : rowCount;
   std::optional<int64_t> known = getConstantIntValue(depth);
   bool isWhole = known && *known % (rowBlocks * blockElements) == 0;
@@ -156,7 +139,10 @@ Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
   Value kept =
       clamp(side, isAlong ? rowCount : columnCount, isAlong ? 1 : width);
   Value row = isAlong ? kept : read, column = isAlong ? read : kept;
-  Value piece = loadVector(b, matrix.buffer, {row, column}, width);
+  auto type = VectorType::get({width}, getElement(matrix));
+  Value piece = vector::LoadOp::create(b, type, matrix, ValueRange{row, column},
+                                       /*nontemporal=*/false,
+                                       lane::getAccessAlignment(type));
   if (isWhole)
     return piece;
   Value exists = b.less(sum, depth);
@@ -164,7 +150,6 @@ Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
 }
 
 SmallVector<Value> OperandTile::load(Value depth) {
-  bool isAlong = matrix.isAlongSum;
   Value begin = b.add(depth, firstDepth);
   int64_t count = isAlong ? numBlocks : blockElements;
   int64_t length = isAlong ? blockElements : numBlocks;
@@ -181,7 +166,7 @@ SmallVector<Value> OperandTile::load(Value depth) {
       }
     }
   SmallVector<Value> blocks;
-  auto type = VectorType::get({blockElements}, getElement(matrix.buffer));
+  auto type = VectorType::get({blockElements}, getElement(matrix));
   for (int64_t i = 0; i < numBlocks; ++i)
     blocks.push_back(vector::FromElementsOp::create(
         b, type,
@@ -211,26 +196,23 @@ namespace {
 class ProductKernel {
 public:
   /// `epilogue` may be null.
-  ProductKernel(ProductOp op, RowwiseOp epilogue, gpu::GPUModuleOp module,
-                const ChipInfo &chip);
+  ProductKernel(ProductOp op, RowwiseOp epilogue, const ChipInfo &chip);
 
   /// Writes the kernel, and its launch before the operation or its epilogue.
-  void write();
+  void write(SymbolTable &symbols);
 
 private:
   /// Adds the kernel without its body, and the launch.
-  gpu::GPUFuncOp addKernel();
+  void addKernel(SymbolTable &symbols);
   Value getIndex(int64_t size) {
     return ShapedType::isDynamic(size) ? launched : b.index(size);
   }
   /// Parameter `index` with its true number of rows, which begin with
   /// `firstRow` if that is given.
-  Value getBuffer(gpu::GPUFuncOp kernel, unsigned index, int64_t rows,
-                  Value firstRow = {});
+  Value getBuffer(unsigned index, int64_t rows, Value firstRow = {});
   /// What the epilogue makes of the wave's `sums`, which begin at `row` and
   /// `column`.
-  Value applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
-                      Value column);
+  Value applyEpilogue(Value sums, Value row, Value column);
   /// The wave's sums of part `part` of the depth: of rows and columns of the
   /// tiles from `waveRow` and `waveColumn` on.
   Value sumTiles(OperandTile &tileA, OperandTile &tileB, Value waveRow,
@@ -242,7 +224,6 @@ private:
   ProductOp op;
   RowwiseOp epilogue;
   ProductOp::Sizes sizes;
-  gpu::GPUModuleOp module;
   IndexBuilder b;
   /// The buffers that the kernel takes: the matrices, the output, and what else
   /// the epilogue reads.
@@ -255,14 +236,15 @@ private:
   int64_t step;
   /// Rows and columns of a wave's part of the result.
   int64_t waveSize;
-  /// In a kernel, the number of rows that it is launched for.
+  gpu::GPUFuncOp kernel;
+  /// In the kernel, the number of rows that it is launched for.
   Value launched;
 };
 } // namespace
 
 ProductKernel::ProductKernel(ProductOp op, RowwiseOp epilogue,
-                             gpu::GPUModuleOp module, const ChipInfo &chip)
-    : op(op), epilogue(epilogue), sizes(op.getSizes()), module(module),
+                             const ChipInfo &chip)
+    : op(op), epilogue(epilogue), sizes(op.getSizes()),
       b(op.getLoc(), op.getContext()), buffers(op->getOperands()),
       element(getMultipliedType(op, chip)),
       wave(MatrixWave::get(element, chip)), parts(int64_t(op.getParts())) {
@@ -279,8 +261,7 @@ ProductKernel::ProductKernel(ProductOp op, RowwiseOp epilogue,
 
 /// The buffer with its true number of rows, of which `launched` is the one that
 /// is dynamic.
-Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, unsigned index,
-                               int64_t rows, Value firstRow) {
+Value ProductKernel::getBuffer(unsigned index, int64_t rows, Value firstRow) {
   Value parameter = kernel.getArgument(index);
   OpFoldResult count = launched;
   if (!ShapedType::isDynamic(rows))
@@ -291,70 +272,53 @@ Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, unsigned index,
 
 /// A row's region, done to a part of all rows at once: vectors of a row and
 /// numbers become vectors of rows and columns.
-Value ProductKernel::applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
-                                   Value column) {
+Value ProductKernel::applyEpilogue(Value sums, Value row, Value column) {
   auto type = cast<VectorType>(sums.getType());
   auto spread = [&](Type ofRow) -> Type {
     return type.clone(getElementTypeOrSelf(ofRow));
   };
   Block &body = epilogue.getBody().front();
   IRMapping mapping;
-  AffineExpr d0 = b.getAffineDimExpr(0), zero = b.getAffineConstantExpr(0);
   unsigned index = op->getNumOperands();
-  for (auto [argument, input] :
-       llvm::zip_equal(body.getArguments(), epilogue.getInputs())) {
+  for (auto [i, input] : llvm::enumerate(epilogue.getInputs())) {
+    BlockArgument argument = body.getArgument(unsigned(i));
     if (input == op.getOut()) {
       mapping.map(argument, sums);
       continue;
     }
-    Value buffer = kernel.getArgument(index);
-    bool isScalar = !isa<VectorType>(argument.getType());
-    bool isColumn =
-        !isScalar && cast<MemRefType>(buffer.getType()).getRank() == 1;
-    if (!isColumn)
-      buffer = getBuffer(kernel, index, sizes.rows);
+    // What lacks rows or columns is the same in all of them.
+    AffineMap map = epilogue.getMap(unsigned(i));
+    AffineMap part = inverseAndBroadcastProjectedPermutation(map);
+    SmallVector<Value> position;
+    for (AffineExpr result : map.getResults())
+      position.push_back(result.isFunctionOfDim(0) ? row : column);
+    SmallVector<bool> inBounds;
+    for (AffineExpr result : part.getResults())
+      inBounds.push_back(isa<AffineConstantExpr>(result));
+    Value buffer = map.isFunctionOfDim(0) ? getBuffer(index, sizes.rows)
+                                          : kernel.getArgument(index);
     ++index;
-    SmallVector<Value> position{row, column};
-    AffineMap map = b.getMultiDimIdentityMap(2);
-    if (isColumn || isScalar) {
-      position = {isColumn ? column : row};
-      SmallVector<AffineExpr> results{d0, zero};
-      if (isColumn)
-        std::swap(results[0], results[1]);
-      map = AffineMap::get(/*dimCount=*/1, /*symbolCount=*/0, results,
-                           b.getContext());
-    }
     // Nothing of it where the result ends, where nothing is stored.
     mapping.map(argument, vector::TransferReadOp::create(
                               b, cast<VectorType>(spread(argument.getType())),
-                              buffer, position, b.zero(getElement(buffer)), map,
-                              ArrayRef<bool>{isColumn, isScalar}));
+                              buffer, position, b.zero(getElement(buffer)),
+                              part, ArrayRef<bool>(inBounds)));
   }
-  for (Operation &bodyOp : body.without_terminator()) {
-    auto constant = dyn_cast<arith::ConstantOp>(bodyOp);
+  for (Operation &bodyOp : body.without_terminator())
     if (isa<vector::BroadcastOp>(bodyOp))
       mapping.map(bodyOp.getResult(0), mapping.lookup(bodyOp.getOperand(0)));
-    else if (constant && !isa<VectorType>(constant.getType()))
-      mapping.map(constant.getResult(),
-                  arith::ConstantOp::create(
-                      b, SplatElementsAttr::get(
-                             cast<ShapedType>(spread(constant.getType())),
-                             Attribute(constant.getValue())))
-                      .getResult());
     else
       lane::cloneForPart(b, &bodyOp, mapping, spread);
-  }
   return mapping.lookup(epilogue.getYielded(0));
 }
 
 Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
                               OperandTile &tileB, Value waveColumn,
                               Value sums) {
-  SmallVector<ArrayRef<AffineExpr>> maps;
-  for (AffineMap map : lane::getContractionMaps(b.getContext()))
-    maps.push_back(map.getResults());
   constexpr auto parallel = vector::IteratorType::parallel,
                  reduction = vector::IteratorType::reduction;
+  AffineExpr i, j, k, l;
+  bindDims(b.getContext(), i, j, k, l);
   auto type =
       VectorType::get({waveSize, wave.blocks, step / rowBlocks}, element);
   for (int64_t block = 0; block < rowBlocks; block += wave.blocks) {
@@ -363,27 +327,22 @@ Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
     Value rhs =
         lane::LoadTileOp::create(b, type, tileB.getMemory(), waveColumn, block);
     sums = vector::ContractionOp::create(
-        b, lhs, rhs, sums, ArrayRef<ArrayRef<AffineExpr>>(maps),
+        b, lhs, rhs, sums,
+        ArrayRef<ArrayRef<AffineExpr>>{{i, k, l}, {j, k, l}, {i, j}},
         ArrayRef{parallel, parallel, reduction, reduction});
   }
   return sums;
 }
 
-void ProductKernel::write() {
-  gpu::GPUFuncOp kernel = addKernel();
+void ProductKernel::write(SymbolTable &symbols) {
+  addKernel(symbols);
   Value memoryA = lane::addWorkgroupMemory(kernel, tileSize * step, element);
   Value memoryB = lane::addWorkgroupMemory(kernel, tileSize * step, element);
   b.setInsertionPointToEnd(&kernel.getBody().front());
   b.setInsertionPoint(gpu::ReturnOp::create(b));
   launched = arith::IndexCastOp::create(
       b, b.getIndexType(), kernel.getArgument(kernel.getNumArguments() - 1));
-  bool isLhsAlong = !op.getLhsTransposed(), isRhsAlong = op.getRhsTransposed();
-  auto matrix = [&](unsigned index, bool isAlong, int64_t size) {
-    int64_t rows = isAlong ? size : sizes.depth;
-    return Matrix{getBuffer(kernel, index, rows), isAlong, getIndex(rows)};
-  };
-  Matrix lhs = matrix(0, isLhsAlong, sizes.rows);
-  Matrix rhs = matrix(1, isRhsAlong, sizes.columns);
+  bool isLhsAlong = !op.getLhsTransposed();
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value firstRow = b.multiply(b.blockId(gpu::Dimension::x), tileSize);
   Value firstColumn = b.multiply(b.blockId(gpu::Dimension::y), tileSize);
@@ -397,16 +356,23 @@ void ProductKernel::write() {
   Value waveRow = b.multiply(b.divide(waveId, 2), waveSize);
   Value waveColumn = b.multiply(b.remainder(waveId, 2), waveSize);
   Value part = parts > 1 ? b.blockId(gpu::Dimension::z) : Value(b.index(0));
-  OperandTile tileA(b, lhs, firstRow, memoryA, thread, threads);
-  OperandTile tileB(b, rhs, firstColumn, memoryB, thread, threads);
+  auto tile = [&](unsigned index, bool isAlong, int64_t size, Value first,
+                  Value memory) {
+    int64_t rows = isAlong ? size : sizes.depth;
+    return OperandTile(b, getBuffer(index, rows), isAlong, getIndex(rows),
+                       first, memory, thread, threads);
+  };
+  OperandTile tileA = tile(0, isLhsAlong, sizes.rows, firstRow, memoryA);
+  OperandTile tileB =
+      tile(1, op.getRhsTransposed(), sizes.columns, firstColumn, memoryB);
   Value sums =
       sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(sizes.depth), part);
   Value row = b.add(firstRow, waveRow);
   Value column = b.add(firstColumn, waveColumn);
-  Value result = getBuffer(kernel, 2, sizes.rows,
+  Value result = getBuffer(2, sizes.rows,
                            parts > 1 ? b.multiply(part, sizes.rows) : Value());
   if (epilogue)
-    sums = applyEpilogue(kernel, sums, row, column);
+    sums = applyEpilogue(sums, row, column);
   else if (Type element = getElement(op.getOut()); !element.isF32())
     sums = arith::TruncFOp::create(
         b, cast<VectorType>(sums.getType()).clone(element), sums);
@@ -438,33 +404,16 @@ Value ProductKernel::sumTiles(OperandTile &tileA, OperandTile &tileB,
   return loop.getResult(0);
 }
 
-gpu::GPUFuncOp ProductKernel::addKernel() {
-  OpBuilder at(epilogue ? epilogue.getOperation() : op.getOperation());
-  Location loc = op.getLoc();
+void ProductKernel::addKernel(SymbolTable &symbols) {
   SmallVector<Type> types;
-  SmallVector<Value> arguments;
   for (Value buffer : buffers) {
     // The first row of a matrix; of what has one dimension all that is static.
-    SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
+    SmallVector<int64_t> shape(
+        cast<MemRefType>(buffer.getType()).getShape().take_back(2));
     if (shape.size() > 1 || ShapedType::isDynamic(shape.front()))
       shape.front() = 1;
-    if (parts > 1 && buffer == op.getOut())
-      shape = {1, sizes.columns};
-    MemRefType type = getParameterType(buffer, shape);
-    types.push_back(type);
-    arguments.push_back(toParameter(at, loc, buffer, type));
+    types.push_back(getParameterType(buffer, shape));
   }
-  types.push_back(at.getI64Type());
-  Value rowCount = RowCountOp::create(at, loc, op.getLhs());
-  arguments.push_back(
-      arith::IndexCastOp::create(at, loc, at.getI64Type(), rowCount));
-
-  // Not noalias, with which the code generators move loads to where they are
-  // used, after the barrier.
-  auto kernel =
-      gpu::GPUFuncOp::create(b, epilogue ? epilogue.getEntry() : op.getEntry(),
-                             b.getFunctionType(types, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   // As far as a product has a schedule: the launch needs the rows that a
   // workgroup makes, and the report the columns, which the lanes of a row
   // share.
@@ -477,38 +426,32 @@ gpu::GPUFuncOp ProductKernel::addKernel() {
   auto loop =
       ProductLoopAttr::get(b.getContext(), sum, step, parts,
                            wave.unit == MatrixUnit::None ? Type() : element);
-  kernel->setAttr(kernelInfoAttr,
-                  KernelInfoAttr::get(b.getContext(), kernel.getNameAttr(),
-                                      sizes.columns, schedule, loop));
-  kernel.setKnownBlockSizeAttr(
-      b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
-  SymbolTable(module).insert(kernel);
+  // Not noalias, with which the code generators move loads to where they are
+  // used, after the barrier.
+  kernel = lnbwd::addKernel(
+      symbols, op.getLoc(),
+      epilogue ? epilogue.getEntryAttr() : op.getEntryAttr(), types,
+      /*numCounts=*/1, sizes.columns, schedule, loop);
 
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(at, loc, value);
-  };
+  IndexBuilder at(op.getLoc(), epilogue ? epilogue : op);
+  Value rowCount = RowCountOp::create(at, op.getLhs());
   Value rowTiles =
       ShapedType::isDynamic(sizes.rows)
-          ? WorkgroupCountOp::create(at, loc, rowCount, Value(), schedule)
-          : constant(llvm::divideCeil(sizes.rows, tileSize));
-  gpu::KernelDim3 grid{rowTiles,
-                       constant(llvm::divideCeil(sizes.columns, tileSize)),
-                       constant(parts)};
-  Value one = constant(1);
-  gpu::LaunchFuncOp::create(at, loc, kernel, grid,
-                            gpu::KernelDim3{constant(threads), one, one},
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
-  return kernel;
+          ? WorkgroupCountOp::create(at, rowCount, Value(), schedule)
+          : at.index(llvm::divideCeil(sizes.rows, tileSize));
+  addLaunch(at, kernel, buffers, rowCount,
+            {rowTiles, at.index(llvm::divideCeil(sizes.columns, tileSize)),
+             at.index(parts)});
 }
 
 LogicalResult lnbwd::distributeProduct(ProductOp op, RowwiseOp epilogue,
-                                       gpu::GPUModuleOp module,
+                                       SymbolTable &symbols,
                                        const ChipInfo &chip) {
   if (failed(recordArgumentRoles(op)))
     return failure();
   for (Value operand : op->getOperands())
     recordAccess(operand, operand == op.getOut() ? "write" : "read");
-  ProductKernel(op, epilogue, module, chip).write();
+  ProductKernel(op, epilogue, chip).write(symbols);
   op.erase();
   return success();
 }

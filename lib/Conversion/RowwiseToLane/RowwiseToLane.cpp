@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductToLane.h"
 #include "RowDistributor.h"
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
@@ -561,6 +560,10 @@ Value RowDistributor::get(Value value) {
   return known.lookup(value);
 }
 
+void lnbwd::writeBody(const RowKernel &kernel, const ChipInfo &chip) {
+  RowDistributor(kernel, chip).write();
+}
+
 namespace {
 class DistributeRows
     : public lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
@@ -568,14 +571,7 @@ class DistributeRows
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
-    FailureOr<unsigned> kernels = distributePrograms(
-        getOperation(), **found,
-        [&](const RowKernel &kernel) {
-          RowDistributor(kernel, **found).write();
-        },
-        [&](ProductOp op, RowwiseOp epilogue, gpu::GPUModuleOp module) {
-          return distributeProduct(op, epilogue, module, **found);
-        });
+    FailureOr<unsigned> kernels = distributePrograms(getOperation(), **found);
     if (failed(kernels))
       return signalPassFailure();
     numKernels += *kernels;

@@ -292,8 +292,14 @@ struct LowerContraction : WavePattern<vector::ContractionOp> {
   matchAndRewrite(vector::ContractionOp op, Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     IndexBuilder b(op.getLoc(), rewriter);
+    // Of rows, blocks and their elements of either tile.
+    AffineExpr i, j, k, l;
+    bindDims(b.getContext(), i, j, k, l);
     if (op.getKind() != vector::CombiningKind::ADD ||
-        op.getIndexingMapsArray() != lane::getContractionMaps(b.getContext()))
+        op.getIndexingMapsArray() !=
+            AffineMap::inferFromExprList(
+                ArrayRef<ArrayRef<AffineExpr>>{{i, k, l}, {j, k, l}, {i, j}},
+                b.getContext()))
       return rewriter.notifyMatchFailure(op, "not of rows by rows");
     Type element = op.getLhsType().getElementType();
     SmallVector<Value> sums(adaptor.getAcc());
@@ -394,15 +400,15 @@ struct LowerRead : WavePattern<vector::TransferReadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     IndexBuilder b(op.getLoc(), rewriter);
     Value source = op.getBase(), zero = b.index(0);
-    // What has one dimension is the same in each row or in each column.
-    AffineMap map = op.getPermutationMap();
-    bool isRows = map.getNumDims() == 2;
-    bool isScalars = !isRows && isa<AffineDimExpr>(map.getResult(0));
+    // What lacks rows or columns is the same in all of them.
+    ArrayRef<AffineExpr> map = op.getPermutationMap().getResults();
+    bool hasRows = isa<AffineDimExpr>(map[0]);
+    bool hasColumns = isa<AffineDimExpr>(map[1]);
     auto [rows, columns] = getSizes(b, source);
     ResultPieces pieces =
-        getPieces(b, wave, op.getVectorType(), isScalars ? 0 : columns,
-                  isRows || isScalars ? op.getIndices().front() : zero,
-                  isScalars ? zero : op.getIndices().back());
+        getPieces(b, wave, op.getVectorType(), hasColumns ? columns : 0,
+                  hasRows ? op.getIndices().front() : zero,
+                  hasColumns ? op.getIndices().back() : zero);
     auto type =
         VectorType::get({pieces.width}, op.getVectorType().getElementType());
     SmallVector<Value> fragments;
@@ -410,9 +416,9 @@ struct LowerRead : WavePattern<vector::TransferReadOp> {
       SmallVector<Value> vectors;
       for (auto [row, column] : ofFragment) {
         SmallVector<Value> position;
-        if (isRows || isScalars)
+        if (hasRows)
           position.push_back(b.smaller(row, b.subtract(rows, b.index(1))));
-        if (isScalars) {
+        if (!hasColumns) {
           Value scalar = memref::LoadOp::create(b, source, position);
           vectors.push_back(vector::BroadcastOp::create(b, type, scalar));
           continue;

@@ -23,15 +23,6 @@ lane::MatrixWave lane::MatrixWave::get(Type element, const ChipInfo &chip) {
   return {unit, chip.waveSize, isReplicated ? 2 : chip.waveSize / fragmentSize};
 }
 
-SmallVector<AffineMap> lane::getContractionMaps(MLIRContext *context) {
-  AffineExpr i, j, k, l;
-  bindDims(context, i, j, k, l);
-  auto get = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(/*dimCount=*/4, /*symbolCount=*/0, results, context);
-  };
-  return {get({i, k, l}), get({j, k, l}), get({i, j})};
-}
-
 // Both of these compute the same. With x = row ^ (row >> 3), a block's number
 // in its row is exclusive-ored with the low 3 bits of x, rotated right by one;
 // and the row's lowest bit with its fifth, where all banks hold two rows.

@@ -12,7 +12,7 @@
 // CHECK:         %[[LAYOUT:.*]] = lane.layout from %[[FIRST]] : !layout
 // CHECK:         lane.for_rows
 // CHECK:           lane.reduce [#vector.kind<add>] %{{.*}} at %[[LAYOUT]] iteration
-// CHECK:         gpu.launch_func @shared_kernels::@k clusters in (%c1, %c4, %c1) blocks in (%{{.*}}, %c4{{.*}}, %c1)
+// CHECK:         gpu.launch_func @shared_kernels::@k clusters in (%c1{{.*}}, %c4{{.*}}, %c1{{.*}}) blocks in (%{{.*}}, %c4{{.*}}, %c1)
 func.func @shared(%x: memref<?x1024xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%x[m, n] : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, workgroups_per_row = 4>} {

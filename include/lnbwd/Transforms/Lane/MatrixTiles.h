@@ -40,11 +40,6 @@ struct MatrixWave {
   static MatrixWave get(mlir::Type element, const ChipInfo &chip);
 };
 
-/// The maps of the contraction of a wave's parts of two tiles, of rows, blocks
-/// and their elements, to a part of the result.
-llvm::SmallVector<mlir::AffineMap>
-getContractionMaps(mlir::MLIRContext *context);
-
 /// The place of block `block` of row `row` of a tile, counted in blocks.
 ///
 /// Blocks are permuted, so that lanes of one access meet in no bank of memory,

@@ -164,10 +164,15 @@ Operation *lnbwd::lane::cloneForPart(OpBuilder &b, Operation *op,
   for (Value result : copy->getResults())
     result.setType(convert(result.getType()));
   auto constant = dyn_cast<arith::ConstantOp>(copy);
-  if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                            : SplatElementsAttr())
+  auto type =
+      constant ? dyn_cast<ShapedType>(constant.getType()) : ShapedType();
+  if (!type)
+    return copy;
+  if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+    constant.setValueAttr(splat.resizeSplat(type));
+  else if (!isa<ShapedType>(op->getResult(0).getType()))
     constant.setValueAttr(
-        splat.resizeSplat(cast<ShapedType>(constant.getType())));
+        DenseElementsAttr::get(type, Attribute(constant.getValue())));
   return copy;
 }
 
