@@ -190,8 +190,7 @@ def accuracy(name: str, _: Tools) -> str:
         titles = ["output", "PyTorch", *columns[1:]]
         rows = {key[0]: [errors[who] for who in columns] for key, errors in cells.items()}
     else:
-        # An error's name has more than one word, an output's has not.
-        outputs = dict.fromkeys(key[-1] for key in cells if " " not in key[-1])
+        outputs = dict.fromkeys(key[-1] for key in cells)
         ours = list(next(iter(cells.values())))[1]
         titles = [*(["type", "x"] if name == "gradients" else ["x"]),
                   *(f"{output}: {who}" for output in outputs for who in ("PyTorch", "ours"))]
