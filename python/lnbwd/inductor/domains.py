@@ -87,26 +87,30 @@ def product(sizes: Any) -> Number:
 def memory_order(value: torch.Tensor) -> tuple[int, ...] | None:
     """The dimensions of a dense tensor, outermost in memory first; None of any other. Of one whose
     sizes are symbols, where it is contiguous or channels-last."""
-    dims = tuple(range(value.dim()))
     if value.is_contiguous():
-        return dims
-    if all(isinstance(number, int) for number in (*value.shape, *value.stride())):
-        strides: Any = value.stride()
-        dims = tuple(sorted(dims, key=lambda dim: (-strides[dim], dim)))
-    else:
-        dims = (*dims[:1], *dims[2:], 1)
-    return dims if value.dim() > 1 and _is_dense(value, dims) else None
+        return tuple(range(value.dim()))
+    try:
+        return _memory_order(value.shape, value.stride())
+    except TypeError:  # Symbols cannot be looked up.
+        dims = (*range(value.dim()),)
+        return _if_dense(value.shape, value.stride(), (*dims[:1], *dims[2:], 1))
 
 
-def _is_dense(value: torch.Tensor, dims: tuple[int, ...]) -> bool:
-    """Whether a tensor is contiguous with its dimensions in some order."""
+@functools.lru_cache(1 << 16)
+def _memory_order(shape: Any, strides: Any) -> tuple[int, ...] | None:
+    return _if_dense(shape, strides, tuple(sorted(
+        range(len(shape)), key=lambda dim: (-strides[dim], dim))))
+
+
+def _if_dense(shape: Any, strides: Any, dims: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Some order of dimensions, if a tensor is contiguous in it."""
     distance: Number = 1
     for dim in reversed(dims):
-        if not same(value.shape[dim], 1):
-            if not same(value.stride(dim), distance):
-                return False
-            distance = distance * value.shape[dim]
-    return True
+        if not same(shape[dim], 1):
+            if not same(strides[dim], distance):
+                return None
+            distance = distance * shape[dim]
+    return dims if len(dims) > 1 else None
 
 
 def is_permuted(value: torch.Tensor) -> bool:

@@ -487,11 +487,13 @@ def compared(graph: Graph) -> set[Node]:
     """What is compared with its own largest or smallest elements, here or by the backward pass, as
     in the gradient of amax, which divides by the number of those. Computed again with other
     roundings it might have none."""
-    return {base for node in graph.nodes if node.target in _LARGEST and (
-        (base := _base_of_size(node.args[0])).meta.get("recompute") is CheckpointPolicy.MUST_SAVE
-        or any(user.target in _COMPARISONS
-               for one in reached([node], lambda one: filter(is_view, one.users))
-               for user in one.users))}
+    return {base for target in _LARGEST
+            for node in graph.find_nodes(op="call_function", target=target, sort=False) if (
+                base := _base_of_size(node.args[0])
+            ).meta.get("recompute") is CheckpointPolicy.MUST_SAVE or any(
+                user.target in _COMPARISONS
+                for one in reached([node], lambda one: filter(is_view, one.users))
+                for user in one.users)}
 
 
 _LARGEST = {torch.ops.aten.amax.default, torch.ops.aten.amin.default, torch.ops.aten.max.default,
@@ -636,7 +638,7 @@ def _share_nodes(region: Region) -> list[Node]:
                 and (not (has_sums or is_stored(node))
                      or size(leaves - set(read())) < size([node]))):
             shared.update(nodes)
-    return [node for node in region.nodes[0].graph.nodes if node in shared]
+    return sorted(shared)
 
 
 def _left_outside(region: Region) -> set[Node]:
