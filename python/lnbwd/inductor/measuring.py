@@ -49,7 +49,7 @@ from .partial_sums import Split, latest, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
-from .rewrites import restore
+from .rewrites import REWRITTEN, restore
 from .surroundings import Surroundings, is_made
 
 _REGION = torch.ops.lnbwd._region.default
@@ -174,6 +174,7 @@ class Neighbourhood:
         return "\n".join([
             *(f"{value.dtype} {tuple(value.shape)} {value.stride()}" for value in self.inputs),
             str(self.graph), *(one.text() for one in self.region.programs),
+            str([node.meta.get(REWRITTEN) for node in self.graph.nodes]),
             str(self.graph.output_node().meta),
             *(f"{one.inputs}{one.outputs}" for one in (self.region, *self.region.then)),
             *(f"{one.target}{one.args}{one.kwargs}" for one in self.splits)])

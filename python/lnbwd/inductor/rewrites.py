@@ -1,7 +1,11 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrites of a graph that change no result: regions read less afterwards, or take more."""
+"""Rewrites of a graph that change no result: regions read less afterwards, or take more.
+
+Of what no region takes, torch.compile may make other kernels than of what it was, and slower ones:
+how many operations there are decides what it keeps in memory. So nodes know what they were.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,10 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+from ..rowprogram import reached
 from .conversion import DIGIT, LEAST_SPREAD
 from .domains import INTEGERS, same
-from .fusion import is_in_memory
+from .fusion import is_alias, is_in_memory
 from .nodes import NUMBERS, is_view
 from .partial_sums import erase_unused, new_node
 
@@ -24,8 +29,19 @@ _BIAS = "lnbwd_bias"
 """Under this name a node says that it adds the bias of a convolution."""
 
 
+_ORIGIN = "lnbwd_origin"
+"""Under this name a node has what it was, in a copy of the graph before the rewrites."""
+
+REWRITTEN = "lnbwd_rewritten"
+"""And says that it is something else now, in place of that target."""
+
+
 def simplify(graph: Graph) -> None:
     """All rewrites, in place."""
+    copies: dict[Node, Node] = {}
+    Graph().graph_copy(graph, copies)
+    for node, copy in copies.items():
+        node.meta[_ORIGIN] = copy
     _peel_biases(graph)
     _slice_tables(graph)
     _spread_indices(graph)
@@ -49,15 +65,58 @@ def _peel_biases(graph: Graph) -> None:
             whole = new_node(graph, node.target, (*node.args[:2], None, *node.args[3:]))
             row = new_node(graph, aten.reshape.default, (bias, [-1] + [1] * (value.dim() - 2)))
             new = new_node(graph, aten.add.Tensor, (whole, row))
-        new.meta[_BIAS] = True
+        new.meta[_BIAS], new.meta[_ORIGIN] = True, node.meta[_ORIGIN]
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
 
 
 def restore(graph: Graph) -> None:
-    """Undoes what only regions gain by, where no region has it."""
+    """Has what no region takes be what it was."""
+    region = torch.ops.lnbwd._region.default
+    there: dict[Node, Node] = {
+        node.meta[_ORIGIN]: node for node in graph.nodes if _ORIGIN in node.meta}
+
+    def is_there(origin: Node) -> bool:
+        return origin in there and not there[origin]._erased
+
+    def again(origin: Node) -> Node:
+        if not is_there(origin):
+            there[origin] = graph.node_copy(origin, again)
+        return there[origin]
+
+    for node in [node for node in graph.nodes
+                 if REWRITTEN in node.meta and node.op == "call_function"]:
+        origin = node.meta[_ORIGIN]
+        needed = reached(origin.all_input_nodes,
+                         lambda one: () if is_there(one) else one.all_input_nodes)
+        read = reached([node], lambda one: (  # What a region reads in place stays so.
+            user for user in one.users if is_alias(user) or user.target is region))
+        if all(is_there(one) or one.op == "call_function" for one in needed) and all(
+                one.target is not region for one in read):
+            with graph.inserting_before(node):
+                there[origin] = graph.node_copy(origin, again)
+            node.replace_all_uses_with(there[origin])
+            _erase(graph, node)
+    for node in graph.nodes:
+        node.meta.pop(_ORIGIN, None)
     _restore_biases(graph)
-    _restore_comparisons(graph)
+
+
+def _erase(graph: Graph, node: Node) -> None:
+    """Erases a node that has no users, and what only it used."""
+    if not node.users and node.op == "call_function" and not node._erased:
+        sources = node.all_input_nodes
+        graph.erase_node(node)
+        for source in sources:
+            _erase(graph, source)
+
+
+def _replace(graph: Graph, node: Node, new: Node, *unused: Node) -> None:
+    """Puts a node in the place of another one, and erases what is not used any more."""
+    if _ORIGIN in node.meta:
+        new.meta[_ORIGIN], new.meta[REWRITTEN] = node.meta[_ORIGIN], node.target
+    node.replace_all_uses_with(new)
+    erase_unused(graph, [*unused, node])
 
 
 def _restore_biases(graph: Graph) -> None:
@@ -100,8 +159,7 @@ def _slice_tables(graph: Graph) -> None:
                 new = new_node(graph, aten.unsqueeze.default, (new, 0))
             if list(new.meta["val"].shape) != list(node.meta["val"].shape):
                 new = new_node(graph, aten.expand.default, (new, list(node.meta["val"].shape)))
-        node.replace_all_uses_with(new)
-        erase_unused(graph, [node])
+        _replace(graph, node, new)
 
 
 def _spread_indices(graph: Graph) -> None:
@@ -121,8 +179,7 @@ def _spread_indices(graph: Graph) -> None:
         with graph.inserting_before(node), node.meta["val"].fake_mode:
             spread = new_node(graph, aten.expand.default, (index, list(shape[:-1])))
             new = new_node(graph, aten.embedding.default, (table, spread, *rest))
-        node.replace_all_uses_with(new)
-        erase_unused(graph, [node])
+        _replace(graph, node, new)
 
 
 def _slice_splits(graph: Graph) -> None:
@@ -140,8 +197,8 @@ def _slice_splits(graph: Graph) -> None:
             with graph.inserting_before(node), part.meta["val"].fake_mode:
                 begin = ends[place] - part.meta["val"].shape[dim]
                 new = new_node(graph, aten.slice.Tensor, (node.args[0], dim, begin, ends[place]))
-            part.replace_all_uses_with(new)
-        erase_unused(graph, [node, *parts])
+            _replace(graph, part, new)
+        erase_unused(graph, [node])
 
 
 def _view_indices(graph: Graph) -> None:
@@ -159,8 +216,7 @@ def _view_indices(graph: Graph) -> None:
             continue
         with graph.inserting_before(node), value.fake_mode:
             new = new_node(graph, aten.reshape.default, (source, list(shape)))
-        node.replace_all_uses_with(new)
-        erase_unused(graph, [node])
+        _replace(graph, node, new)
 
 
 def _dim_of_all(index: Any, size: Any, rank: int) -> int | None:
@@ -177,9 +233,6 @@ def _dim_of_all(index: Any, size: Any, rank: int) -> int | None:
 _DIGIT = 24
 """Bits of a digit that float32 has."""
 
-_COMPARISON = "lnbwd_comparison"
-"""Under this name a node says that it compares integers by all of their digits."""
-
 
 def _compare_digits(graph: Graph) -> None:
     """Has integers of one tensor that are compared with each other, as the numbers of sequences
@@ -187,9 +240,15 @@ def _compare_digits(graph: Graph) -> None:
     region, where it takes many more elements to compare them than there are."""
     digits: dict[Node, list[Node]] = {}
     for node in graph.find_nodes(op="call_function", target=aten.eq.Tensor):
-        (base, left), (other, right) = map(_viewed, node.args)
-        whole = node.meta["val"]
-        if not isinstance(base, Node) or other is not base or not is_in_memory(base):
+        views: list[list[Node]] = [[], []]
+        bases = []
+        for base, found in zip(node.args, views, strict=True):
+            while isinstance(base, Node) and is_view(base):
+                found.append(base)
+                base = base.args[0]
+            bases.append(base)
+        base, whole = bases[0], node.meta["val"]
+        if not isinstance(base, Node) or bases[1] is not base or not is_in_memory(base):
             continue
         value = base.meta["val"]
         if value.dtype not in INTEGERS or not isinstance(whole.numel(), int) or (
@@ -200,54 +259,15 @@ def _compare_digits(graph: Graph) -> None:
                 digits[base] = _digits_of(graph, base)
             new: Any = None
             for digit in digits[base]:
-                equal = _compared(graph, digit, left, right)
+                pair = [digit, digit]
+                for place, found in enumerate(views):
+                    for view in reversed(found):
+                        pair[place] = new_node(
+                            graph, view.target, (pair[place], *view.args[1:]), **view.kwargs)
+                equal = new_node(graph, aten.eq.Tensor, tuple(pair))
                 new = equal if new is None else new_node(
                     graph, aten.bitwise_and.Tensor, (new, equal))
-        new.meta[_COMPARISON] = True
-        node.replace_all_uses_with(new)
-        erase_unused(graph, [*left[::-1], *right[::-1], node])
-
-
-def _restore_comparisons(graph: Graph) -> None:
-    """Has integers that no region compares be compared as they were: digits take torch.compile's
-    kernels twice as long."""
-    for node in [node for node in graph.nodes if _COMPARISON in node.meta]:
-        equal: Any = node
-        while equal.target is aten.bitwise_and.Tensor:
-            equal = equal.args[0]
-        if equal.target is not aten.eq.Tensor:
-            continue
-        (digit, left), (_, right) = map(_viewed, equal.args)
-        if digit.target is not prims.convert_element_type.default:
-            continue
-        with graph.inserting_before(node), node.meta["val"].fake_mode:
-            new = _compared(graph, digit.args[0].args[0], left, right)
-        node.replace_all_uses_with(new)
-        unused = [node]
-        while unused:
-            one = unused.pop()
-            if not one._erased and not one.users and one.op == "call_function":
-                unused += one.all_input_nodes
-                graph.erase_node(one)
-
-
-def _viewed(node: Any) -> tuple[Any, list[Node]]:
-    """What a node is views of, and those, the last one first."""
-    views = []
-    while isinstance(node, Node) and is_view(node):
-        views.append(node)
-        node = node.args[0]
-    return node, views
-
-
-def _compared(graph: Graph, node: Node, *sides: list[Node]) -> Node:
-    """Whether views of a node are equal."""
-    pair = [node, node]
-    for place, views in enumerate(sides):
-        for view in reversed(views):
-            pair[place] = new_node(
-                graph, view.target, (pair[place], *view.args[1:]), **view.kwargs)
-    return new_node(graph, aten.eq.Tensor, tuple(pair))
+        _replace(graph, node, new, *views[0][::-1], *views[1][::-1])
 
 
 def _digits_of(graph: Graph, node: Node) -> list[Node]:
