@@ -21,8 +21,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((485, 2966, 2265, 56), (77, 214, 152, 4)),
-          8: ((326, 372, 268, 9), (27, 27, 19, 1))}
+LIMITS = {1: ((562, 3180, 2425, 56), (153, 416, 297, 8)),
+          8: ((353, 399, 292, 9), (52, 52, 29, 1))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
