@@ -29,7 +29,7 @@ def runtime(build):
 
 
 def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -> str:
-    """c = mask ? (a b) g + x s^2 : 0, of matrices, rows x and c of `element`. A plain one has no
+    """c = mask ? (a b) g + x s^2 t : 0, of matrices, rows x and c of `element`. A plain one has no
     mask, and x and c of float32."""
     first, second = sizes
     rhs = f"{second}x{first}" if form else f"{first}x{second}"
@@ -37,7 +37,7 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     element = "f32" if plain else element
     types |= {"c": f"memref<?x{second}x{element}>", "x": f"memref<?x{second}x{element}>",
               "mask": f"memref<?x{second}xi8>", "g": f"memref<{second}xf32>",
-              "s": "memref<?xf32>"}
+              "s": "memref<?xf32>", "t": "memref<f32>"}
     mask, wide = f"vector<{second}xi8>", f"vector<{second}xf32>"
     argument = f", %mr: {mask}"
     select = f"""%zero = arith.constant dense<0> : {mask}
@@ -46,7 +46,7 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     if plain:
         del types["mask"]
         argument, select = "", f"%kept = arith.addf %sum, %none : {wide}"
-    maps = {"x": "m, n", "mask": "m, n", "g": "n", "s": "m"}
+    maps = {"x": "m, n", "mask": "m, n", "g": "n", "s": "m", "t": ""}
     inputs = ["sums", *(name for name in maps if name in types)]
     row = f"vector<{second}xf32>"
     narrow = f"vector<{second}x{element}>"
@@ -66,13 +66,14 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
   lnbwd.rowwise @f domain(m | n)
       ins({', '.join(f'%{name}[{maps[name]}] : {types[name]}' for name in inputs)})
       outs(%c[m, n] : {types['c']}) attributes {{operand_names = [{', '.join(quoted[3:])}]}} {{
-  ^row(%p: {row}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32):
+  ^row(%p: {row}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32, %tr: f32):
     %one = arith.constant dense<1.0> : {row}
     %none = arith.constant dense<0.0> : {row}
     %unit = arith.constant 1.0 : f32
     %scaled = arith.mulf %sr, %unit : f32
     %square = arith.mulf %scaled, %sr : f32
-    %spread = vector.broadcast %square : f32 to {row}
+    %factor = arith.mulf %square, %tr : f32
+    %spread = vector.broadcast %factor : f32 to {row}
     {widen}
     %moved = arith.mulf %wide, %spread : {row}
     %sum = vector.fma %p, %gr, %moved : {row}
@@ -97,17 +98,19 @@ def check_launch(launch, form, element, sizes, row_counts, plain=False):
     first, second = sizes
     for rows in row_counts:
         rng = np.random.default_rng(rows)
-        shapes = {"a": (rows, first), "x": (rows, second), "g": (second,), "s": (rows,),
+        shapes = {"a": (rows, first), "x": (rows, second), "g": (second,), "s": (rows,), "t": (),
                   "b": (second, first) if form else (first, second)}
         out = "f32" if plain else element
-        kinds = {"a": element, "b": element, "x": out, "g": "f32", "s": "f32"}
+        kinds = {"a": element, "b": element, "x": out, "g": "f32", "s": "f32",
+                 "t": "f32"}
         bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kinds[name])
                 for name, shape in shapes.items()}
         values = {name: devices.decode(bits[name], kinds[name]).reshape(shape)
                   for name, shape in shapes.items()}
         mask = rng.integers(0, 2, (rows, second)).astype(np.uint8)
         product = values["a"] @ (values["b"].T if form else values["b"])
-        expected = product * values["g"] + values["x"] * values["s"][:, None] ** 2
+        expected = product * values["g"] + values["x"] * (
+            values["s"][:, None] ** 2 * values["t"])
         expected = np.where(np.logical_or(mask, plain), expected, 0)
         written = launch(rows, {**bits, "mask": mask.ravel()})
         actual = devices.decode(written, out).reshape(expected.shape)

@@ -408,9 +408,9 @@ void ProductKernel::addKernel(SymbolTable &symbols) {
   SmallVector<Type> types;
   for (Value buffer : buffers) {
     // The first row of a matrix; of what has one dimension all that is static.
-    SmallVector<int64_t> shape(
-        cast<MemRefType>(buffer.getType()).getShape().take_back(2));
-    if (shape.size() > 1 || ShapedType::isDynamic(shape.front()))
+    auto type = cast<MemRefType>(buffer.getType());
+    SmallVector<int64_t> shape(type.getShape().take_back(2));
+    if (type.getRank() > 1 || !type.hasStaticShape())
       shape.front() = 1;
     types.push_back(getParameterType(buffer, shape));
   }

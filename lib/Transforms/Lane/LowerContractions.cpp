@@ -404,7 +404,8 @@ struct LowerRead : WavePattern<vector::TransferReadOp> {
     ArrayRef<AffineExpr> map = op.getPermutationMap().getResults();
     bool hasRows = isa<AffineDimExpr>(map[0]);
     bool hasColumns = isa<AffineDimExpr>(map[1]);
-    auto [rows, columns] = getSizes(b, source);
+    auto [rows, columns] = hasRows || hasColumns ? getSizes(b, source)
+                                                 : std::pair(zero, int64_t(0));
     ResultPieces pieces =
         getPieces(b, wave, op.getVectorType(), hasColumns ? columns : 0,
                   hasRows ? op.getIndices().front() : zero,

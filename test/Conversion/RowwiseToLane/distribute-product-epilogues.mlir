@@ -64,18 +64,19 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4
   return
 }
 
-// Numbers are splats.
+// Numbers are splats, or read as such.
 // WAVE:        gpu.func @constant(
 // WAVE:          %[[HALF:.*]] = arith.constant dense<5.000000e-01> : vector<32x32xf32>
-// WAVE:          arith.mulf %{{.*}}, %[[HALF]] : vector<32x32xf32>
+// WAVE:          %[[SR:.*]] = vector.transfer_read %{{.*}}[], %{{.*}} {in_bounds = [true, true], {{.*}}} : memref<f32, {{.*}}>, vector<32x32xf32>
+// WAVE:          arith.mulf %[[SR]], %[[HALF]] : vector<32x32xf32>
 // WAVE:          arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
 // WAVE-NEXT:     vector.transfer_write
-func.func @number(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %s: memref<?xf32>, %y: memref<?x96xf32>) {
+func.func @number(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %s: memref<f32>, %y: memref<?x96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xbf16>
   %sums = memref.alloc(%m) : memref<?x96xf32>
   lnbwd.product @sums lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%sums : memref<?x96xf32>)
       attributes {rhs_transposed}
-  lnbwd.rowwise @constant domain(m | n) ins(%sums[m, n] : memref<?x96xf32>, %s[m] : memref<?xf32>)
+  lnbwd.rowwise @constant domain(m | n) ins(%sums[m, n] : memref<?x96xf32>, %s[] : memref<f32>)
       outs(%y[m, n] : memref<?x96xf32>) {
   ^row(%p: vector<96xf32>, %sr: f32):
     %half = arith.constant 0.5 : f32
