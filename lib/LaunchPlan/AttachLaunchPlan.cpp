@@ -261,8 +261,9 @@ std::optional<json::Value> PlanBuilder::evaluate(Value value) {
     while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp,
                            memref::ExpandShapeOp>(source.getDefiningOp()))
       source = source.getDefiningOp()->getOperand(0);
-    if (source.getDefiningOp<memref::AllocOp>())
-      return evaluate(source);
+    auto alloc = source.getDefiningOp<memref::AllocOp>();
+    if (alloc && !alloc->hasAttr(rowScalarAttr))
+      return evaluate(alloc);
     return rows;
   }
   if (auto alloc = value.getDefiningOp<memref::AllocOp>()) {

@@ -222,8 +222,7 @@ void checkRowProgram(const RowProgram &program, size_t buffers) {
   }
   for (const ProgramOperand &output : program.outputs) {
     const Dims &dims = output.dims;
-    bool canBeWritten = !output.row.empty() ||
-                        (dims.hasRows ? dims.hasGroups : dims.hasColumns);
+    bool canBeWritten = !output.row.empty() || !dims.hasRows || dims.hasGroups;
     checkOperand(output, canBeWritten && output.value < types.size() &&
                              *types[output.value] == output.type);
   }

@@ -59,9 +59,8 @@ static bool isSplitSum(RowwiseOp op, unsigned index) {
       (isScalar ? unsigned(op.getNumRowDims()) : map.getNumDims()))
     return false;
   RowDims rows = op.getRowDims(index);
-  return isScalar ? rows != RowDims::All
-                  : rows == RowDims::WithinGroup || rows == RowDims::Some ||
-                        !op.getPlace(index).isPlain();
+  return rows == RowDims::WithinGroup || rows == RowDims::Some ||
+         !op.getPlace(index).isPlain();
 }
 
 namespace {
@@ -139,10 +138,11 @@ private:
   }
   /// Whether output `index` is handed to the gradient.
   bool isSaved(RowwiseOp op, unsigned index) {
+    unsigned operand = op.getNumDpsInputs() + index;
     if (saved.empty())
-      return savesStatistics && index >= op.getRowOuts().size();
-    return llvm::is_contained(saved,
-                              op.getOperandName(op.getNumDpsInputs() + index));
+      return savesStatistics && index >= op.getRowOuts().size() &&
+             op.getReduction(operand) == Reduction::None;
+    return llvm::is_contained(saved, op.getOperandName(operand));
   }
   /// Whether a loss may depend on output `index`, which masks and other
   /// integers are not. If the options do not say so, a row output that is saved
@@ -196,6 +196,11 @@ LogicalResult Differentiate::checkNames(RowwiseOp op) {
       failed(check("of", of, numInputs, op->getNumOperands(), false)) ||
       failed(check("saved", saved, numInputs, op->getNumOperands(), true)))
     return failure();
+  for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
+    if (op.getReduction(i) != Reduction::None && isSaved(op, i - numInputs))
+      return op.emitOpError("expected the option saved to name outputs of all "
+                            "rows, got ")
+             << op.getOperandName(i) << ", a sum over rows";
   if (saved.size() > 1 && llvm::is_contained(saved, "none"))
     return op.emitOpError("expected the option saved to be 'none' alone or "
                           "names of outputs, got both");
@@ -522,9 +527,9 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   RowwiseOp forward = programs.front();
   if (failed(checkConstants(forward, wrt)) || failed(checkShared(forward)))
     return failure();
-  if (!forward.getAllSums().empty() || !forward.getOuterSums().empty())
-    return forward.emitOpError("expected no column sums, group sums or outer "
-                               "sums in a program that is differentiated");
+  if (forward.takesMaxima() || !forward.getOuterSums().empty())
+    return forward.emitOpError("expected no maxima over rows and no outer sums "
+                               "in a program that is differentiated");
   savesStatistics = named || function->hasAttr(operationAttr);
   if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();

@@ -153,9 +153,8 @@ RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
   return program;
 }
 
-/// Adds buffers for `count` row sums of `op`.
-static SmallVector<Value> allocate(RewriterBase &rewriter, RowwiseOp op,
-                                   size_t count, int64_t parts) {
+SmallVector<Value> lnbwd::allocateRowSums(RewriterBase &rewriter, RowwiseOp op,
+                                          size_t count, int64_t parts) {
   Location loc = op.getLoc();
   SmallVector<int64_t> shape = op.getRowBlockShape();
   shape.truncate(size_t(op.getNumRowDims()));
@@ -181,7 +180,8 @@ RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
                                    ArrayRef<Operation *> sums, StringRef suffix,
                                    int64_t parts,
                                    SmallVectorImpl<Value> &allocations) {
-  SmallVector<Value> buffers = allocate(rewriter, op, sums.size(), parts);
+  SmallVector<Value> buffers =
+      allocateRowSums(rewriter, op, sums.size(), parts);
   size_t first = allocations.size();
   llvm::append_range(allocations, buffers);
   auto rowMap = AffineMap::getMultiDimMapWithTargets(

@@ -67,6 +67,12 @@ RowwiseOp writeProgram(mlir::OpBuilder &b, RowwiseOp op,
                        llvm::ArrayRef<PlacedValue> given,
                        llvm::ArrayRef<PlacedValue> outputs, int64_t length);
 
+/// Buffers for `count` numbers of each row of `op`, or for `parts` of each
+/// where that is not 0.
+llvm::SmallVector<mlir::Value> allocateRowSums(mlir::RewriterBase &rewriter,
+                                               RowwiseOp op, size_t count,
+                                               int64_t parts = 0);
+
 struct RowSumPrograms {
   /// Computes the sums.
   RowwiseOp sums;

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -101,8 +100,7 @@ class Plan:
         # The compiler adds up gradients along neighbouring dimensions, of which one is left.
         self.has_gradient = [
             kind != "number" and signature.dtypes[name].is_floating_point
-            and (kind != "part" or (math.prod(signature.parts[name][0]) > 1
-                                    and len(signature.parts[name][1]) == 1))
+            and (kind != "part" or len(signature.parts[name][1]) < 2)
             for name, kind in signature.kinds.items()]
         # Conditions and integers have none, and neither has what follows from them alone.
         outputs = trace.program.outputs
@@ -189,8 +187,8 @@ class Plan:
                 if without:
                     raise LnbwdError(
                         f"{self.function.__name__}: {without[0]} requires a gradient; expected of "
-                        "lnbwd.Parts that do two elements or more along neighbouring dimensions: "
-                        "pass it expanded, as rows, or detached") from error
+                        "lnbwd.Parts that do neighbouring dimensions: pass it expanded as rows, or "
+                        "detached") from error
                 raise
             at_hand = [f"dout{out}" for out in forward.results]
             at_hand += [f"arg{forward.inputs.index(tensor)}" for tensor in kept]

@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Largest elements over all rows, and over those of each group, bit for bit as NumPy has them, and
-sums beside them."""
+sums beside them; and of numbers of each row."""
 
 import numpy as np
 import pytest
@@ -65,9 +65,68 @@ def test_maxima(build, runtime, tmp_path, chip, n, groups, options):
         np.testing.assert_array_equal(devices.decode(outputs["y"], "f32").reshape(x.shape), twice)
 
 
-@pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"))
-def test_ptx(build, tmp_path, chip, n, order):
+def scalar_source(n: int, groups: int) -> str:
+    """Of the largest element of each row, divided by d: the sum and the largest."""
+    wide, rows = f"vector<{n}xf32>", f"memref<{'?x' * (2 if groups else 1)}{n}xf32>"
+    row, place, shape = ("b, t", "b", "?x") if groups else ("m", "", "")
+    return f"""func.func @f(%x: {rows}, %d: memref<{shape}f32>, %s: memref<{shape}f32>,
+    %m: memref<bf16>) {{
+  lnbwd.rowwise @f domain({row} | n) ins(%x[{row}, n] : {rows}, %d[{place}] : memref<{shape}f32>)
+      outs(%s[{place}] add : memref<{shape}f32>, %m[] max : memref<bf16>)
+      attributes {{operand_names = ["x", "d", "sum", "largest"]}} {{
+  ^row(%xr: {wide}, %dr: f32):
+    %max = vector.reduction <maximumf>, %xr : {wide} into f32
+    %r = arith.divf %max, %dr : f32
+    lnbwd.yield %r, %r : f32, f32
+  }}
+  return
+}}
+"""
+
+
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"),
+                    n=(37, 1000), groups=(0, 3), options=("", "order=canonical"))
+def test_scalars(build, runtime, tmp_path, chip, n, groups, options):
+    file, gradient = tmp_path / "f.hsaco", tmp_path / "g.hsaco"
+    text = scalar_source(n, groups)
+    compiling.compile_to(file, build, text, chip, options)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    derived = text.replace(", %m[] max : memref<bf16>", "").replace(", %r : f32, f32", " : f32")
+    compiling.compile_to(gradient, build, compiling.differentiate(
+        build, derived.replace('"sum", "largest"', '"sum"')), chip, options)
+    backward = devices.Kernel(runtime.open("sim", chip), gradient)
+    for rows in (1, 700):
+        count = max(groups, 1)
+        x = np.random.default_rng(rows + n).integers(-64, 64, (count, rows, n)) / np.float32(8)
+        x[:, -1, 0] = np.arange(count) - 20  # Of few columns, not the largest.
+        d = np.float32(2.0) ** np.arange(count)
+        for special in (0, np.inf, np.nan):
+            x[-1, rows // 2, 1] = special or x[-1, rows // 2, 1]
+            inputs = {"x": devices.encode(x.ravel(), "f32"), "d": devices.encode(d, "f32")}
+            outputs = kernel.launch(rows * count, inputs, groups=count)
+            terms = x.max(2) / d[:, None]
+            for name, dtype, expected in (("sum", "f32", terms.sum(1)),
+                                          ("largest", "bf16", terms.max(keepdims=True)[0])):
+                found = devices.decode(outputs[name], dtype)
+                if name == "largest":  # Of 8 bits.
+                    expected = devices.decode(devices.encode(expected, "bf16"), "bf16")
+                np.testing.assert_array_equal(found, expected, name)
+            if special == 0:
+                # Each row's largest elements share its gradient.
+                inputs["dsum"] = devices.encode(d, "f32")
+                outputs = backward.launch(rows * count, inputs, groups=count)
+                ties = x == x.max(2, keepdims=True)
+                np.testing.assert_allclose(
+                    devices.decode(outputs["dx"], "f32").reshape(x.shape),
+                    ties / ties.sum(2, keepdims=True), 1e-6)
+                np.testing.assert_allclose(devices.decode(outputs["dd"], "f32"),
+                                           -terms.sum(1), 1e-5, 1e-2)
+
+
+@pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"),
+                    make={source: "columns", scalar_source: "scalars"})
+def test_ptx(build, tmp_path, chip, n, order, make):
     """It compiles, and a NaN wins."""
     file = tmp_path / "f.ptx"
-    compiling.compile_to(file, build, source(n, 0), chip, order)
+    compiling.compile_to(file, build, make(n, 0), chip, order)
     assert "max.NaN.f32" in file.read_text()

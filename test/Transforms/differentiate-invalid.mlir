@@ -3,6 +3,7 @@
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=wrt=z 2>&1 | FileCheck %s --check-prefix=WRT
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=of=x 2>&1 | FileCheck %s --check-prefix=OF
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=x 2>&1 | FileCheck %s --check-prefix=SAVED
+// RUN: not lnbwd-opt %t/sum.mlir --lnbwd-differentiate=saved=total 2>&1 | FileCheck %s --check-prefix=SUM
 
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=none,y 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not lnbwd-opt %t/scalar.mlir --lnbwd-differentiate=saved=s 2>&1 | FileCheck %s --check-prefix=SCALAR
@@ -18,6 +19,17 @@
 // WRT:   names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option wrt to name some of x, scale, got 'z'
 // OF:    names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option of to name some of y, norm, got 'x'
 // SAVED: names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to name some of y, norm, got 'x'
+// SUM:   sum.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to name outputs of all rows, got total, a sum over rows
+
+//--- sum.mlir
+func.func @f(%x: memref<?x64xf32>, %total: memref<64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%total[n] add : memref<64xf32>)
+      attributes {operand_names = ["x", "total"]} {
+  ^bb0(%xr: vector<64xf32>):
+    lnbwd.yield %xr : vector<64xf32>
+  }
+  return
+}
 
 //--- names.mlir
 func.func @f(%x: memref<?x64xf32>, %scale: memref<64xf32>, %y: memref<?x64xf32>, %norm: memref<?xf32>) {
@@ -90,8 +102,8 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 // -----
 
 func.func @f(%x: memref<?x64xf32>, %s: memref<64xf32>) {
-  // expected-error@+1 {{expected no column sums, group sums or outer sums in a program that is differentiated}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[n] add : memref<64xf32>) {
+  // expected-error@+1 {{expected no maxima over rows and no outer sums in a program that is differentiated}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[n] max : memref<64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     lnbwd.yield %xr : vector<64xf32>
   }
@@ -175,16 +187,5 @@ func.func @shared(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>, %y: memref<?x?x8xf
     %z = arith.mulf %xr, %tr : vector<8xf32>
     lnbwd.yield %z : vector<8xf32>
   }
-  return
-}
-
-// -----
-
-// A gradient that is differentiated once more.
-func.func @gradient(%dy: memref<?x64xf32>, %x: memref<?x64xf32>, %dx: memref<?x64xf32>,
-                    %dgamma: memref<64xf32>) {
-  // expected-error@+1 {{expected no column sums, group sums or outer sums in a program that is differentiated}}
-  lnbwd.rms_norm_bwd dy(%dy : memref<?x64xf32>) x(%x : memref<?x64xf32>)
-    outs dx(%dx : memref<?x64xf32>) dgamma(%dgamma : memref<64xf32>)
   return
 }

@@ -125,3 +125,31 @@ func.func @groups(%x: memref<?x?x64xf32>, %beta: memref<64xf32>, %scale: memref<
   }
   return
 }
+
+// -----
+
+// The adjoint of a number for all rows is a sum over them, and that of such a sum a number.
+// CHECK-LABEL: func @numbers_bwd(
+// CHECK:         ins(%{{[^ ]+}}[m0, m1, n] : memref<?x?x64xf32>, %{{[^ ]+}}[n] : memref<64xbf16>, %{{[^ ]+}}[] : memref<f32>,
+// CHECK-SAME:      %{{[^ ]+}}[m0] : memref<?xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m0, m1, n] : memref<?x?x64xf32>, %{{[^ ]+}}[m0] add : memref<?xf32>)
+// CHECK-SAME:      operand_names = ["x", "dc", "dt", "s", "dx", "ds"]
+// CHECK:         ^{{.*}}(%[[X:.*]]: vector<64xf32>, %[[DC:.*]]: vector<64xbf16>, %[[DT:.*]]: f32, %[[S:.*]]: f32):
+// CHECK:           arith.extf %[[DC]]
+// CHECK:           vector.reduction <add>
+// CHECK:           lnbwd.yield %{{.*}}, %{{.*}} : vector<64xf32>, f32
+// NONE-LABEL:  func @numbers_bwd(
+// WRT-LABEL:  func @numbers_bwd(
+// PLAIN-LABEL: func @numbers_bwd(
+func.func @numbers(%x: memref<?x?x64xf32>, %s: memref<?xf32>, %t: memref<f32>, %c: memref<64xbf16>) {
+  lnbwd.rowwise @numbers domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x64xf32>, %s[m0] : memref<?xf32>)
+      outs(%t[] add : memref<f32>, %c[n] add : memref<64xbf16>) attributes {operand_names = ["x", "s", "t", "c"]} {
+  ^row(%xr: vector<64xf32>, %sr: f32):
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    %tr = arith.mulf %sum, %sum : f32
+    %wide = vector.broadcast %sr : f32 to vector<64xf32>
+    %cr = arith.mulf %xr, %wide : vector<64xf32>
+    lnbwd.yield %tr, %cr : f32, vector<64xf32>
+  }
+  return
+}

@@ -508,8 +508,12 @@ def test_parts_of_one_number(device, shape):
     assert torch.equal(y, x * 3)
     y.sum().backward()
     assert torch.equal(x.grad, torch.full_like(x, 3))
+    for _ in range(2):  # The second time with the kernel at hand.
+        gradient, = torch.autograd.grad(scaled(x, factor.requires_grad_()).sum(), factor)
+        torch.testing.assert_close(gradient, x.detach().sum().view(shape), rtol=1e-4, atol=1e-4)
+    apart = torch.ones(5, 1, N, device=device, requires_grad=True)
     with pytest.raises(lnbwd.LnbwdError, match="scaled: factor requires a gradient; expected"):
-        scaled(x, factor.requires_grad_()).sum().backward()
+        scaled(x.detach().expand(5, 3, 5, N)[:, :, 0], apart).sum().backward()
 
 
 @pytest.mark.parametrize("count", [1, 4, N])

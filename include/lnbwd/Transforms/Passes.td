@@ -490,6 +490,31 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
 // Products of matrices
 //===----------------------------------------------------------------------===//
 
+def SplitScalarSumsPass : Pass<"lnbwd-split-scalar-sums"> {
+  let summary = "Combine row scalars over rows in a program of their own";
+  let description = [{
+    An output without column dimensions that is combined over rows, `[] add` or
+    `[b] max`, becomes a row scalar in an allocation of one number for each row,
+    and a column sum or group sum of a second program, `<name>_sum` or
+    `<name>_sum_groups`, whose rows are those numbers. Expects memrefs and no
+    schedule.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[] max : memref<f32>) {...}
+    ```
+
+    After:
+
+    ```mlir
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%r[m] : memref<?xf32>) {...}
+    lnbwd.rowwise @k_sum domain(m | n) ins(%terms[m, n] : memref<?x1xf32>) outs(%all[n] max : memref<1xf32>) {...}
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Row programs split">];
+}
+
 def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
   let summary = "Take products of matrices out of row programs";
   let description = [{

@@ -346,6 +346,8 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
 }
 
 void lnbwd::recordAccess(Value buffer, StringRef access) {
+  if (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
   auto argument = dyn_cast<BlockArgument>(buffer);
   if (!argument)
     return;

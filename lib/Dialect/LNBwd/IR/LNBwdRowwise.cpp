@@ -132,11 +132,11 @@ bool RowwiseOp::hasContractions() {
 Type RowwiseOp::getRegionType(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
   Access access = getAccess(index);
-  if (access == Access::Scalar)
-    return type.getElementType();
   bool isReduced = getReduction(index) != Reduction::None;
   Type element =
       isReduced ? Type(Float32Type::get(getContext())) : type.getElementType();
+  if (access == Access::Scalar)
+    return element;
   if (access == Access::Matrix)
     return VectorType::get(type.getShape(), element);
   if (access == Access::Table)
@@ -266,8 +266,8 @@ static constexpr int64_t maxStridedBytes = std::numeric_limits<int32_t>::max();
 static constexpr StringRef accessNames[] = {"a row block",    "a column",
                                             "a group column", "a row scalar",
                                             "a matrix",       "a table"};
-static constexpr StringRef sumNames[] = {"", "a column sum", "a group sum",
-                                         "", "an outer sum", ""};
+static constexpr StringRef sumNames[] = {
+    "", "a column sum", "a group sum", "a scalar sum", "an outer sum", ""};
 
 /// What operand `index` is, in the words of a diagnostic.
 static StringRef getAccessName(RowwiseOp op, unsigned index) {
@@ -459,7 +459,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                                    : "'add' or 'max', which says how rows are "
                                      "combined that its map does not tell "
                                      "apart");
-    if (access == Access::Scalar && rows != numRows && isOutput)
+    if (access == Access::Scalar && rows != numRows && isOutput && !added)
       return emitError() << "a row scalar that is written to have all row "
                             "dimensions, got "
                          << type << " with " << AffineMapAttr::get(map);
@@ -502,12 +502,15 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                               "them, got "
                            << type << " with " << AffineMapAttr::get(map);
     }
-    if (access == Access::Row && added)
+    if (added && (access == Access::Row ||
+                  (access == Access::Scalar &&
+                   op.getRowDims(index) != RowwiseOp::RowDims::OfGroup &&
+                   op.getRowDims(index) != RowwiseOp::RowDims::None)))
       return emitError() << "rows to be added up over the last row dimensions "
                             "or all, got "
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
-    if (access == Access::GroupColumn && isOutput &&
+    if (added && rows > 0 &&
         llvm::is_contained(ArrayRef(sizes).slice(1, size_t(rows) - 1),
                            ShapedType::kDynamic))
       return emitError() << "dimensions of groups but the first to be static, "
@@ -529,11 +532,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                                  ? "all column dimensions but the last ones"
                                  : "all column dimensions")
                          << ", got " << type << " with "
-                         << AffineMapAttr::get(map)
-                         << (added && columns == 0
-                                 ? "; write a row scalar, and combine those of "
-                                   "all rows afterwards"
-                                 : "");
+                         << AffineMapAttr::get(map);
     if (access == Access::Table &&
         (isOutput || hasContractions || !type.hasStaticShape() ||
          type.getDimSize(0) < 1 ||
@@ -559,7 +558,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     if (op.isPartial(index)) {
       bool isLeading = isa<AffineSymbolExpr>(map.getResult(unsigned(rows)));
       bool isScalar = access == Access::Scalar;
-      if (!(isScalar || isSum) || !isLeading)
+      if (!(isScalar || isSum) || !isLeading || (isScalar && added))
         return emitError() << "partial sums to be '[..., *]' of a row scalar, "
                               "'[*, n]' of a column sum or '[b, *, n]' of a "
                               "group sum, got "

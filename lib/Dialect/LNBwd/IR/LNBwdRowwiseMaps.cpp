@@ -157,7 +157,7 @@ Access lnbwd::detail::getAccess(unsigned index, bool isReduced,
   AffineMap map = cast<AffineMapAttr>(maps[index]).getValue();
   unsigned numRows = countDims(map, 0, numRowDims);
   unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
-  if (numColumns == 0 && !isReduced)
+  if (numColumns == 0)
     return Access::Scalar;
   if (map.getNumSymbols() > 0 && numRows == 0 && !isReduced)
     return Access::Table;

@@ -1501,10 +1501,10 @@ func.func @f(%x: memref<?x4x?x8xf32>, %g: memref<4x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %c: memref<f32>) {
-  // expected-error@+1 {{operand 1: expected a column sum to have all column dimensions, got 'memref<f32>' with affine_map<(d0, d1) -> ()>; write a row scalar, and combine those of all rows afterwards}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>)
-      outs(%c[] max : memref<f32>) {
+func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
+  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, got affine_map<(d0, d1, d2) -> (d1)>; write rows, and add them up afterwards}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x8xf32>)
+      outs(%c[t] max : memref<4xf32>) {
   ^row(%r: vector<8xf32>):
     %m = vector.reduction <maximumf>, %r : vector<8xf32> into f32
     lnbwd.yield %m : f32

@@ -560,3 +560,17 @@ func.func @maxima(%x: memref<?x?x8xf32>, %m: memref<8xf32>, %g: memref<?x8xbf16>
   }
   return
 }
+
+// Of numbers of each row likewise, which the region has in f32.
+// CHECK-LABEL: func @scalar_sums(
+// CHECK:         outs(%{{[^ ]+}}[m0] max : memref<?xbf16>, %{{[^ ]+}}[] add : memref<f32>)
+// CHECK:           lnbwd.yield %{{.*}}, %{{.*}} : f32, f32
+func.func @scalar_sums(%x: memref<?x?x8xf32>, %g: memref<?xbf16>, %s: memref<f32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>)
+      outs(%g[b] max : memref<?xbf16>, %s[] add : memref<f32>) {
+  ^row(%r: vector<8xf32>):
+    %v = vector.reduction <add>, %r : vector<8xf32> into f32
+    lnbwd.yield %v, %v : f32, f32
+  }
+  return
+}

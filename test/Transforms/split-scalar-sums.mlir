@@ -1,0 +1,48 @@
+// RUN: lnbwd-opt %s --lnbwd-split-scalar-sums --split-input-file | FileCheck %s
+
+// The arguments keep their roles. Sums that have columns stay, and accumulate where they are.
+// CHECK-LABEL: func @k(
+// CHECK-SAME:    %[[X:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.kind = "row_block", lnbwd.name = "x"}
+// CHECK-SAME:    %[[O:[a-z0-9_]+]]: memref<f32> {lnbwd.kind = "number", lnbwd.name = "o"}
+// CHECK-SAME:    %[[C:[a-z0-9_]+]]: memref<512xf32> {lnbwd.kind = "column", lnbwd.name = "c"}
+// CHECK:         %[[R:.*]] = memref.alloc(%[[M:.*]]) {lnbwd.row_scalar} : memref<?xf32>
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[X]][m, n] : memref<?x512xf32>)
+// CHECK-SAME:      outs(%[[R]][m] : memref<?xf32>, %[[C]][n] add : memref<512xf32>)
+// CHECK-SAME:      attributes {accumulate, operand_names = ["x", "o", "c"]} {
+// CHECK:         %[[TERMS:.*]] = memref.expand_shape %[[R]] {{\[\[}}0, 1]] output_shape [%[[M]], 1]
+// CHECK:         %[[SUM:.*]] = memref.expand_shape %[[O]] [] output_shape [1] : memref<f32> into memref<1xf32>
+// CHECK:         lnbwd.rowwise @k_sum domain(m | n) ins(%[[TERMS]][m, n] : memref<?x1xf32>)
+// CHECK-SAME:      outs(%[[SUM]][n] add : memref<1xf32>) attributes {accumulate, operand_names = ["o_terms", "o"]} {
+// CHECK-NEXT:    ^bb0(%[[T:.*]]: vector<1xf32>):
+// CHECK-NEXT:      lnbwd.yield %[[T]] : vector<1xf32>
+// CHECK:         memref.dealloc %[[R]]
+func.func @k(%x: memref<?x512xf32>, %o: memref<f32>, %c: memref<512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+      outs(%o[] add : memref<f32>, %c[n] add : memref<512xf32>)
+      attributes {accumulate, operand_names = ["x", "o", "c"]} {
+  ^row(%v: vector<512xf32>):
+    %s = vector.reduction <add>, %v : vector<512xf32> into f32
+    lnbwd.yield %s, %v : f32, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Sums of groups and of all rows are programs of their own.
+// CHECK-LABEL: func @groups(
+// CHECK:         lnbwd.rowwise @g domain(m0, m1 | n) ins(
+// CHECK-SAME:      outs(%[[A:.*]][m0, m1] : memref<4x?xf32>, %[[B:.*]][m0, m1] : memref<4x?xf32>) {
+// CHECK:         lnbwd.rowwise @g_sum domain(m0, m1 | n) ins(%{{.*}}[m0, m1, n] : memref<4x?x1xf32>)
+// CHECK-SAME:      outs(%{{.*}}[n] max : memref<1xbf16>)
+// CHECK:         lnbwd.rowwise @g_sum_groups domain(m0, m1 | n) ins(%{{.*}}[m0, m1, n] : memref<4x?x1xf32>)
+// CHECK-SAME:      outs(%{{.*}}[m0, n] add : memref<4x1xf32>)
+func.func @groups(%x: memref<4x?x512xf32>, %o: memref<4xf32>, %p: memref<bf16>) {
+  lnbwd.rowwise @g domain(b, t | n) ins(%x[b, t, n] : memref<4x?x512xf32>)
+      outs(%o[b] add : memref<4xf32>, %p[] max : memref<bf16>) {
+  ^row(%v: vector<512xf32>):
+    %s = vector.reduction <add>, %v : vector<512xf32> into f32
+    lnbwd.yield %s, %s : f32, f32
+  }
+  return
+}
