@@ -437,6 +437,21 @@ def test_the_largest_of_rows_is_taken(device, dims, kind):
         assert taken()
 
 
+@pytest.mark.parametrize("dims,kind", [(0, "column_max"), (1, "group_max")])
+def test_what_is_true_of_any_row_is_taken(device, dims, kind):
+    x = torch.randn(3, 70, 40, generator=torch.Generator().manual_seed(1)).to(device)
+    x[1, 2, 3], x[:, :, 4], x[:, :, 5], x[:, :, 6] = torch.nan, 0, -torch.inf, torch.inf
+    for function, count in ((lambda x: ((x * 2).amin(dims), x.relu().any(dims)), 2),
+                            (lambda x: ((x < 1).all(dims, keepdim=True), x.half().amin(dims)), 2),
+                            (lambda x: x.amin(-1) - x.any(-1).float(), 0)):
+        lnbwd.inductor.decisions(clear=True)
+        got = torch.compile(function, backend="lnbwd", fullgraph=True)(x)
+        torch.testing.assert_close(got, function(x), rtol=0, atol=0, equal_nan=True)
+        outputs = [o.kind for d in lnbwd.inductor.decisions() if d.program
+                   for o in d.program.outputs]
+        assert outputs == ([kind] * count or ["scalar"])
+
+
 @pytest.mark.parametrize("shape", [(4, 64), (4, 2, 32)])
 def test_what_is_returned_twice_has_memory_of_its_own(device, shape):
     def twice(x):

@@ -489,7 +489,7 @@ def compared(graph: Graph) -> set[Node]:
     roundings it might have none."""
     return {base for target in _LARGEST
             for node in graph.find_nodes(op="call_function", target=target, sort=False) if (
-                base := _base_of_size(node.args[0])
+                base := base_of_size(node.args[0])
             ).meta.get("recompute") is CheckpointPolicy.MUST_SAVE or any(
                 user.target in _COMPARISONS
                 for one in reached([node], lambda one: filter(is_view, one.users))
@@ -502,7 +502,7 @@ _COMPARISONS = {getattr(torch.ops.aten, name).Tensor
                 for name in ("eq", "ne", "ge", "gt", "le", "lt")}
 
 
-def _base_of_size(node: Node) -> Node:
+def base_of_size(node: Node) -> Node:
     """What a node has the elements of, or their sizes."""
     while is_view(node) or node.target is torch.ops.aten.abs.default:
         node = node.args[0]  # type: ignore[assignment]
@@ -672,7 +672,7 @@ def _compared_apart(inside: Collection[Node]) -> Node | None:
     others find, and of other roundings."""
     for node in inside:
         if node.target in _COMPARISONS:
-            bases = [_base_of_size(source) for source in sources(node)]
+            bases = [base_of_size(source) for source in sources(node)]
             if any(base in inside for base in bases) and any(
                     base.target in _LARGEST and base not in inside for base in bases):
                 return node
