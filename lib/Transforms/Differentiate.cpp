@@ -527,7 +527,12 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   RowwiseOp forward = programs.front();
   if (failed(checkConstants(forward, wrt)) || failed(checkShared(forward)))
     return failure();
-  if (forward.takesMaxima() || !forward.getOuterSums().empty())
+  auto maxima = llvm::seq<unsigned>(0, unsigned(forward.getNumDpsInits()));
+  if (!forward.getOuterSums().empty() || llvm::any_of(maxima, [&](unsigned i) {
+        return hasAdjoint(forward, i) &&
+               forward.getReduction(forward.getNumDpsInputs() + i) ==
+                   Reduction::Maximum;
+      }))
     return forward.emitOpError("expected no maxima over rows and no outer sums "
                                "in a program that is differentiated");
   savesStatistics = named || function->hasAttr(operationAttr);

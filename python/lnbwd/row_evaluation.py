@@ -122,7 +122,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         elif output.kind in SUM_KINDS:
             combine = torch.sum if SUM_KINDS[output.kind] == "add" else torch.amax
             shape = (groups, rows // max(groups, 1)) if output.dims.has_groups else (rows,)
-            value = combine(value.expand(rows, program.length).reshape(*shape, program.length), -2)
+            length = program.length if output.dims.has_columns else 1
+            value = combine(value.expand(rows, length).reshape(*shape, length), -2)
         elif output.kind == "row":
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
         else:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,9 +104,9 @@ class Plan:
             and (kind != "part" or len(signature.parts[name][1]) < 2)
             for name, kind in signature.kinds.items()]
         # Conditions and integers have none, and neither has what follows from them alone.
-        outputs = trace.program.outputs
-        self.is_derived = [outputs[place].dtype[0] != "i" for place in trace.results]
-        self.has_numbers = "number" in trace.shapes
+        outputs = [trace.program.outputs[place] for place in trace.results]
+        self.is_derived = [o.dtype[0] != "i" and o.kind != "total_max" for o in outputs]
+        self.has_numbers = not {"number", "total"}.isdisjoint(trace.shapes)
         self._lock = threading.RLock()
         self._inference: _Forward | None = None
         self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
@@ -142,7 +143,8 @@ class Plan:
                 return found
             saved = self.trace.saved if saves else ()
             everything = self._forward(saved)
-            names = self._derive(everything, everything.results, [
+            derived = itertools.compress(everything.results, self.is_derived)
+            names = self._derive(everything, tuple(derived), [
                 place for place, tensor in enumerate(everything.inputs)
                 if self.has_gradient[tensor]]).operands
             saved = tuple(old for old, new in zip(saved, everything.saved, strict=True)
@@ -205,13 +207,13 @@ class Plan:
                 operand = regions_op.operand(o, self.length)
                 operands[f"out{place}"] = operands[f"dout{place}"] = operand
             inputs = [operands[name] for name in reads]
-            if any(operand.kind != "column" for operand in inputs):
+            if any(operand.has_all_rows for operand in inputs):
                 regions_op.register_program(
                     name, inputs, [operands[f"arg{place}"] for place in writes],
                     regions_op.make_kernel_from_mlir(derived.mlir, rows=self.rows),
                     stand_ins=lambda: (f"{stem} {other}" for other in hints_near(self.rows)))
             else:
-                name = ""  # It is 0.
+                name = ""  # It is 0, or the same for all rows.
             found = self._gradients[of, wrt] = _Gradient(
                 derived.mlir, name, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes))
@@ -262,7 +264,8 @@ class Plan:
                                       [tensors[place] for place in forward.inputs])
         results = tuple([outputs[place] for place in forward.results])
         if self.has_numbers:
-            results = tuple([reshaped(result, shape[:-1]) if kind == "number" else result
+            shapes = {"number": shape[:-1], "total": ()}
+            results = tuple([reshaped(result, shapes[kind]) if kind in shapes else result
                              for result, kind in zip(results, self.trace.shapes, strict=True)])
         return results, outputs
 
@@ -305,15 +308,15 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     of = tuple([grad is not None for grad in grads])
     gradient = plan.gradient(of, needs)
     result: list[Tensor | None] = [None] * len(needs)
-    if not gradient.name:
+    at_hand = (*grads, *ctx.saved_tensors)
+    if not gradient.name and all(at_hand[place].dim() for place in gradient.inputs):
         for tensor in gradient.outputs:
             like = next(grad for grad in grads if grad is not None)
             result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
                                                          dtype=plan.dtypes[tensor])
         return tuple(result)
-    at_hand = (*grads, *ctx.saved_tensors)
     outputs: Sequence[Tensor]
-    if torch.is_grad_enabled() or transforms_are_active():  # (Of a batch of gradients.)
+    if torch.is_grad_enabled() or transforms_are_active() or not gradient.name:  # (Of a batch.)
         if "number" in plan.kinds:
             raise LnbwdError(f"{plan.function.__name__}: create_graph=True: expected a function "
                              "that draws no random numbers")

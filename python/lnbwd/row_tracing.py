@@ -63,7 +63,15 @@ from .inductor.nodes import (
     is_view,
 )
 from .native import ELEMENT_NAMES
-from .rowprogram import INPUT_KINDS, Input, Output, RowProgram
+from .rowprogram import (
+    INPUT_KINDS,
+    OUTPUT_KINDS,
+    Input,
+    Output,
+    RowProgram,
+    operands_of,
+    reached,
+)
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -151,7 +159,8 @@ class Trace:
         program: its outputs are the results, and then what may be saved for the gradient.
         inputs: the parameter of each of the program's inputs.
         results: for each result its place among the program's outputs.
-        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]) or "number" ([...]).
+        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]) or "total"
+            ([]).
         is_tuple: whether the function returns a tuple.
         saved: the places of the outputs that are there to be saved, and of results that serve.
         parts: how many parts the rows and columns of a call are cut into.
@@ -436,6 +445,29 @@ def _column_numbers(conversion: Conversion, node: Node) -> int:
     return conversion.builder.add("index")
 
 
+_TOTALS: dict[Any, str] = {
+    aten.sum.default: "total", aten.sum.dim_IntList: "total",
+    aten.amax.default: "total_max", aten.max.default: "total_max"}
+
+
+def _total(node: Node) -> str | None:
+    """What a node is that combines all rows, or is that in another type, as an output."""
+    value = node.meta.get("val")
+    if not isinstance(value, Tensor) or value.dim() or value.dtype not in DTYPES:
+        return None
+    if node.target is prims.convert_element_type.default:
+        return _total(node.args[0])  # type: ignore[arg-type]
+    return _TOTALS.get(node.target)
+
+
+def _is_detached(conversion: Conversion, node: Node) -> bool:
+    """Whether a value has no gradient with respect to any input."""
+    made = conversion.builder.nodes
+    used = reached([conversion.values[node]],
+                   lambda index: () if made[index][0] == "detach" else operands_of(made[index]))
+    return all(made[index][0] != "input" for index in used)
+
+
 def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[Node, int],
              has_detached: bool) -> None:
     """Makes the value of a node, with what its label says."""
@@ -451,11 +483,20 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         conversion.values[node] = conversion.builder.add(
             "random", conversion.values[node.args[1]])  # type: ignore[index]
         return
+    if _total(node):
+        source: Any = node.args[0]
+        conversion.values[node] = conversion.value(source)
+        if conversion.domain.role(source.meta["val"]) == "row":
+            conversion.values[node] = conversion.builder.add(
+                "row_max" if _total(node) == "total_max" else "row_sum", conversion.values[node])
+        return
+    if any(map(_total, node.all_input_nodes)):
+        raise Unsupported("uses a number of all rows; expected such to be returned as they are")
     if conversion.domain in (is_column_sum(node), is_group_sum(node)):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
     if node.target is aten.permute.default and is_permuted(node.meta["val"]):
         raise UnsupportedOperation("changes the order of elements")
-    source: Any = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     is_cast = node.target is prims.convert_element_type.default and isinstance(source, Tensor)
     is_power = is_cast and source.dtype == torch.float8_e8m0fnu
     if not is_power:
@@ -491,7 +532,7 @@ def _arrange(program: RowProgram, results: Sequence[Output],
         if extra not in outputs:
             outputs.append(extra)
         saved.append(outputs.index(extra))
-    order = sorted(range(len(outputs)), key=lambda place: ("row", "scalar").index(
+    order = sorted(range(len(outputs)), key=lambda place: OUTPUT_KINDS.index(
         outputs[place].kind))
     places = {old: new for new, old in enumerate(order)}
     return (dataclasses.replace(program, outputs=tuple(outputs[old] for old in order)),
@@ -579,6 +620,13 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     returned: Sequence[Node] = output.args[0]
     for place, node in enumerate(returned):
         value = node.meta["val"]
+        if kind := _total(node):
+            if kind == "total_max" and not _is_detached(conversion, node):
+                raise refuse(node, "is the largest of all rows, which has no gradient; expected "
+                                   "x.detach() in the place of x")
+            shapes.append("total")
+            outputs.append(Output(kind, DTYPES[value.dtype], conversion.values[node]))
+            continue
         role = domain.role(value)
         shape = list(value.shape)
         block = domain.repeats(value) or 1 if role == "lead" else 1

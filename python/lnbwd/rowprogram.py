@@ -110,12 +110,12 @@ class Input(_Tensor):
 class Output(_Tensor):
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the sum
     of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of B
-    groups, or "column_max" and "group_max", the largest; ``dtype`` its
-    type, as that of an input; ``value`` the index of a node: of "i8" a condition, or whole numbers
-    from 0 to 255, of "i32" and "i64" whole numbers below 2^31. A "row" may have one number for each
-    ``block`` elements, the first of these, [M, N / block]. With ``parts``, which are those of an
-    input, a "row" or "scalar" lies in another order, all of its elements or of each block of these
-    the first."""
+    groups, or "column_max" and "group_max", the largest, or "total" and "total_max" [], of numbers
+    of each row; ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
+    condition, or whole numbers from 0 to 255, of "i32" and "i64" whole numbers below 2^31. A "row"
+    may have one number for each ``block`` elements, the first of these, [M, N / block]. With
+    ``parts``, which are those of an input, a "row" or "scalar" lies in another order, all of its
+    elements or of each block of these the first."""
 
     kind: str
     dtype: str
@@ -139,15 +139,16 @@ KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column"
               "group_column": "group_column", "scalar": "row_scalar",
               "repeated_scalar": "repeated_row_scalar", "group_scalar": "group_scalar",
               "number": "number", "part": "column", "lead": "row_block", "table": "column",
-              "column_sum": "column", "column_max": "column", "group_sum": "group_column",
-              "group_max": "group_column"}
+              "total": "number", "total_max": "number", "column_sum": "column",
+              "column_max": "column", "group_sum": "group_column", "group_max": "group_column"}
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
                "group_scalar", "number", "part", "lead", "table")
 """Kinds of inputs, in the order in which a program has them."""
 
-SUM_KINDS = {"column_sum": "add", "column_max": "max", "group_sum": "add", "group_max": "max"}
+SUM_KINDS = {"total": "add", "total_max": "max", "column_sum": "add", "column_max": "max",
+             "group_sum": "add", "group_max": "max"}
 """Kinds of outputs that combine rows, and how."""
 
 OUTPUT_KINDS = ("row", "scalar", *SUM_KINDS)

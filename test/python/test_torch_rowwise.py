@@ -485,6 +485,34 @@ def test_a_gradient_finds_the_largest_element_again(device, saved):
                  relative_to_largest, tensors)
 
 
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_results_of_all_rows(device, dtype):
+    @lnbwd.rowwise
+    def function(x: Rows, z: Rows):
+        y = x * torch.rsqrt((x * x).mean(-1, keepdim=True)) + z
+        return y, y.float().detach().abs().amax(), (y.float() * y).sum(), x.mean(-1).sum()
+
+    @lnbwd.rowwise
+    def alone(x: Rows):
+        return x.sum()
+
+    def plain(x, z):
+        return function.function(x.float(), z.float())
+
+    x, z = (torch.randn(3, 70, N, generator=torch.Generator().manual_seed(seed)).to(
+        device, dtype).requires_grad_() for seed in range(2))
+    function(x, z), alone(x)  # Which finds no kernel.
+    got, want = function(x, z), plain(x, z)
+    assert [g.shape for g in got] == [w.shape for w in want]
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g.float(), w, rtol=2e-2 if g.dtype == BF16 else 1e-4, atol=2e-2)
+    assert alone(x).shape == ()
+    gradients = [torch.autograd.grad((y.sum() + a * 1e-2 + b).float(), (x, z))
+                 for y, _, a, b in (got, want)]
+    torch.testing.assert_close(*gradients, rtol=2e-2, atol=1e-2)
+    assert torch.autograd.grad(alone(x) * 3, x)[0].eq(3).all()
+
+
 def test_results_without_a_gradient(device):
     def numbers(x: Rows, s: Scalars):
         return (x * s).argmax(-1), x > s

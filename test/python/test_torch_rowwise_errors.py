@@ -28,6 +28,15 @@ def sums_rows(x: Rows):
     return y - y.sum(0)  # HERE: sum sums over the rows; expected no operation that mixes rows
 
 
+def uses_all_rows(x: Rows):
+    return x - x.sum()  # HERE: sub uses a number of all rows; expected such to be returned
+
+
+def largest_of_all(x: Rows):
+    y = x.abs().amax()  # HERE: amax is the largest of all rows, which has no gradient; expected x.d
+    return x * 2, y
+
+
 def transposes(x: Rows):
     return x.t().contiguous().t()  # HERE: t is not supported in row functions; supported are: +
 
@@ -171,8 +180,9 @@ def numbers_from_one(x: Rows):
     return x * torch.arange(1.0, 49.0)  # HERE: arange gives other numbers than those of the colum
 
 
-REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean_of_all, regroups,
-           splits, splits_what_it_computed, takes_unequal_parts, takes_parts_between,
+REFUSED = [sums_rows, uses_all_rows, largest_of_all, transposes, multiplies, rolls, accumulates,
+           takes_the_mean_of_all, regroups, splits, splits_what_it_computed, takes_unequal_parts,
+           takes_parts_between,
            takes_no_part, takes_every_other, branches, reads_an_element, counts_rows,
            asks_for_the_number_of_rows, draws_numbers, drops_out, takes_another_tensor,
            changes_its_argument, takes_a_power,
