@@ -11,8 +11,8 @@ Needs LightGBM and NumPy. A sweep has a JSON object a line. The first one of the
 what it is: "chip", its "family", "about": where times are from. Others are problems: "program",
 MLIR with one lnbwd.rowwise; "rows", its M; "schedules", each as the option `schedule` takes it; and
 "us", the microseconds of each. In the place of "us" it may have "registers" of a lane, each over
-those that a lane can have: what spills has more than 1. A problem counts as often as its "weight"
-says, 1 by itself, and may be of another "chip" of the family.
+those that a lane can have if all SIMDs have as many waves. A problem counts as often as its
+"weight" says, 1 by itself, and may be of another "chip" of the family.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import lightgbm
 import numpy as np
 
 # The trees that predict times of a family, or registers, their leaves, and their learning rate.
-TREES = {"nvidia": (600, 100, 0.05), "amd": (200, 31, 0.1), "registers": (60, 15, 0.1)}
+TREES = {"nvidia": (600, 100, 0.05), "amd": (200, 31, 0.1), "registers": (90, 15, 0.1)}
 # Beside the roofline, a launch takes some microseconds, whatever it does.
 LAUNCH_US = 2.0
 # How much less a schedule counts, the longer it takes than the best of its problem.

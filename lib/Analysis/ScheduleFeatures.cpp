@@ -174,9 +174,7 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   auto granule = double(chip.limits.registerGranule);
   double ofUnit = wave * double(chip.registersPerSimdLane) *
                   double(chip.limits.simdsTogether);
-  double limit =
-      std::min(double(chip.maxRegistersPerLane),
-               std::floor(ofUnit / (waves * wave) / granule) * granule);
+  auto limit = double(getMeanRegisterLimit(int64_t(lanes * groups), chip));
   double taken =
       std::ceil(std::min(registers, std::max(limit, 1.0)) / granule) * granule;
   double rowBytes = groups * columns * program.bytesRead;

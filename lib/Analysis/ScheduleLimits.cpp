@@ -199,13 +199,23 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   return resources;
 }
 
-int64_t lnbwd::getRegisterLimit(int64_t threads, const ChipInfo &chip,
-                                int64_t workgroups) {
-  // Those of the SIMD that has the most of its waves.
-  int64_t waves = workgroups * llvm::divideCeil(threads, chip.waveSize);
-  int64_t most = chip.registersPerSimdLane /
-                 llvm::divideCeil(waves, chip.limits.simdsTogether);
+/// Registers of a lane where `waves` share those of `simds`.
+static int64_t shareRegisters(int64_t simds, int64_t waves,
+                              const ChipInfo &chip) {
   return std::min<int64_t>(
       chip.maxRegistersPerLane,
-      llvm::alignDown(uint64_t(most), chip.limits.registerGranule));
+      llvm::alignDown(uint64_t(simds * chip.registersPerSimdLane / waves),
+                      chip.limits.registerGranule));
+}
+
+int64_t lnbwd::getMeanRegisterLimit(int64_t threads, const ChipInfo &chip) {
+  return shareRegisters(chip.limits.simdsTogether,
+                        llvm::divideCeil(threads, chip.waveSize), chip);
+}
+
+int64_t lnbwd::getRegisterLimit(int64_t threads, const ChipInfo &chip,
+                                int64_t workgroups) {
+  int64_t waves = workgroups * llvm::divideCeil(threads, chip.waveSize);
+  return shareRegisters(1, llvm::divideCeil(waves, chip.limits.simdsTogether),
+                        chip);
 }

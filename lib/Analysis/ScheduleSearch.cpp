@@ -77,9 +77,11 @@ static constexpr int64_t narrowTileWidth = 2;
 /// columns, and where it writes row blocks as well.
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// Registers of a lane over those that it can have, by the model, up to which
-/// schedules are taken; and where compiling always says whether a kernel
-/// spills, or in the canonical order, whose best schedules the model rules out.
-static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
+/// schedules are taken; in the canonical order, whose best schedules the model
+/// rules out; and where nothing takes fewer, if compiling always says whether a
+/// kernel spills.
+static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05,
+                        mostUncertainRegisters = 1.15;
 /// Registers that a schedule may take over those that one which has spilled was
 /// predicted to take.
 static constexpr double rejectedShare = 0.9;
@@ -521,20 +523,21 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
                   getFeatures(program, ScheduleFields(schedule), chip), chip));
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   bool isBeside = op->hasAttr(independentAttr) && areFewRows(program);
-  double most = chip.backend == Backend::AMDGPU || hasLeaves
-                    ? mostTriedRegisters
-                    : mostRegisters;
+  double most = hasLeaves ? mostTriedRegisters : mostRegisters;
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register.
   // In the canonical order there are no two passes over rows: the model of
   // registers, which is no more than that, then only says what comes first.
   // Of blocks apart, which one wave has, it counts what repeats along the row
   // as if each element were another.
-  SmallVector<std::pair<int64_t, bool>> tried{{accessBytes, !isOfWave(op)},
-                                              {narrowBytes, true}};
+  constexpr double any = std::numeric_limits<double>::infinity();
+  SmallVector<std::pair<int64_t, double>> tried{
+      {accessBytes, isOfWave(op) ? any : most}, {narrowBytes, most}};
+  if (chip.backend == Backend::AMDGPU)
+    tried.insert(tried.begin() + 1, {accessBytes, mostUncertainRegisters});
   if (hasLeaves)
-    tried.push_back({accessBytes, false});
-  for (auto [bytes, needsRegisters] : tried) {
+    tried.push_back({accessBytes, any});
+  for (auto [bytes, bound] : tried) {
     SmallVector<ScheduleFields, 0> fields;
     SmallVector<ScheduleFeatures, 0> features;
     auto add = [&](const ScheduleFields &each) {
@@ -560,14 +563,13 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     for (size_t i = 0; i < fields.size(); ++i) {
       if (hasLeaves)
         times[i] = takeLeaves(op, fields[i], chip, program);
-      double excess =
-          std::max(0.0, predictRegisterShare(features[i], chip) - most);
-      if (needsRegisters && excess > 0)
+      double share = predictRegisterShare(features[i], chip);
+      if (share > bound)
         continue;
       // Accesses to rows apart waste most of each sector: of 35 measured
       // programs that have other schedules, 32 are slower with the best of
       // these.
-      double doubts = excess * doubtsOfRegisters +
+      double doubts = std::max(0.0, share - most) * doubtsOfRegisters +
                       double(features[i][size_t(Feature::apart_blocks)]);
       // Workgroups that stay would keep the columns' from the compute units
       // that they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and

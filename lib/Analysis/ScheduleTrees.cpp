@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/ScheduleFeatures.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -163,5 +164,10 @@ lnbwd::predictMicroseconds(const ProgramFacts &program,
 
 double lnbwd::predictRegisterShare(const ScheduleFeatures &schedule,
                                    const ChipInfo &chip) {
-  return std::exp(sumTrees(getModel(chip).registers, schedule).front());
+  // Trees count those over the registers of a mean SIMD.
+  int64_t threads =
+      int64_t(schedule[size_t(Feature::workgroup_waves)]) * chip.waveSize;
+  return std::exp(sumTrees(getModel(chip).registers, schedule).front()) *
+         double(getMeanRegisterLimit(threads, chip)) /
+         double(getRegisterLimit(threads, chip));
 }

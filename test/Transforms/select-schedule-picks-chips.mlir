@@ -22,7 +22,7 @@
 
 // PICK-LABEL: func.func @backward_bf16_8192x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -83,7 +83,7 @@
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 6, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
@@ -96,12 +96,12 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 6, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 12, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 6, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 6>
@@ -112,16 +112,16 @@
 
 // PICK-LABEL: func.func @backward_bf16_297904x136(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 6, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 12, prefetch = 1>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 16, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 6, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 6, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 3>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 6, prefetch = 1>
@@ -147,15 +147,15 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_1024x16384(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 2, combine_radix = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 4>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
@@ -298,24 +298,24 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3, column_tile = 256, unroll = 8>
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 896, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 4, column_tile = 128, unroll = 8>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 8>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, column_tile = 256>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 2, column_tile = 1024, unroll = 8>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 8, combine_radix = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 8, combine_radix = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 896, row_groups = 1, vector_width = 2, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 8>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, column_tile = 1024, combine_radix = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 8, combine_radix = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
@@ -330,30 +330,30 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 2>
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 4>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 640, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 640, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 5, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 6, workgroups_per_row = 8, prefetch = 1, stages = 4>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 4, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, reload = true>

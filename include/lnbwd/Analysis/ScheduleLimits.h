@@ -43,7 +43,9 @@ ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip);
 
 /// Registers that each of `threads` lanes can have where a compute unit has so
-/// many workgroups.
+/// many workgroups, on the SIMD that has the most of their waves; and what it
+/// would be if all SIMDs had as many.
+int64_t getMeanRegisterLimit(int64_t threads, const ChipInfo &chip);
 int64_t getRegisterLimit(int64_t threads, const ChipInfo &chip,
                          int64_t workgroups = 1);
 
