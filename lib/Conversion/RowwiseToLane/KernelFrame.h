@@ -8,7 +8,8 @@
 //
 // The frame around kernels: a GPU module for each function, a kernel with its
 // bare parameters for each row program or product, and the launch in its place.
-// The body of a row program is the caller's.
+// RowwiseToLane.cpp writes the body of a row program, ProductToLane.cpp what a
+// product has of its own.
 //
 //===----------------------------------------------------------------------===//
 
