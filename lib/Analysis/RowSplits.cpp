@@ -96,12 +96,11 @@ static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
 /// took 1.2 times as long in splits on an H100.
 static constexpr int64_t fewestOddGroups = 4, columnsOfOddRows = 2;
 /// Where splits were measured to be faster on an H200: columns of a row, at
-/// least, and bytes of all row blocks that are read, at most; and rows for each
-/// compute unit, at most, which are more where rows are long, since there are
-/// more tiles then: one, and another one for each so many columns, up to two.
-static constexpr int64_t leastSplitColumns = 4096;
+/// least; bytes of all row blocks that are read, and rows for each compute
+/// unit, at most. Seven programs of shorter rows took 0.93 times as long in two
+/// passes, one of 16384 columns 1.12 times.
+static constexpr int64_t leastSplitColumns = 16384, mostRowsOfComputeUnit = 2;
 static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
-static constexpr double columnsOfMoreRows = 8192, mostRowsOfComputeUnit = 2;
 /// The same in the canonical order, for all types: columns of a row, at least,
 /// and compute units for which there are chains of rows, at most. A compute
 /// unit would add up each chain, one row after another. With the best tiles 12
@@ -243,11 +242,8 @@ static bool isMeasured(RowwiseOp op, const ProgramFacts &program,
            double(chains * slices) <=
                mostUnitsInOrder * double(chip.computeUnits);
   }
-  double mostRows =
-      double(chip.computeUnits) *
-      std::min(mostRowsOfComputeUnit, 1 + program.length / columnsOfMoreRows);
   return op.getRowElementBits() < 32 && length >= leastSplitColumns &&
-         program.rows <= mostRows;
+         program.rows <= double(mostRowsOfComputeUnit * chip.computeUnits);
 }
 
 /// Of 23 programs within these limits two passes took 0.78 times as long, in

@@ -74,14 +74,6 @@ def test_clusters_that_fill_compute_units_start_late():
     assert all(fields["dependent_launch"] == (fields not in late) for fields in found)
 
 
-def test_slices_are_tried_where_rows_are_few_and_long():
-    def tried(*shape):
-        return [schedule.parse_printed(text)["row_splits"]
-                for text in tune.slices(Shape(*shape), "layer_norm_bwd", "sm_90")]
-    assert {4, 8} <= set(tried(64, 65536))
-    assert not tried(8192, 65536) and not tried(64, 1024)
-
-
 def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
     """Always with the word, the product's name and the error of the model; no time is measured."""
     if not (BUILD / "lib" / "liblnbwd-hip-sim.so").exists():
