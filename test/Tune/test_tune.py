@@ -117,7 +117,7 @@ def test_one_command_sweeps_and_makes_trees(tmp_path):
         pytest.skip("no simulator in the build")
     with lzma.open(ROOT / "docs/sweeps/schedules-amd.jsonl.xz", "rt") as file:
         about, *problems = file
-    few = [next(line for line in problems if key in json.loads(line))
+    few = [next(line for line in problems if len(json.loads(line).get(key, ())) > 4)
            for key in ("us", "registers")]
     beside, sweep, trees = (tmp_path / name for name in ("few.xz", "mine.xz", "mine.trees"))
     beside.write_bytes(lzma.compress("".join([about, *few]).encode()))
