@@ -101,7 +101,8 @@ class Plan:
         # The compiler adds up gradients along neighbouring dimensions, of which one is left.
         self.has_gradient = [
             kind != "number" and signature.dtypes[name].is_floating_point
-            and (kind != "part" or len(signature.parts[name][1]) < 2)
+            and (kind != "part" or not signature.parts[name][1] or (
+                signature.parts[name][0] != () and len(signature.parts[name][1]) == 1))
             for name, kind in signature.kinds.items()]
         # Conditions and integers have none, and neither has what follows from them alone.
         outputs = [trace.program.outputs[place] for place in trace.results]

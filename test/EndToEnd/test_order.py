@@ -131,11 +131,11 @@ def test_row_splits(build, runtime, tmp_path, chip, n, splits, groups):
         assert run(build, runtime, tmp_path, split, 67) == expected
 
 
-@pytest.mark.parametrize("chip, n, groups, leaf", [
-    ("gfx942", 1000, 8, 64), ("gfx1201", 96, 8, 64), ("gfx90a", 1544, 4, 64),
-    ("sm_90", 1000, 8, 64)])
+@pytest.mark.parametrize("chip, n, lanes, groups, leaf", [
+    ("gfx942", 1000, 64, 8, 64), ("gfx1201", 96, 32, 8, 64), ("gfx90a", 1544, 64, 4, 64),
+    ("sm_90", 1000, 64, 8, 64)])
 @pytest.mark.parametrize("leaves", [0.1, 3.2, 5, 9.9])
-def test_leaves_together(build, runtime, tmp_path, chip, n, groups, leaf, leaves):
+def test_leaves_together(build, runtime, tmp_path, chip, n, lanes, groups, leaf, leaves):
     """Of leaves that a workgroup adds up before it stores them, the last are not there."""
     rows = int(leaf * leaves)
     if chip.startswith("sm"):
@@ -144,8 +144,8 @@ def test_leaves_together(build, runtime, tmp_path, chip, n, groups, leaf, leaves
     starts_early = int(chip.startswith("sm"))
     results = []
     for together in (1, 2, 4):
-        pipeline = (f"schedule=row_groups={groups},rows_per_workgroup={together * leaf},"
-                    f"dependent_launch={starts_early}")
+        pipeline = (f"schedule=threads_per_row={lanes},row_groups={groups},"
+                    f"rows_per_workgroup={together * leaf},dependent_launch={starts_early}")
         some = dataclasses.replace(case, pipeline=pipeline)
         results.append(run(build, runtime, tmp_path, some, rows))
     assert results[1] == results[0] and results[2] == results[0]
