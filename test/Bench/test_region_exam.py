@@ -21,8 +21,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((562, 3180, 2425, 56), (153, 416, 297, 8)),
-          8: ((353, 399, 292, 9), (52, 52, 29, 1))}
+LIMITS = {1: ((715, 3596, 2720, 68), (329, 900, 653, 20)),
+          8: ((405, 451, 322, 8), (112, 112, 94, 1))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
