@@ -126,8 +126,8 @@ def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int
 def _part(shape: Sequence[int], rows: Sequence[int]) -> tuple[Sequence[int], Any]:
     """A part's shape and dimensions; of what has a number for each row and block in it, whatever
     the number of rows is, neither shape nor rows."""
-    count = shape[-1]
-    if len(shape) > 1 and 1 < count < rows[-1] and (*shape[:-1],) == (*rows[:-1],):
+    if len(shape) > 1 and 1 < (count := shape[-1]) < rows[-1] and (
+            (*shape[:-1],) == (*rows[:-1],)):
         return (), ((rows[-1] // count, count),)
     return tuple(shape), part_dims(shape, rows)
 

@@ -524,7 +524,7 @@ def test_results_without_a_gradient(device):
     assert "_bwd" not in lnbwd.rowwise(numbers).mlir(x, s)
 
 
-@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 def test_parts_of_one_number(device, shape):
     @lnbwd.rowwise
     def scaled(x: Rows, factor: lnbwd.Parts):
