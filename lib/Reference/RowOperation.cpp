@@ -14,9 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Reference/RowOperation.h"
-
-#include "lnbwd/Reference/FloatFormat.h"
+#include "lnbwd/Reference/RowProgram.h"
 
 #include <algorithm>
 #include <array>
