@@ -12,7 +12,6 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Pipelines/Pipelines.h"
-#include "lnbwd/Pipelines/Stages.h"
 #include "lnbwd/Report/Report.h"
 #include "lnbwd/Target/PassOptions.h"
 

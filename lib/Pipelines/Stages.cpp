@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Pipelines/Stages.h"
+#include "lnbwd/Pipelines/Pipelines.h"
 
 #include "lnbwd/Support/OutputFile.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The pipelines and their options.
+// The pipelines and their options, and what --save-temps keeps after each pass.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,6 +77,31 @@ void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Registers `lnbwd-gpu-pipeline`, `lnbwd-pipeline` and all passes, upstream's
 /// and this project's own, if that has not been done.
 void registerPipelines();
+
+/// Writes files into a folder, numbered in the order in which they come.
+class StageWriter {
+public:
+  explicit StageWriter(std::string folder) : folder(std::move(folder)) {}
+
+  /// Writes the next stage; `name` has the suffix, e.g. "kernel.ll". A failure
+  /// is remembered for getError().
+  void write(llvm::StringRef name, llvm::StringRef contents);
+  /// Creates the folder, runs the passes of `pm` one by one, and writes what
+  /// the first gets and what each leaves, if it is another module. All kernels
+  /// have been through a pass before the next one runs. `configure` is called
+  /// for the pass manager of each pass.
+  mlir::LogicalResult
+  run(mlir::PassManager &pm, mlir::Operation *root,
+      llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> configure);
+  /// The first failure to create the folder or to write; empty: none.
+  llvm::StringRef getError() const { return firstError; }
+
+private:
+  void writeIfChanged(llvm::StringRef stage, mlir::Operation *root);
+
+  std::string folder, last, firstError;
+  unsigned count = 0;
+};
 
 } // namespace lnbwd
 
