@@ -9,8 +9,8 @@
 #ifndef LNBWD_TOOLS_LNBWD_RUN_RUNREPORT_H
 #define LNBWD_TOOLS_LNBWD_RUN_RUNREPORT_H
 
+#include "GuardedLaunch.h"
 #include "Problem.h"
-#include "Timing.h"
 #include "Verification.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
@@ -20,6 +20,21 @@
 #include <vector>
 
 namespace lnbwd::run {
+
+/// Times of one launch on a real device, of all kernels of the plan, over
+/// `repeats` measurements of `launchesPerRepeat` launches each.
+struct TimeReport {
+  double medianMicroseconds = 0;
+  double minMicroseconds = 0;
+  int repeats = 0;
+  int launchesPerRepeat = 0;
+  /// Copies of all buffers that the launches rotated among, and their size.
+  size_t bufferSets = 0;
+  double bufferSetBytes = 0;
+  /// Every argument once, over the median time.
+  double minimalBytes = 0;
+  double gigabytesPerSecond = 0;
+};
 
 /// Everything that a run found.
 struct RunReport {
@@ -41,6 +56,10 @@ struct RunReport {
 
   bool isValid() const;
 };
+
+/// Measures launches on a real device.
+TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
+                       const Problem &problem, const GuardedLaunch &guarded);
 
 /// For people: a few lines and a table.
 std::string formatText(const RunReport &report, const Problem &problem,

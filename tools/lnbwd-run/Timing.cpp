@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Timing.h"
+#include "RunReport.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ static double elapsedMicroseconds(const EventHandle &start,
   return milliseconds * 1e3;
 }
 
-static Measurement measure(const lnbwd_device *device, const Launch &launch) {
+static TimeReport measure(const lnbwd_device *device, const Launch &launch) {
   size_t index = 0;
   auto enqueue = [&](int count) {
     for (int i = 0; i < count; ++i)
@@ -59,7 +59,7 @@ static Measurement measure(const lnbwd_device *device, const Launch &launch) {
   check(lnbwd_event_record(stop.get(), nullptr));
   double estimate = std::max(elapsedMicroseconds(start, stop) / 5, 0.5);
 
-  Measurement result;
+  TimeReport result;
   result.launchesPerRepeat = static_cast<int>(
       std::clamp(std::ceil(kBatchMicroseconds / estimate), 1.0, 200.0));
   result.repeats = static_cast<int>(
@@ -164,19 +164,13 @@ private:
 
 } // namespace
 
-/// Rates in decimal gigabytes a second.
-static double rate(double bytes, double microseconds) {
-  return bytes / microseconds / 1e3;
-}
-
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const Problem &problem, const GuardedLaunch &guarded) {
   lnbwd_device_info info;
   check(lnbwd_device_get_info(device, &info));
   BufferSets sets(device, problem, guarded, info.l2_bytes);
 
-  TimeReport report;
-  static_cast<Measurement &>(report) = measure(device, [&](size_t index) {
+  TimeReport report = measure(device, [&](size_t index) {
     const std::vector<void *> &arguments = sets.arguments(index);
     check(lnbwd_kernel_launch(kernel, arguments.data(), arguments.size(),
                               problem.rows, problem.groups,
@@ -188,7 +182,7 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   report.bufferSetBytes = static_cast<double>(sets.bytesOfSet());
   report.minimalBytes = problem.minimalBytes();
   report.gigabytesPerSecond =
-      rate(report.minimalBytes, report.medianMicroseconds);
+      report.minimalBytes / report.medianMicroseconds / 1e3;
   return report;
 }
 

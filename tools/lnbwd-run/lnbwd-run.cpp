@@ -17,7 +17,6 @@
 #include "Problem.h"
 #include "RunReport.h"
 #include "Simulator.h"
-#include "Timing.h"
 #include "Verification.h"
 
 #include "lnbwd/Support/OutputFile.h"
