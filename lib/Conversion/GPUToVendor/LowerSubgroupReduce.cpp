@@ -61,27 +61,23 @@ static bool isReadInOddRows(Value value) {
   });
 }
 
-namespace {
 /// Upstream moves the sums of the first and the third row to the rows after
 /// them and leaves these two as they were. LLVM makes a move and the operation
 /// on its result one instruction where the move is to all rows, so it becomes
 /// one to all rows where nobody looks at these two afterwards.
-struct MoveToAllRows : OpRewritePattern<amdgpu::DPPOp> {
-  using OpRewritePattern::OpRewritePattern;
+static LogicalResult moveToAllRows(amdgpu::DPPOp op,
+                                   PatternRewriter &rewriter) {
+  if (op.getKind() != amdgpu::DPPPerm::row_bcast_15 ||
+      op.getRowMask() != oddRows || !isReadInOddRows(op.getResult()))
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] {
+    op.setRowMask(allRows);
+    op.setBoundCtrl(true);
+  });
+  return success();
+}
 
-  LogicalResult matchAndRewrite(amdgpu::DPPOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getKind() != amdgpu::DPPPerm::row_bcast_15 ||
-        op.getRowMask() != oddRows || !isReadInOddRows(op.getResult()))
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] {
-      op.setRowMask(allRows);
-      op.setBoundCtrl(true);
-    });
-    return success();
-  }
-};
-
+namespace {
 class LowerSubgroupReduce
     : public lnbwd::impl::LowerSubgroupReducePassBase<LowerSubgroupReduce> {
   void runOnOperation() override {
@@ -102,7 +98,7 @@ class LowerSubgroupReduce
                                                   *chipset, PatternBenefit(2));
       populateGpuLowerClusteredSubgroupReduceToDPPPatterns(
           patterns, info.waveSize, *chipset, PatternBenefit(2));
-      patterns.add<MoveToAllRows>(&getContext());
+      patterns.add(moveToAllRows);
     }
     populateGpuLowerSubgroupReduceToShufflePatterns(patterns, info.waveSize);
     populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns,

@@ -273,86 +273,97 @@ static Multiply getMultiply(const MatrixWave &wave) {
 // Patterns
 //===----------------------------------------------------------------------===//
 
+/// What a lane has of each fragment of an operation's result; none of one that
+/// has no result.
+using Fragments = FailureOr<SmallVector<Value>>;
+
+template <typename Op>
+using Adaptor = typename OpConversionPattern<Op>::OneToNOpAdaptor;
+
 namespace {
-/// A pattern that needs to know the wave.
-template <typename Op> struct WavePattern : OpConversionPattern<Op> {
+/// A pattern by a function, which knows the wave.
+template <auto lower> struct WavePattern;
+template <typename Op, Fragments (*lower)(IndexBuilder &, const MatrixWave &,
+                                          Op, Adaptor<Op>)>
+struct WavePattern<lower> : OpConversionPattern<Op> {
   WavePattern(const TypeConverter &converter, MLIRContext *context,
               const MatrixWave &wave)
       : OpConversionPattern<Op>(converter, context), wave(wave) {}
 
-  using Adaptor = typename OpConversionPattern<Op>::OneToNOpAdaptor;
+  LogicalResult
+  matchAndRewrite(Op op, Adaptor<Op> adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    IndexBuilder b(op.getLoc(), rewriter);
+    Fragments fragments = lower(b, wave, op, adaptor);
+    if (failed(fragments))
+      return failure();
+    if constexpr (Op::template hasTrait<OpTrait::OneResult>())
+      rewriter.replaceOpWithMultiple(op, ArrayRef{*fragments});
+    else
+      rewriter.eraseOp(op);
+    return success();
+  }
 
   const MatrixWave &wave;
 };
+} // namespace
 
-struct LowerContraction : WavePattern<vector::ContractionOp> {
-  using WavePattern::WavePattern;
-
-  LogicalResult
-  matchAndRewrite(vector::ContractionOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    IndexBuilder b(op.getLoc(), rewriter);
-    // Of rows, blocks and their elements of either tile.
-    AffineExpr i, j, k, l;
-    bindDims(b.getContext(), i, j, k, l);
-    if (op.getKind() != vector::CombiningKind::ADD ||
-        op.getIndexingMapsArray() !=
-            AffineMap::inferFromExprList(
-                ArrayRef<ArrayRef<AffineExpr>>{{i, k, l}, {j, k, l}, {i, j}},
-                b.getContext()))
-      return rewriter.notifyMatchFailure(op, "not of rows by rows");
-    Type element = op.getLhsType().getElementType();
-    SmallVector<Value> sums(adaptor.getAcc());
-    auto *sum = sums.begin();
-    for (Value lhs : adaptor.getLhs())
-      for (Value rhs : adaptor.getRhs()) {
-        *sum = getMultiply(wave)(b, wave, element, lhs, rhs, *sum);
-        ++sum;
-      }
-    rewriter.replaceOpWithMultiple(op, {sums});
-    return success();
-  }
-};
-
-struct LowerLoadTile : WavePattern<lane::LoadTileOp> {
-  using WavePattern::WavePattern;
-
-  LogicalResult
-  matchAndRewrite(lane::LoadTileOp op, Adaptor /*adaptor*/,
-                  ConversionPatternRewriter &rewriter) const override {
-    IndexBuilder b(op.getLoc(), rewriter);
-    Value tile = op.getTile();
-    VectorType type = op.getType();
-    bool isRhs = llvm::any_of(op->getUses(), [](OpOperand &use) {
-      auto contraction = dyn_cast<vector::ContractionOp>(use.getOwner());
-      return contraction && &use == &contraction.getRhsMutable();
-    });
-    // Ahead of a loop that loads tiles.
-    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    if (loop && loop.isDefinedOutsideOfLoop(op.getRow()))
-      b.setInsertionPoint(loop);
-    auto [row, block] = getFirstBlock(b, wave, isRhs);
-    Value place = lane::getTilePlace(b, b.add(op.getRow(), row), block);
-    b.setInsertionPoint(op);
-    int64_t elements = type.getDimSize(2);
-    auto blockType = VectorType::get(
-        {elements}, cast<MemRefType>(tile.getType()).getElementType());
-    SmallVector<Value> fragments;
-    for (int64_t first = 0; first < type.getDimSize(0); first += fragmentSize) {
-      SmallVector<Value> blocks;
-      for (auto [rows, columns] : getBlocks(wave))
-        blocks.push_back(vector::LoadOp::create(
-            b, blockType, tile,
-            lane::getTileElement(b, place, first + rows,
-                                 int64_t(op.getBlock()) + columns, elements),
-            /*nontemporal=*/false, llvm::MaybeAlign(lane::blockBytes)));
-      fragments.push_back(join(b, blocks));
+static Fragments lowerContraction(IndexBuilder &b, const MatrixWave &wave,
+                                  vector::ContractionOp op,
+                                  Adaptor<vector::ContractionOp> adaptor) {
+  // Of rows, blocks and their elements of either tile.
+  AffineExpr i, j, k, l;
+  bindDims(b.getContext(), i, j, k, l);
+  if (op.getKind() != vector::CombiningKind::ADD ||
+      op.getIndexingMapsArray() !=
+          AffineMap::inferFromExprList(
+              ArrayRef<ArrayRef<AffineExpr>>{{i, k, l}, {j, k, l}, {i, j}},
+              b.getContext()))
+    return failure();
+  Type element = op.getLhsType().getElementType();
+  SmallVector<Value> sums(adaptor.getAcc());
+  auto *sum = sums.begin();
+  for (Value lhs : adaptor.getLhs())
+    for (Value rhs : adaptor.getRhs()) {
+      *sum = getMultiply(wave)(b, wave, element, lhs, rhs, *sum);
+      ++sum;
     }
-    rewriter.replaceOpWithMultiple(op, {fragments});
-    return success();
-  }
-};
+  return sums;
+}
 
+static Fragments lowerLoadTile(IndexBuilder &b, const MatrixWave &wave,
+                               lane::LoadTileOp op, Adaptor<lane::LoadTileOp>) {
+  Value tile = op.getTile();
+  VectorType type = op.getType();
+  bool isRhs = llvm::any_of(op->getUses(), [](OpOperand &use) {
+    auto contraction = dyn_cast<vector::ContractionOp>(use.getOwner());
+    return contraction && &use == &contraction.getRhsMutable();
+  });
+  // Ahead of a loop that loads tiles.
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  if (loop && loop.isDefinedOutsideOfLoop(op.getRow()))
+    b.setInsertionPoint(loop);
+  auto [row, block] = getFirstBlock(b, wave, isRhs);
+  Value place = lane::getTilePlace(b, b.add(op.getRow(), row), block);
+  b.setInsertionPoint(op);
+  int64_t elements = type.getDimSize(2);
+  auto blockType = VectorType::get(
+      {elements}, cast<MemRefType>(tile.getType()).getElementType());
+  SmallVector<Value> fragments;
+  for (int64_t first = 0; first < type.getDimSize(0); first += fragmentSize) {
+    SmallVector<Value> blocks;
+    for (auto [rows, columns] : getBlocks(wave))
+      blocks.push_back(vector::LoadOp::create(
+          b, blockType, tile,
+          lane::getTileElement(b, place, first + rows,
+                               int64_t(op.getBlock()) + columns, elements),
+          /*nontemporal=*/false, llvm::MaybeAlign(lane::blockBytes)));
+    fragments.push_back(join(b, blocks));
+  }
+  return fragments;
+}
+
+namespace {
 /// Pieces of a lane's part of the result, of neighbouring elements of a row
 /// that one access brings.
 struct ResultPieces {
@@ -389,85 +400,73 @@ static std::pair<Value, int64_t> getSizes(IndexBuilder &b, Value matrix) {
           cast<MemRefType>(matrix.getType()).getShape().back()};
 }
 
-namespace {
 /// Reads what the result has, or where that ends anything else, which is not
 /// stored.
-struct LowerRead : WavePattern<vector::TransferReadOp> {
-  using WavePattern::WavePattern;
-
-  LogicalResult
-  matchAndRewrite(vector::TransferReadOp op, Adaptor /*adaptor*/,
-                  ConversionPatternRewriter &rewriter) const override {
-    IndexBuilder b(op.getLoc(), rewriter);
-    Value source = op.getBase(), zero = b.index(0);
-    // What lacks rows or columns is the same in all of them.
-    ArrayRef<AffineExpr> map = op.getPermutationMap().getResults();
-    bool hasRows = isa<AffineDimExpr>(map[0]);
-    bool hasColumns = isa<AffineDimExpr>(map[1]);
-    auto [rows, columns] = hasRows || hasColumns ? getSizes(b, source)
-                                                 : std::pair(zero, int64_t(0));
-    ResultPieces pieces =
-        getPieces(b, wave, op.getVectorType(), hasColumns ? columns : 0,
-                  hasRows ? op.getIndices().front() : zero,
-                  hasColumns ? op.getIndices().back() : zero);
-    auto type =
-        VectorType::get({pieces.width}, op.getVectorType().getElementType());
-    SmallVector<Value> fragments;
-    for (ArrayRef<ResultRun> ofFragment : pieces.fragments) {
-      SmallVector<Value> vectors;
-      for (auto [row, column] : ofFragment) {
-        SmallVector<Value> position;
-        if (hasRows)
-          position.push_back(b.smaller(row, b.subtract(rows, b.index(1))));
-        if (!hasColumns) {
-          Value scalar = memref::LoadOp::create(b, source, position);
-          vectors.push_back(vector::BroadcastOp::create(b, type, scalar));
-          continue;
-        }
-        position.push_back(b.smaller(column, b.index(columns - pieces.width)));
-        vectors.push_back(vector::LoadOp::create(
-            b, type, source, position,
-            /*nontemporal=*/false, lane::getAccessAlignment(type)));
+static Fragments lowerRead(IndexBuilder &b, const MatrixWave &wave,
+                           vector::TransferReadOp op,
+                           Adaptor<vector::TransferReadOp>) {
+  Value source = op.getBase(), zero = b.index(0);
+  // What lacks rows or columns is the same in all of them.
+  ArrayRef<AffineExpr> map = op.getPermutationMap().getResults();
+  bool hasRows = isa<AffineDimExpr>(map[0]);
+  bool hasColumns = isa<AffineDimExpr>(map[1]);
+  auto [rows, columns] =
+      hasRows || hasColumns ? getSizes(b, source) : std::pair(zero, int64_t(0));
+  ResultPieces pieces =
+      getPieces(b, wave, op.getVectorType(), hasColumns ? columns : 0,
+                hasRows ? op.getIndices().front() : zero,
+                hasColumns ? op.getIndices().back() : zero);
+  auto type =
+      VectorType::get({pieces.width}, op.getVectorType().getElementType());
+  SmallVector<Value> fragments;
+  for (ArrayRef<ResultRun> ofFragment : pieces.fragments) {
+    SmallVector<Value> vectors;
+    for (auto [row, column] : ofFragment) {
+      SmallVector<Value> position;
+      if (hasRows)
+        position.push_back(b.smaller(row, b.subtract(rows, b.index(1))));
+      if (!hasColumns) {
+        Value scalar = memref::LoadOp::create(b, source, position);
+        vectors.push_back(vector::BroadcastOp::create(b, type, scalar));
+        continue;
       }
-      fragments.push_back(join(b, vectors));
+      position.push_back(b.smaller(column, b.index(columns - pieces.width)));
+      vectors.push_back(vector::LoadOp::create(b, type, source, position,
+                                               /*nontemporal=*/false,
+                                               lane::getAccessAlignment(type)));
     }
-    rewriter.replaceOpWithMultiple(op, {fragments});
-    return success();
+    fragments.push_back(join(b, vectors));
   }
-};
+  return fragments;
+}
 
-struct LowerWrite : WavePattern<vector::TransferWriteOp> {
-  using WavePattern::WavePattern;
+static Fragments lowerWrite(IndexBuilder &b, const MatrixWave &wave,
+                            vector::TransferWriteOp op,
+                            Adaptor<vector::TransferWriteOp> adaptor) {
+  Value result = op.getBase();
+  auto [rows, columns] = getSizes(b, result);
+  ResultPieces pieces =
+      getPieces(b, wave, op.getVectorType(), columns, op.getIndices().front(),
+                op.getIndices().back());
+  for (auto [fragment, ofFragment] :
+       llvm::zip_equal(adaptor.getValueToStore(), pieces.fragments))
+    for (auto [i, piece] : llvm::enumerate(ofFragment)) {
+      Value part =
+          takePart(b, fragment, int64_t(i) * pieces.width, pieces.width);
+      Value isColumn = b.less(piece.column, b.index(columns));
+      Value exists = b.both(b.less(piece.row, rows), isColumn);
+      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      vector::StoreOp::create(
+          b, part, result, ValueRange{piece.row, piece.column},
+          /*nontemporal=*/false,
+          lane::getAccessAlignment(cast<VectorType>(part.getType())));
+    }
+  return SmallVector<Value>();
+}
 
-  LogicalResult
-  matchAndRewrite(vector::TransferWriteOp op, Adaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    IndexBuilder b(op.getLoc(), rewriter);
-    Value result = op.getBase();
-    auto [rows, columns] = getSizes(b, result);
-    ResultPieces pieces =
-        getPieces(b, wave, op.getVectorType(), columns, op.getIndices().front(),
-                  op.getIndices().back());
-    for (auto [fragment, ofFragment] :
-         llvm::zip_equal(adaptor.getValueToStore(), pieces.fragments))
-      for (auto [i, piece] : llvm::enumerate(ofFragment)) {
-        Value part =
-            takePart(b, fragment, int64_t(i) * pieces.width, pieces.width);
-        Value isColumn = b.less(piece.column, b.index(columns));
-        Value exists = b.both(b.less(piece.row, rows), isColumn);
-        auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(branch.thenBlock());
-        vector::StoreOp::create(
-            b, part, result, ValueRange{piece.row, piece.column},
-            /*nontemporal=*/false,
-            lane::getAccessAlignment(cast<VectorType>(part.getType())));
-      }
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
+namespace {
 /// Does the same to each fragment; what is not of fragments is one for all.
 struct SplitElementwise : ConversionPattern {
   SplitElementwise(const TypeConverter &converter, MLIRContext *context)
@@ -526,7 +525,8 @@ class LowerContractions
         [&](Operation *op) { return converter.isLegal(op); });
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
-    patterns.add<LowerContraction, LowerLoadTile, LowerRead, LowerWrite>(
+    patterns.add<WavePattern<lowerContraction>, WavePattern<lowerLoadTile>,
+                 WavePattern<lowerRead>, WavePattern<lowerWrite>>(
         converter, context, wave);
     patterns.add<SplitElementwise>(converter, context);
     if (failed(applyFullConversion(kernel, target, std::move(patterns))))

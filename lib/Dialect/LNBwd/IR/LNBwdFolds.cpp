@@ -102,51 +102,41 @@ static void shrink(PatternRewriter &rewriter, RowwiseOp op,
   rewriter.eraseOp(op);
 }
 
-namespace {
 /// Drops the tensor outputs whose results have no use.
-struct DropUnusedOutputs : OpRewritePattern<RowwiseOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(RowwiseOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics() || op.use_empty())
-      return failure();
-    llvm::BitVector keep(op.getNumResults());
-    for (OpResult result : op.getResults())
-      if (!result.use_empty())
-        keep.set(result.getResultNumber());
-    if (keep.all())
-      return failure();
-    shrink(rewriter, op, llvm::BitVector(op.getNumDpsInputs(), true), keep);
-    return success();
-  }
-};
+static LogicalResult dropUnusedOutputs(RowwiseOp op,
+                                       PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics() || op.use_empty())
+    return failure();
+  llvm::BitVector keep(op.getNumResults());
+  for (OpResult result : op.getResults())
+    if (!result.use_empty())
+      keep.set(result.getResultNumber());
+  if (keep.all())
+    return failure();
+  shrink(rewriter, op, llvm::BitVector(op.getNumDpsInputs(), true), keep);
+  return success();
+}
 
 /// Drops the inputs that the region does not use. One row block stays where no
 /// output is one: it says how many rows there are.
-struct DropUnreadInputs : OpRewritePattern<RowwiseOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(RowwiseOp op,
-                                PatternRewriter &rewriter) const override {
-    llvm::BitVector keep(op.getNumDpsInputs());
-    for (BlockArgument argument : op.getBody().getArguments())
-      if (!argument.use_empty())
-        keep.set(argument.getArgNumber());
-    unsigned numRows = op.getRows().size();
-    if (op.getRowOuts().empty() && keep.find_first_in(0, numRows) < 0)
-      keep.set(0);
-    if (keep.all())
-      return failure();
-    shrink(rewriter, op, keep, llvm::BitVector(op.getNumDpsInits(), true));
-    return success();
-  }
-};
-} // namespace
+static LogicalResult dropUnreadInputs(RowwiseOp op, PatternRewriter &rewriter) {
+  llvm::BitVector keep(op.getNumDpsInputs());
+  for (BlockArgument argument : op.getBody().getArguments())
+    if (!argument.use_empty())
+      keep.set(argument.getArgNumber());
+  unsigned numRows = op.getRows().size();
+  if (op.getRowOuts().empty() && keep.find_first_in(0, numRows) < 0)
+    keep.set(0);
+  if (keep.all())
+    return failure();
+  shrink(rewriter, op, keep, llvm::BitVector(op.getNumDpsInits(), true));
+  return success();
+}
 
 void RowwiseOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                            MLIRContext *context) {
-  results.add<DropUnusedOutputs, DropUnreadInputs>(context);
+                                            MLIRContext *) {
+  results.add(dropUnusedOutputs);
+  results.add(dropUnreadInputs);
 }
 
 //===----------------------------------------------------------------------===//

@@ -111,42 +111,31 @@ LogicalResult LinearOp::verify() {
   return success();
 }
 
-namespace {
 /// Products widen their operands: what was widened before is the same.
-struct TakeNarrowRow : OpRewritePattern<LinearOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(LinearOp op,
-                                PatternRewriter &rewriter) const override {
-    auto widened = op.getRow().getDefiningOp<arith::ExtFOp>();
-    if (!widened)
-      return failure();
-    Type element = cast<VectorType>(widened.getIn().getType()).getElementType();
-    if (!element.isF16() && !element.isBF16())
-      return failure();
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getRowMutable().assign(widened.getIn()); });
-    return success();
-  }
-};
+static LogicalResult takeNarrowRow(LinearOp op, PatternRewriter &rewriter) {
+  auto widened = op.getRow().getDefiningOp<arith::ExtFOp>();
+  if (!widened)
+    return failure();
+  Type element = cast<VectorType>(widened.getIn().getType()).getElementType();
+  if (!element.isF16() && !element.isBF16())
+    return failure();
+  rewriter.modifyOpInPlace(op,
+                           [&] { op.getRowMutable().assign(widened.getIn()); });
+  return success();
+}
 
 /// A row of zeros gives one. (So an infinite element of the matrix would not
 /// count: a gradient that is 0 stays 0.)
-struct MultiplyZeros : OpRewritePattern<LinearOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(LinearOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!matchPattern(op.getRow(), m_AnyZeroFloat()))
-      return failure();
-    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, rewriter.getZeroAttr(op.getType()));
-    return success();
-  }
-};
-} // namespace
+static LogicalResult multiplyZeros(LinearOp op, PatternRewriter &rewriter) {
+  if (!matchPattern(op.getRow(), m_AnyZeroFloat()))
+    return failure();
+  rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+      op, rewriter.getZeroAttr(op.getType()));
+  return success();
+}
 
 void LinearOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                           MLIRContext *context) {
-  results.add<TakeNarrowRow, MultiplyZeros>(context);
+                                           MLIRContext *) {
+  results.add(takeNarrowRow);
+  results.add(multiplyZeros);
 }
