@@ -510,15 +510,11 @@ void Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
       Value found = get(fragment, i);
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
-      Value combined;
       if (auto product = found.getDefiningOp<arith::MulFOp>();
           product && !isMaximum)
-        combined = lane::makeTerm(
-            b, op.getLayout(), op.getRow(), i, isMaximum,
-            lane::combineProducts(b, product.getLhs(), product.getRhs()));
-      else
-        combined =
-            lane::makeTerm(b, op.getLayout(), op.getRow(), i, isMaximum, found);
+        found = lane::combineProducts(b, product.getLhs(), product.getRhs());
+      Value combined =
+          lane::makeTerm(b, op.getLayout(), op.getRow(), i, isMaximum, found);
       sliced[p * size_t(slices) + size_t(i / each)].push_back(
           lane::combineElements(b, isMaximum, combined));
     }
