@@ -644,6 +644,9 @@ void fillProblem(Problem &problem, const Options &options) {
     problem.contents[i].resize(argument.bytes);
     fillGaps(argument.format, argument.rowLength, argument.rowStride,
              problem.contents[i]);
+    // How long a kernel takes depends on indices alone.
+    if (options.predict && getInfo(argument.format).use != ElementUse::Integer)
+      continue;
     FillOptions fill;
     fill.stride = argument.rowStride;
     fill.place = i;
@@ -655,7 +658,7 @@ void fillProblem(Problem &problem, const Options &options) {
               problem.contents[i].data(), fill);
   }
   std::vector<Role> derived = derivedRoles(problem);
-  if (!derived.empty())
+  if (!derived.empty() && !options.predict)
     fillDerived(problem, derived, options);
 }
 
