@@ -20,6 +20,7 @@ import pytest
 import torch
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 from cases import diagonal
+from torch._inductor.scheduler import Scheduler
 from torch._inductor.utils import run_and_get_code
 
 import lnbwd
@@ -750,13 +751,24 @@ def test_options_of_inductor_stay(device):
 
 
 def test_decisions_of_graphs_out_of_a_cache(device, tmp_path, monkeypatch):
-    """What is taken, what is left, and reductions that are part of no region; forward, backward."""
+    """What is taken, what is left, reductions that are part of no region, and all that Inductor's
+    scheduler has beside regions; forward, backward."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    codegen, names = Scheduler.codegen, set()
+
+    def noted(scheduler):
+        names.update(origin.name for node in scheduler.nodes for part in node.get_nodes()
+                     for origin in part.node.origins if origin.target not in (
+                         lowering.explained, torch.ops.lnbwd._region.default))
+        return codegen(scheduler)
+
+    monkeypatch.setattr(Scheduler, "codegen", noted)
 
     def function(x, h):
         centred = (x + h) - (x + h).mean(-1, keepdim=True)
         variance, _ = torch.var_mean(h, 0, correction=0)  # Two sums in the pass.
-        return centred, (x * h).cumsum(0).sum((0, 1)), h.argmax(0), variance
+        return (centred, (x * h).cumsum(0).sum((0, 1)), h.argmax(0), variance,
+                (centred @ x.mT).sin())
 
     x, h = (value.requires_grad_() for value in operands(device, "r", "r"))
     made = []
@@ -766,13 +778,18 @@ def test_decisions_of_graphs_out_of_a_cache(device, tmp_path, monkeypatch):
         (y.square().sum() + total.sum()).backward()
         made.append(lnbwd.inductor.decisions(clear=True))
     # A cache may have the backward pass first.
-    first, second = (sorted((d.region, d.taken, d.reason, d.nodes,
+    first, second = (sorted((d.region, d.taken, d.reason, d.nodes, d.kernel,
                              d.program.text() if d.program else "")
                             for d in found) for found in made)
     assert first == second
     assert {"mean", "sum_1", "argmax", "var_mean"} <= {name for d in made[1] for name in d.nodes}
     assert {d.taken for d in made[0]} == {True, False}
     assert any(d.region.startswith("argmax") for d in made[0])
+    assert names <= {name for d in made[1] for name in d.nodes}
+    kernels = {d.nodes[-1]: d.reason for d in made[1] if d.kernel}
+    assert kernels["bmm"] == "calls extern_kernels.bmm, beside a region"
+    assert kernels["sin"] == "has no reduction"
+    assert kernels["argmax"] == next(d.reason for d in made[0] if d.region == "argmax")
     assert torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"] > 0
 
 

@@ -24,7 +24,7 @@ import sys
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,7 @@ def _set_up_log() -> None:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of a region.
+    """What became of a region, or what keeps a kernel torch.compile's.
 
     Attributes:
         region: what it is, in a few words.
@@ -85,6 +85,7 @@ class Decision:
             has.
         program: the row program, if the region could be written as one.
         nodes: the names of the graph's nodes that it has, by which Inductor's kernels name theirs.
+        kernel: the name of one of Inductor's kernels or calls; empty of what is about a region.
     """
 
     region: str
@@ -94,6 +95,7 @@ class Decision:
     column_sums: int
     program: RowProgram | None
     nodes: tuple[str, ...] = ()
+    kernel: str = ""
 
 
 _decisions: list[Decision] = []
@@ -116,10 +118,12 @@ _explained: collections.Counter[str] = collections.Counter()
 
 
 def _record(made: Sequence[Decision]) -> None:
+    """Adds to the decisions of this process, and logs those about regions."""
     _set_up_log()
     for decision in made:
-        log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
-                 decision.reason)
+        if not decision.kernel:
+            log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
+                     decision.reason)
     with _lock:
         _decisions.extend(made)
 
@@ -131,23 +135,34 @@ def explain(text: str) -> None:
         is_from_cache = not _explained[text]
         _explained[text] -= not is_from_cache
     if is_from_cache:
-        fields = json.loads(zlib.decompress(base64.b85decode(text)))
-        _record([Decision(**{**one, "nodes": (*one["nodes"],), "program": one["program"]
-                             and RowProgram.from_text(one["program"])}) for one in fields])
+        _record(of_text(text))
+
+
+def of_text(text: str) -> list[Decision]:
+    """Decisions from a graph or its code."""
+    return [Decision(**{**one, "nodes": (*one["nodes"],), "program": one["program"]
+                        and RowProgram.from_text(one["program"])})
+            for one in json.loads(zlib.decompress(base64.b85decode(text)))]
+
+
+def as_text(made: Iterable[Decision]) -> str:
+    """Decisions, for :func:`of_text`."""
+    fields = [{**vars(one), "program": one.program and one.program.text()} for one in made]
+    return base64.b85encode(zlib.compress(json.dumps(fields).encode())).decode()
 
 
 def _mark(graph: Graph, made: Sequence[Decision]) -> None:
     """Has the graph's code call :func:`explain`."""
     from . import lowering
 
-    fields = [{**vars(one), "program": one.program and one.program.text()} for one in made]
-    text = base64.b85encode(zlib.compress(json.dumps(fields).encode())).decode()
-    with _lock:
-        _explained[text] += 1
-    device = next(node.meta["val"].device for node in graph.nodes
-                  if isinstance(node.meta.get("val"), torch.Tensor))
-    with graph.inserting_before(graph.output_node()):
-        new_node(graph, lowering.explained, (text, str(device)))
+    device = next((node.meta["val"].device for node in graph.nodes
+                   if isinstance(node.meta.get("val"), torch.Tensor)), None)
+    if device is not None:
+        text = as_text(made)
+        with _lock:
+            _explained[text] += 1
+        with graph.inserting_before(graph.output_node()):
+            new_node(graph, lowering.explained, (text, str(device)))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -305,10 +320,9 @@ class RegionPass(_Pass):
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
         _record(made)
-        if made:
-            sort(graph)
-            _mark(graph, made)
-            graph.lint()
+        _mark(graph, made)
+        sort(graph)
+        graph.lint()
 
     def _compile_ahead(self, graph: Graph, regions: Sequence[Region], splits: Sequence[Split],
                        pool: concurrent.futures.Executor
@@ -426,21 +440,13 @@ class RegionPass(_Pass):
 
 class RecomputePass(_Pass):
     """A pass of Inductor's over forward and backward pass together (``joint_custom_post_pass``),
-    which has the backward pass compute xhat of each norm again.
+    which has the backward pass compute xhat of each norm again: from x, which is kept anyway or
+    follows from what is, that is two operations in a kernel that waits for memory.
 
-    The gradient of a norm needs xhat = (x - mean) * rstd. Kept, it is one more row block to write
-    and to hold; from x, which is kept anyway or follows from what is, it costs two operations in a
-    kernel that waits for memory. Left to itself PyTorch decides this one way or the other.
-
-    Where x is computed by no region, since it is a sum with learned positions, say, it is kept: it
-    is in memory for the norm's own region, and would be written again for that of its gradient.
-
-    It also takes the mean to be kept, beside rstd: a tensor more, which costs the host some 3
-    microseconds where a CUDA graph is replayed (PyTorch makes each of its tensors anew). A row
-    block of 4 MiB takes a GPU as long to write as 1 microsecond, one of less saves no memory to
-    speak of: with CUDA graphs, those are PyTorch's to decide.
-
-    Last, what is compared with its own largest elements is not computed again.
+    Where x is computed by no region, it is kept, as it is written anyway then. So is the mean,
+    which costs the host some 3 microseconds where a CUDA graph is replayed: PyTorch decides about
+    row blocks so small that this is no gain, and what is compared with its own largest elements is
+    not computed again.
     """
 
     def _run(self, graph: Graph) -> None:

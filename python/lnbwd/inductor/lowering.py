@@ -1,27 +1,10 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Inductor makes of ``lnbwd::_region``: a call without the dispatcher, into its own buffers.
-
-Left alone, Inductor's code for an operator of ours would be::
-
-    buf2 = torch.ops.lnbwd._region.default([buf0, arg1_1], '(the program, a thousand characters)')
-    buf3 = buf2[0]
-    assert_size_stride(buf3, (8192, 768), (768, 1))
-
-whose lists, text, allocations and checks cost the host more than a launch of Triton's. With this
-lowering it is::
-
-    region_1f0c = region_call('(the program)', 'cuda:0')     # once, where the module is loaded
-    ...
-    buf3 = empty_strided_cuda((8192, 768), (768, 1), torch.bfloat16)    # or a buffer used again
-    region_1f0c(8192, buf0, arg1_1, buf3)
-
-The graph, and with it the keys of all caches, stay as they were; the text is in the generated code,
-so that another process can run it. Memory is planned by Inductor, which may give an output the
-place of a tensor that is no longer needed; and where nothing else needs a row block that is read,
-one that is written takes its place: a gradient goes through a chain of regions in one buffer, as it
-goes through Inductor's own elementwise kernels.
+"""What Inductor makes of ``lnbwd::_region``: a call without the dispatcher, into buffers whose
+memory it plans (docs/torch-compile.md). The lists, text, allocations and checks of an operator's
+call cost the host more than a launch of Triton's. The graph, and with it the keys of all caches,
+stay as they were; the program is a text in the code, so that another process can run it.
 """
 
 from __future__ import annotations
@@ -34,6 +17,7 @@ from typing import Any
 
 import torch
 from torch._inductor import ir, lowering
+from torch._inductor.scheduler import NopKernelSchedulerNode
 from torch._inductor.utils import convert_shape_to_inductor, sympy_product
 from torch._inductor.virtualized import V
 from torch.fx import Node
@@ -41,6 +25,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
+from .graph_pass import Decision, as_text, of_text
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -89,7 +74,7 @@ class RegionCall(ir.ExternKernel):
 
 
 class _Explanation(ir.ExternKernel):
-    """Nothing to execute: a line where the module is loaded, which says what became of regions."""
+    """Nothing to execute: lines where the module is loaded, which say what became of a graph."""
 
     def __init__(self, text: str, device: torch.device) -> None:
         super().__init__(None, ir.NoneLayout(device=device), [])
@@ -106,9 +91,44 @@ class _Explanation(ir.ExternKernel):
         return False
 
     def codegen(self, wrapper: Any) -> None:
-        """Writes the line."""
+        """Writes the lines. What the scheduler has fused is known here."""
+        texts = [self.text]
+        try:
+            texts.append(as_text(_kernels(V.graph.scheduler.nodes, of_text(self.text))))
+        except Exception as error:  # Of a version of Inductor that is not known.
+            log.warning("torch.compile's kernels are not explained: %s", error, exc_info=True)
         wrapper.add_import_once("import lnbwd.inductor")
-        wrapper.header.writeline(f"lnbwd.inductor.graph_pass.explain({self.text!r})")
+        for text in texts:
+            wrapper.header.writeline(f"lnbwd.inductor.graph_pass.explain({text!r})")
+
+
+def _kernels(nodes: Sequence[Any], made: Sequence[Decision]) -> list[Decision]:
+    """What became of each node that Inductor's scheduler fused, or calls, and that is no region's;
+    ``made`` is about regions."""
+    left = {name: one.reason for one in made if not one.taken for name in one.nodes}
+    source = {name: node for node in nodes for name in node.get_buffer_names()}
+    beside = set[Any]()
+    for node in nodes:
+        for both in ({node, source.get(one.name, node)} for one in node.unmet_dependencies):
+            if any(isinstance(one.node, RegionCall) for one in both):
+                beside |= both
+    result = []
+    for node in nodes:
+        parts = [one.node for one in node.get_nodes()]
+        names = [one.name for one in sorted({origin for part in parts for origin in part.origins})]
+        if not names or isinstance(node, NopKernelSchedulerNode) or isinstance(
+                node.node, RegionCall | _Explanation | ir.MultiOutput):
+            continue
+        if node.is_template() or node.is_extern():
+            reason = f"calls {getattr(parts[0], 'python_kernel_name', None) or 'a template'}"
+        elif reasons := [left[name] for name in names if name in left]:
+            reason = reasons[-1]
+        else:
+            reason = "reduces what no region has" if node.is_reduction() else "has no reduction"
+        result.append(Decision(f"{len(names)} nodes to {names[-1]}", False, reason
+                               + ", beside a region" * (node in beside), 0, 0, None, (*names,),
+                               node.get_name()))
+    return result
 
 
 def explained(text: str, device: str) -> None:
