@@ -38,7 +38,7 @@ def find_library(name: str) -> pathlib.Path | None:
 
 
 def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
-                 remedy: str) -> ctypes.CDLL:
+                 remedy: str, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
     """Opens the shared library ``name``, with the result and the arguments of each function.
 
     Raises:
@@ -51,7 +51,7 @@ def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
             places += ", which LNBWD_LIBRARY_DIR names"
         raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
     try:
-        library = ctypes.CDLL(str(path))
+        library = kind(str(path))
     except OSError as error:
         raise LibraryError(f"cannot load {path}: {error}; {remedy}") from error
     for function, (result, arguments) in signatures.items():

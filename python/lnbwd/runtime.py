@@ -96,9 +96,12 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_device_symbol": (_P, [_P, _S])}
 
 
-@functools.lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
-    return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY)
+@functools.lru_cache(maxsize=2)
+def _library(keeps_lock: bool = False) -> ctypes.CDLL:
+    """The library. What is only enqueued may keep the interpreter's lock meanwhile: where another
+    thread is busy, that has it for 5 ms once it is given up."""
+    return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY,
+                        ctypes.PyDLL if keeps_lock else ctypes.CDLL)
 
 
 def library_version() -> str:
@@ -390,7 +393,7 @@ class Event(_Handle):
 
     def record(self, stream: int = 0) -> None:
         """Puts the event into a stream (0: the default one)."""
-        _check(_library().lnbwd_event_record(self._handle, stream or None))
+        _check(_library(True).lnbwd_event_record(self._handle, stream or None))
 
     def elapsed_ms(self, stop: Event) -> float:
         """Waits for ``stop`` and gives the time from this event to it, in milliseconds."""
@@ -438,8 +441,8 @@ class Buffer(_Handle):
 
     def fill(self, value: int, stream: int = 0) -> None:
         """Enqueues setting each byte to ``value`` (0 to 255)."""
-        _check(_library().lnbwd_memset(self.device._handle, self._handle, value, self.size,
-                                       stream or None))
+        _check(_library(True).lnbwd_memset(self.device._handle, self._handle, value, self.size,
+                                           stream or None))
 
 
 class Kernel(_Handle):
@@ -448,20 +451,22 @@ class Kernel(_Handle):
     Attributes:
         device, program: what it was made of.
 
+    With ``keeps_lock`` a launch keeps the interpreter's lock.
+
     Raises:
         RuntimeStatusError: the program is not for this device's chip, or the driver refuses it.
     """
 
     _destroy = "lnbwd_kernel_destroy"
 
-    def __init__(self, device: Device, program: Program) -> None:
+    def __init__(self, device: Device, program: Program, keeps_lock: bool = False) -> None:
         super().__init__(None)
         self._handle = _make(_library().lnbwd_kernel_load, device._handle, program._handle)
         self.device = device
         self.program = program
         self._count = len(program.arguments)
         self._pack = struct.Struct(f"{self._count}P").pack  # A C array; faster than ctypes'.
-        self._launch = _library().lnbwd_kernel_launch
+        self._launch = _library(keeps_lock).lnbwd_kernel_launch
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
         """The bytes of workspace that a launch with M = ``rows`` in B = ``groups`` needs; may be

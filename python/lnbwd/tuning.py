@@ -239,7 +239,7 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int,
     simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
     with measuring:
-        loaded = [runtime.Kernel(device, program) for program in programs]
+        loaded = [runtime.Kernel(device, program, not simulated) for program in programs]
         rotation = _Rotation(loaded, rows, sizes, count, groups)
         for buffers in rotation.sets:
             for buffer in buffers.values():

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -115,6 +116,42 @@ def test_counters_of_the_simulator(code):
     assert counters.global_bytes_read >= 2 * 8 * N * 4
     kernel.device.reset_counters()
     assert kernel.device.counters().waves == 0
+
+
+@pytest.mark.parametrize("keeps_lock", [True, False])
+def test_a_launch_that_keeps_the_lock(code, keeps_lock):
+    """A thread that waits for the interpreter's lock has it when a launch gives it up, not before:
+    the interval after which it is demanded has been made long."""
+    program = runtime.Program.from_bytes(code)
+    kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program, keeps_lock)
+    buffers = [kernel.device.allocate(program.argument_size(place, 1)) for place in range(8)]
+    size = kernel.workspace_size(1)
+    workspace, event = kernel.device.allocate(size), kernel.device.create_event()
+    interval, turns, ends = sys.getswitchinterval(), [], threading.Event()
+
+    def count():
+        while not ends.is_set():
+            turns.append(None)
+            time.sleep(0)
+
+    thread = threading.Thread(target=count)
+    sys.setswitchinterval(60)
+    try:
+        thread.start()
+        while not turns:
+            time.sleep(0)
+        before = len(turns)
+        for buffer in buffers * 2:
+            buffer.fill(0)
+            event.record()
+        for _ in range(8):
+            kernel.launch([b.pointer for b in buffers], 1, workspace.pointer, size)
+        after = len(turns)
+    finally:
+        ends.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert (after == before) == keeps_lock
 
 
 def test_launches_from_several_threads(code):
