@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 import pattern_check  # noqa: E402
 
 import lnbwd  # noqa: E402
+from lnbwd import regions_op  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 
@@ -59,3 +60,31 @@ def test_a_pattern_has_few_rows():
     assert small["inputs"] == [["float32", [8, 768], [2304, 1]], ["float32", [768], [1]]]
     assert small["nodes"][0][1] == [{"node": 0}, [2, 4, 768]]
     assert pattern["inputs"][0][1] == [4096, 768]
+
+
+def test_what_is_wrong_is_found_behind_an_index(monkeypatch):
+    """In sums over all rows, of which an index says what they are added to."""
+    pattern = {"model": "Of tokens", "outputs": [5], "inputs": [
+        ["float32", [4096, 768], [768, 1]], ["int64", [768], [1]], ["float32", [16], [1]]],
+        "nodes": [["aten.exp.default", [{"node": 0}], {}],
+                  ["aten.sum.dim_IntList", [{"node": 3}, [0]], {}],
+                  ["aten.index_put.default", [{"node": 2}, [{"node": 1}], {"node": 4}, True], {}]]}
+    evaluate, error = regions_op.evaluate, 0
+    monkeypatch.setattr(regions_op, "evaluate", lambda *arguments: [
+        result * (1 + error) for result in evaluate(*arguments)])
+    with lnbwd.simulate(), torch.no_grad():
+        assert pattern_check.check(pattern, has_kernels=False) == []
+        error = 1e-5
+        assert any("an error of" in fault for fault in pattern_check.check(pattern, False))
+
+
+def test_additions_come_in_order():
+    region_times = pytest.importorskip("region_times")
+    graph = torch.fx.Graph()
+    operands = [graph.placeholder(name) for name in "xiy"]
+    for target, has_order in ((torch.ops.aten.add.Tensor, False),
+                              (torch.ops.aten.index_put.default, True)):
+        graph.call_function(target, (*operands, True) if has_order else (operands[0], 1))
+        with region_times.in_order(graph):
+            assert torch.are_deterministic_algorithms_enabled() == has_order
+        assert not torch.are_deterministic_algorithms_enabled()

@@ -403,7 +403,28 @@ def indexing():
 def test_integers_that_are_computed_with_are_zero(indexing):
     next_ = indexing.call(torch.ops.aten.add.Tensor, indexing.index, 1)
     indexing.call(torch.ops.aten.embedding.default, indexing.table, next_)
-    assert random_inputs.limit(indexing.index) == 1 and random_inputs.limit(next_) == 8
+    assert random_inputs.limit(indexing.index) == 1 and random_inputs.limit(next_) == 9
+
+
+def test_integers_are_indices_of_their_dimension(indexing):
+    aten = torch.ops.aten
+    for size, target, *arguments in (
+            (9, aten.embedding.default, indexing.index),
+            (8, aten.gather.default, -1, indexing.index),
+            (9, aten.index.Tensor, [indexing.index]),
+            (8, aten.index.Tensor, [None, indexing.index])):
+        indexing.call(target, indexing.table, *arguments)
+        assert random_inputs.limit(indexing.index) == size
+        indexing.erase_node(next(iter(indexing.index.users)))
+
+
+def test_integers_beside_a_condition_are_indices_of_the_least_dimension(indexing):
+    """The condition may be one for several dimensions."""
+    mask = indexing.call(torch.ops.aten.eq.Scalar, indexing.index, 1)
+    node = indexing.call_function(torch.ops.aten.index.Tensor, (indexing.table, [
+        mask, indexing.index]))
+    node.meta["val"] = torch.ones(4)
+    assert random_inputs.limit(indexing.index) == 8
 
 
 def test_integers_of_a_table_are_zero(indexing):

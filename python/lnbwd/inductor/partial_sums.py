@@ -85,7 +85,9 @@ def split(graph: Graph) -> list[Split]:
     the last dimensions of contiguous ones, over all rows of those that something else than
     torch.compile has in memory. What is over rows or columns of a permuted tensor, but not as that
     lies in memory, becomes one of a copy, which a region has no need to make."""
-    may_reorder = _may_reorder(graph)
+    # Whether Inductor will make images of this graph channels-last.
+    may_reorder = bool(graph.owning_module is not None and GraphLowering.decide_layout_opt(
+        graph.owning_module, is_inference=False))
     followed = _followed(graph, may_reorder)
     copies: dict[tuple[Any, ...], Node] = {}
     result = []
@@ -388,9 +390,3 @@ def _last(value: torch.Tensor, dims: Any) -> list[int]:
     if same(product(value.shape[d] for d in first), 1) or not isinstance(length, int):
         return []
     return last if length * value.element_size() >= LEAST_PIECE else []
-
-
-def _may_reorder(graph: Graph) -> bool:
-    """Whether Inductor will make images of this graph channels-last."""
-    return bool(graph.owning_module is not None and GraphLowering.decide_layout_opt(
-        graph.owning_module, is_inference=False))

@@ -22,9 +22,6 @@ aten = torch.ops.aten
 
 _MEAN, _SHARE_OF_TRUE = 0.5, 0.7
 
-_LEAST_WITH_SPECIAL = 64
-"""Of so many elements some may be no finite numbers."""
-
 
 def elements(value: Tensor) -> int:
     """How many elements of memory a tensor of some strides reaches over."""
@@ -60,7 +57,7 @@ def random_inputs(graph: Graph, values: Sequence[Tensor], generator: torch.Gener
             memory = (torch.randn(count, **options) + _MEAN).to(dtype)
             if node in positions:
                 memory = memory.abs() + 1
-            elif has_special and count >= _LEAST_WITH_SPECIAL:
+            elif has_special and count >= 64:
                 memory[torch.randperm(count, **options)[:3]] = torch.tensor(
                     [math.nan, math.inf, -math.inf], dtype=dtype, device=generator.device)
         made.append(memory.as_strided(value.shape, value.stride()))
@@ -89,16 +86,25 @@ def _origin(node: Node) -> Node:
 
 
 def limit(node: Node) -> int:
-    """What the integers of an input may be smaller than: the least size of the tables that they are
-    indices of; 1 if an index is computed of them; 2 if they are none."""
+    """What the integers of an input may be smaller than: the least size of what they index; 1 if an
+    index is computed of them; 2 if they are none."""
     sizes: list[int] = []
     for one in reached([node], lambda one: filter(_is_integer, one.users)):
         for user in filter(_has_index, one.users):
-            table: Any = user.args[0]
+            arguments: Any = user.args
+            table, place, *_ = arguments
             if base_of(table) is not base_of(one):
                 if _origin(one) is not node:
                     return 1
-                sizes += table.meta["val"].shape
+                shape = table.meta["val"].shape
+                if isinstance(place, int):
+                    shape = shape[place:][:1]
+                elif user.target is aten.embedding.default:
+                    shape = shape[:1]
+                elif isinstance(place, list) and all(map(_is_integer, filter(None, place))):
+                    shape = [size for size, index in zip(shape, place, strict=False)
+                             if index is one]
+                sizes += shape
     return min(sizes, default=2)
 
 

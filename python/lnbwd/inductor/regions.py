@@ -239,7 +239,9 @@ def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
     heads of queries and keys are turned by the same angles."""
     result: list[tuple[Region, set[Node]]] = []
     for region in regions:
-        read = _memory_read(region)
+        inside = set(region.nodes)
+        read = set().union(*(blocks_read(source, inside) for node in region.nodes
+                             for source in sources(node) if source not in inside))
         for other, read_by_other in result[-_MOST_COMPARED:]:
             if read & read_by_other:
                 joined = _region(region.domain, [*region.nodes, *other.nodes], order)
@@ -248,13 +250,6 @@ def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
                     region, read = joined, read | read_by_other
         result.append((region, read))
     return [region for region, _ in result]
-
-
-def _memory_read(region: Region) -> set[Node]:
-    """The tensors in memory that a region is computed of."""
-    inside = set(region.nodes)
-    return set().union(*(blocks_read(source, inside) for node in region.nodes
-                         for source in sources(node) if source not in inside))
 
 
 def _is_convertible(region: Region) -> bool:
