@@ -85,7 +85,9 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createSplitRowSumsPass());
   pm.addPass(createFinalizeColumnSumsPass());
   addLaneLevel(pm);
-  pm.addPass(createCanonicalizerPass());
+  // It compares each pair of a loop's values, whenever one of them changes.
+  pm.addPass(createCanonicalizerPass(
+      {}, {"(anonymous namespace)::RemoveDuplicateSuccessorInputUses"}));
   pm.addPass(createCSEPass());
   pm.addPass(createAttachLaunchPlanPass());
 }
