@@ -293,8 +293,8 @@ def _of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
 
 @functools.lru_cache(1024)
 def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
-             has_mean: bool, has_data: bool, is_swizzled: bool) -> _Made:
-    """A norm, or without data its statistics and the sum with the residual."""
+             has_mean: bool, is_swizzled: bool) -> _Made:
+    """A norm, with its statistics and the sum with the residual."""
     p = _Program(length, dict(types))
     x = p.gated("")[""]
     if "residual" in p.values:
@@ -305,8 +305,7 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
         x = x - mean
     rstd = ((x * x).mean() + eps).rsqrt()
     p.write("rstd", "scalar", "f32", rstd)
-    return p.made_along_rows({"": p.scaled(x * rstd)} if has_data else {}, rows, dtype, block,
-                             is_swizzled)
+    return p.made_along_rows({"": p.scaled(x * rstd)}, rows, dtype, block, is_swizzled)
 
 
 @functools.lru_cache(1024)
@@ -580,15 +579,13 @@ def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias
         "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}
     _check(operands, dtype, block, columns, swizzled)
     eps = check_eps(eps)
-    # Scales of rows that are not swizzled are bytes far apart in a tile: with the statistics that
-    # takes longer than a kernel for each layout.
-    is_one = columns and swizzled and seed is None
-    result = _run(_forward, operands, dtype, block, eps, has_mean, not is_one,
-                  swizzled and not is_one)
+    result = _run(_forward, operands, dtype, block, eps, has_mean, swizzled)
     if not columns:
         return _joined(result)
+    # Tiles have no sums of rows. From the statistics, a kernel for each layout reads as much as one
+    # for both, and takes less time.
     statistics = {name: ("scalar", result[""].get(name)) for name in ("mean", "rstd")}
-    return _joined(result, _run(_tiles, operands | statistics, dtype, block, swizzled, is_one))
+    return _joined(result, _run(_tiles, operands | statistics, dtype, block, swizzled, False))
 
 
 def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean: Tensor | None,
