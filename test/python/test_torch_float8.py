@@ -172,6 +172,30 @@ def test_scales_of_blocks_have_no_gradient():
         blocks_of_rows(made(4, 256).requires_grad_(), 128)
 
 
+@lnbwd.rowwise
+def straight_through(x: lnbwd.Rows, gamma: lnbwd.Columns, has_blocks: bool):
+    y = norm = torch.nn.functional.rms_norm(x, x.shape[-1:], gamma, 1e-6)
+    if has_blocks:
+        data, scale = scaled_blocks(norm, 32)
+        y = (data.float().unflatten(-1, (-1, 32)) * scale.unsqueeze(-1)).view(norm.shape)
+    else:
+        y = (norm * 37).to(torch.float8_e4m3fn).float() / 37
+    return norm + (y - norm).detach()
+
+
+@pytest.mark.parametrize("has_blocks", [False, True])
+def test_gradients_go_straight_through_rounding(has_blocks):
+    x, gamma = made(12, 96).requires_grad_(), (torch.rand(96) + 0.5).requires_grad_()
+    dy = made(12, 96)
+    with lnbwd.simulate("gfx950"):
+        y = straight_through(x, gamma, has_blocks)
+        found = torch.autograd.grad(y, (x, gamma), dy)
+    norm = torch.nn.functional.rms_norm(x, (96,), gamma, 1e-6)
+    assert 1e-3 < (y - norm).abs().max() < 0.25
+    torch.testing.assert_close(found, torch.autograd.grad(norm, (x, gamma), dy), rtol=1e-4,
+                               atol=1e-4)
+
+
 def scaled_tensor(y: torch.Tensor):
     return ((y.float() * torch.full((), 37.0)).clamp(-448.0, 448.0).to(torch.float8_e4m3fn),)
 
