@@ -28,6 +28,7 @@ import tempfile
 
 import doc_derivation
 import doc_stages
+import product_programs
 from doc_tools import (
     CHIP,
     EXAMPLE,
@@ -209,19 +210,11 @@ def report(tools: Tools) -> str:
     return fence(text.rstrip(), "text")
 
 
-PRODUCT = """func.func @matmul(%a: memref<?x768xbf16>, %b: memref<2304x768xbf16>,
-                  %c: memref<?x2304xf32>) {
-  lnbwd.product @matmul lhs(%a : memref<?x768xbf16>) rhs(%b : memref<2304x768xbf16>)
-      outs(%c : memref<?x2304xf32>) attributes {rhs_transposed}
-  return
-}
-"""
-
-
 def report_product(tools: Tools) -> str:
     """The report on a product."""
+    product = product_programs.product("rhs_transposed", ("bf16", "bf16"), (768, 2304))
     text = tools.opt("-", f"--lnbwd-pipeline=chip={CHIP}", "--emit=report", "--rows=4096",
-                     stdin=PRODUCT)
+                     stdin=product.replace("@f", "@matmul"))
     return fence(text[:text.index("\nall kernels")].rstrip(), "text")
 
 

@@ -27,7 +27,7 @@ Dims lnbwd::getDims(RowwiseOp op, unsigned index) {
   // Partial sums are rows of a row block. To a launcher, matrices and tables
   // are buffers whose size no launch chooses.
   bool hasColumns = op.getAccess(index) != Access::Scalar;
-  if (op.isPartial(index))
+  if (op.isPartial(index) && op.getAccess(index) != Access::Matrix)
     return {true, true, hasColumns};
   using RowDims = RowwiseOp::RowDims;
   RowDims rows = op.getRowDims(index);
@@ -99,19 +99,6 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
                           hasOwnRows(op) ? 0 : op.countColumnDims(i))))
       return failure();
   }
-  return success();
-}
-
-LogicalResult lnbwd::recordArgumentRoles(ProductOp op) {
-  bool sumsRows = op.getLhsTransposed();
-  // The result of a sum over the rows has none of them.
-  Dims all[] = {kRowBlock, sumsRows ? kRowBlock : kColumn,
-                sumsRows ? kColumn : kRowBlock};
-  for (auto [index, dims] : llvm::enumerate(all))
-    if (failed(recordRole(op, unsigned(index),
-                          op.getOperandName(unsigned(index)), dims,
-                          dims == kRowBlock)))
-      return failure();
   return success();
 }
 

@@ -159,11 +159,10 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
 
 /// Why `op` cannot be written as a program, or nothing.
 static StringRef findObstacle(RowwiseOp op) {
-  if (op.hasPartialSums())
-    return "partial sums";
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (op.isPartial(i))
-      return "split row scalars";
+      return op.getAccess(i) == RowwiseOp::Access::Scalar ? "split row scalars"
+                                                          : "partial sums";
   for (Value value : op->getOperands())
     if (!isa<BlockArgument>(value) && !value.getDefiningOp<memref::AllocOp>())
       return "views of buffers";
@@ -172,13 +171,9 @@ static StringRef findObstacle(RowwiseOp op) {
 
 void Recorder::add(Operation &op) {
   auto program = dyn_cast<RowwiseOp>(op);
-  if (!program) {
-    // What launches nothing computes nothing.
-    if (isa<ProductOp>(op))
-      programs.push_back(
-          json::Object{{"unsupported", op.getName().getStringRef()}});
+  // What launches nothing computes nothing.
+  if (!program)
     return;
-  }
   if (StringRef obstacle = findObstacle(program); !obstacle.empty()) {
     programs.push_back(json::Object{{"unsupported", obstacle}});
     return;

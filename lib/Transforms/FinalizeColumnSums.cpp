@@ -157,8 +157,7 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
 /// Adds, at the insertion point, the program that combines the rows of
 /// `partials`, which have `numRows` dimensions, into `sums`, operands of `op`
 /// from number `first` on, each by its one of `reductions` or by addition.
-template <typename Op>
-static RowwiseOp addSum(OpBuilder &builder, Op op, StringRef suffix,
+static RowwiseOp addSum(OpBuilder &builder, RowwiseOp op, StringRef suffix,
                         ValueRange partials, unsigned numRows, ValueRange sums,
                         unsigned first, ArrayRef<Reduction> reductions = {}) {
   Location loc = op.getLoc();
@@ -301,30 +300,29 @@ static constexpr int64_t productThreads = 256, productRows = 4;
 /// Takes a product that sums over the rows apart where its result has too few
 /// tiles for all compute units, and adds the program that sums the parts in
 /// their order. Null where it stays whole.
-static RowwiseOp splitProduct(IRRewriter &rewriter, ProductOp op,
+static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
                               const ChipInfo &chip) {
-  ProductOp::Sizes sizes = op.getSizes();
-  int64_t tiles = llvm::divideCeil(sizes.rows, ProductOp::tileSize) *
-                  llvm::divideCeil(sizes.columns, ProductOp::tileSize);
-  int64_t parts = std::clamp<int64_t>(
+  OperandRange sums = op.getOuterSums();
+  unsigned first = sums.getBeginOperandIndex();
+  int64_t tiles = 1;
+  SmallVector<int64_t> shape{0};
+  for (int64_t size : cast<VectorType>(op.getRegionType(first)).getShape()) {
+    tiles *= llvm::divideCeil(size, RowwiseOp::productTile);
+    shape.push_back(size);
+  }
+  shape.front() = std::clamp<int64_t>(
       productWorkgroups * chip.computeUnits / tiles, 1, maxParts);
-  if (!op.getLhsTransposed() || parts == 1)
+  if (shape.front() == 1)
     return {};
   rewriter.setInsertionPoint(op);
   Value partials = memref::AllocOp::create(
-      rewriter, op.getLoc(),
-      MemRefType::get({parts, sizes.rows, sizes.columns},
-                      rewriter.getF32Type()));
+      rewriter, op.getLoc(), MemRefType::get(shape, rewriter.getF32Type()));
   rewriter.setInsertionPointAfter(op);
-  OpOperand &out = op.getOutMutable();
-  RowwiseOp sum = addSum(rewriter, op, "_finalize", partials, /*numRows=*/1,
-                         out.get(), out.getOperandNumber());
+  RowwiseOp sum =
+      addSum(rewriter, op, "_finalize", partials, /*numRows=*/1, sums, first);
   setOwnRows(sum);
   memref::DeallocOp::create(rewriter, op.getLoc(), partials);
-  rewriter.modifyOpInPlace(op, [&] {
-    out.set(partials);
-    op.setParts(uint64_t(parts));
-  });
+  rewriter.modifyOpInPlace(op, [&] { op.makeSumsPartial(partials); });
   ScheduleFields fields;
   fields.vectorWidth = chooseVectorWidth(sum);
   fields.threadsPerRow = productThreads;
@@ -383,9 +381,13 @@ class FinalizeColumnSums
       });
       ++numFinalized;
     }
-    SmallVector<ProductOp> products;
-    getOperation()->walk([&](ProductOp op) { products.push_back(op); });
-    for (ProductOp op : products) {
+    SmallVector<RowwiseOp> products;
+    getOperation()->walk([&](RowwiseOp op) {
+      if (op.getProduct() && !op.getOuterSums().empty() &&
+          !op.isPartial(op.getNumOperands() - 1))
+        products.push_back(op);
+    });
+    for (RowwiseOp op : products) {
       RowwiseOp sum = splitProduct(rewriter, op, **found);
       if (sum && failed(checkSchedule(sum, *sum.getSchedule(), **found,
                                       [&] { return sum.emitOpError(); })))

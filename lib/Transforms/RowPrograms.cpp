@@ -13,8 +13,6 @@
 
 #include "RowPrograms.h"
 
-#include "RowForms.h"
-
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -42,7 +40,7 @@ lnbwd::collectPrograms(Operation *root,
 }
 
 LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
-  if (!op.hasContractions())
+  if (!op.hasContractions() || op.getProduct())
     return success();
   bool hasMatrix = !op.getMatrices().empty();
   OperandRange operands = hasMatrix ? op.getMatrices() : op.getOuterSums();
@@ -99,7 +97,7 @@ RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
   // are.
   bool hasRowBlock = keepsDomain;
   auto place = [&](const PlacedValue &each) {
-    hasRowBlock |= each.hasRows && isRow(each.value.getType());
+    hasRowBlock |= each.hasRows && isa<VectorType>(each.value.getType());
   };
   SmallVector<PlacedValue> inputs;
   for (BlockArgument argument : op.getBody().getArguments()) {

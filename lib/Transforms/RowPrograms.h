@@ -29,8 +29,8 @@ mlir::FailureOr<llvm::SmallVector<RowwiseOp>>
 collectPrograms(mlir::Operation *root,
                 llvm::function_ref<mlir::FailureOr<bool>(RowwiseOp)> isTaken);
 
-/// Whether `op` is free of matrices and outer sums: what is scheduled has one
-/// row length. Says what it found otherwise.
+/// Whether `op` is free of matrices and outer sums, or one product: what is
+/// scheduled has one row length. Says what it found otherwise.
 llvm::LogicalResult checkNoContractions(RowwiseOp op);
 
 /// Whether `op` reads none of `outputs`, which programs that it is split

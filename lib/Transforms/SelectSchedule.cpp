@@ -16,7 +16,6 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/Epilogue.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
@@ -56,8 +55,8 @@ public:
     }
     bool hasPrograms = false;
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      // An epilogue is distributed as its product is.
-      if (findProductOfEpilogue(op))
+      // Products have one schedule, which their kernels are written by.
+      if (op.getProduct())
         return WalkResult::advance();
       hasPrograms = true;
       return succeeded(select(op, **found)) ? WalkResult::advance()
@@ -158,6 +157,8 @@ public:
                                  /*KeepEmpty=*/false);
     llvm::outs() << "roofline_us," << scheduleFeatureNames << "\n";
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
+      if (op.getProduct())
+        return WalkResult::advance();
       ProgramFacts program = ProgramFacts::of(op, rows);
       for (StringRef line : lines) {
         FailureOr<ScheduleAttr> schedule =

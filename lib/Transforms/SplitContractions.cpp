@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The form that is right before it is fast: each product of matrices is a
-// kernel that reads its operands from memory and leaves its result there, and
-// what is between products are row programs of one row length each. What a row
-// program needs of another length are row sums, which are numbers for each row.
-// A program that makes rows writes what it has of row scalars that are outputs
-// as well, so that nothing is read again for them.
+// Each product of matrices becomes a program of its own, which reads its
+// operands from memory, and what is between products are row programs of one
+// row length each. What a row program needs of another length are row sums,
+// which are numbers for each row. A program that makes rows writes what it has
+// of row scalars that are outputs as well, so that nothing is read again for
+// them. An elementwise one that alone reads a product is that product's program
+// as well: its epilogue, done where the sums are in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,10 +58,14 @@ public:
   unsigned countProducts() const { return numProducts; }
 
 private:
-  /// Writes the program of one row length that computes `outputs`. Null where
-  /// it cannot be, of which the first is reported.
+  /// Writes the program of one row length that computes `outputs`: those of the
+  /// split program, or else, with a suffix, what products read. Null where it
+  /// cannot be, of which the first is reported.
   RowwiseOp write(int64_t length, ArrayRef<PlacedValue> outputs,
                   StringRef suffix);
+  /// The product whose epilogue that program is: of several the first.
+  LinearOp findProduct(int64_t length, ArrayRef<PlacedValue> outputs,
+                       bool isRows);
   /// A buffer with a product's result, a row sum, or a row.
   Named getProduct(LinearOp product);
   Named getScalar(Value sum);
@@ -86,13 +91,8 @@ private:
     allocations.push_back(alloc);
     return alloc;
   }
-  void addProduct(const Named &lhs, const Named &rhs, const Named &out,
-                  bool lhsTransposed, bool rhsTransposed) {
-    std::string entry = (op.getEntry() + "_matmul_" + Twine(numProducts)).str();
-    ProductOp::create(b, loc, entry, lhs.buffer, rhs.buffer, out.buffer,
-                      lhsTransposed, rhsTransposed, /*parts=*/1,
-                      b.getStrArrayAttr({lhs.name, rhs.name, out.name}));
-    ++numProducts;
+  std::string getProductName(StringRef prefix = "") {
+    return (prefix + "matmul_" + Twine(numProducts)).str();
   }
   Named getOperand(unsigned index) {
     return {op.getOperand(index), op.getOperandName(index)};
@@ -121,13 +121,6 @@ static int64_t getRowLength(Value row) {
   return cast<VectorType>(row.getType()).getDimSize(0);
 }
 
-/// A row before it was widened: a product and an outer product of the same row
-/// may have it in two types.
-static Value getNarrow(Value row) {
-  auto widened = row.getDefiningOp<arith::ExtFOp>();
-  return widened ? widened.getIn() : row;
-}
-
 LogicalResult ContractionSplitter::check() {
   if (!op.hasPureBufferSemantics() || op.getSchedule())
     return op.emitOpError("expected memrefs and no schedule; run bufferization "
@@ -153,14 +146,16 @@ LogicalResult ContractionSplitter::check() {
 Named ContractionSplitter::getProduct(LinearOp product) {
   if (auto known = made.find(product.getResult()); known != made.end())
     return known->second;
-  Named lhs = getRows(getNarrow(product.getRow()));
-  unsigned matrix = cast<BlockArgument>(product.getMatrix()).getArgNumber();
-  Named out{allocate({ShapedType::kDynamic, getRowLength(product.getResult())},
-                     b.getF32Type()),
-            "matmul_" + std::to_string(numProducts)};
-  addProduct(lhs, getOperand(matrix), out, /*lhsTransposed=*/false,
-             /*rhsTransposed=*/!product.getTransposed());
-  return made[product.getResult()] = out;
+  Value row = product.getRow(), result = product.getResult();
+  Named lhs = getRows(row);
+  Named out{
+      allocate({ShapedType::kDynamic, getRowLength(result)}, b.getF32Type()),
+      getProductName()};
+  writeProgram(b, op, getProductName(op.getEntry().str() + "_"),
+               {{row, lhs.buffer, lhs.name}}, {{result, out.buffer, out.name}},
+               getRowLength(result));
+  ++numProducts;
+  return made[result] = out;
 }
 
 Named ContractionSplitter::getRows(Value row) {
@@ -227,21 +222,79 @@ Named ContractionSplitter::getScalar(Value sum) {
   return made[sum] = out;
 }
 
+/// Whether `product` is read for `output` alone, an output of the program or
+/// else (`isRow`) a row that products read.
+static bool isReadOnce(LinearOp product, Value output, bool isRow) {
+  SetVector<Value> results;
+  results.insert(product.getResult());
+  for (unsigned i = 0; i < results.size(); ++i)
+    for (Operation *user : results[i].getUsers()) {
+      bool multiplies = isa<LinearOp, vector::OuterProductOp>(user);
+      if (getSummedRow(user))
+        return false;
+      if (!multiplies && !isa<YieldOp>(user))
+        results.insert_range(user->getResults());
+      else if (multiplies != isRow ||
+               (multiplies ? getNarrowRow(results[i]) : results[i]) != output)
+        return false;
+    }
+  return true;
+}
+
+LinearOp ContractionSplitter::findProduct(int64_t length,
+                                          ArrayRef<PlacedValue> outputs,
+                                          bool isRows) {
+  auto isDense = [](Value buffer) {
+    return cast<MemRefType>(buffer.getType()).getLayout().isIdentity();
+  };
+  Value output = outputs.front().value;
+  if (outputs.size() != 1 || !isa<VectorType>(output.getType()) ||
+      getElementTypeOrSelf(output).isInteger() || !outputs.front().hasRows ||
+      !isDense(outputs.front().buffer))
+    return {};
+  LinearOp product;
+  bool isElementwise = true;
+  walkBack(output, [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    if (auto linear = dyn_cast_if_present<LinearOp>(producer)) {
+      if (!product && isReadOnce(linear, output, isRows))
+        product = linear;
+      return false;
+    }
+    Value row = producer ? getSummedRow(producer) : Value();
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      isElementwise &= isDense(op.getOperand(argument.getArgNumber()));
+    else
+      isElementwise &=
+          row ? getRowLength(row) != length : isRowElementOp(*producer);
+    return !row;
+  });
+  return isElementwise ? product : LinearOp();
+}
+
 RowwiseOp ContractionSplitter::write(int64_t length,
                                      ArrayRef<PlacedValue> outputs,
                                      StringRef suffix) {
+  LinearOp own = findProduct(length, outputs, /*isRows=*/!suffix.empty());
   // What it needs of products and of rows of other lengths is made before.
   SmallVector<PlacedValue> given;
   walkBack(llvm::map_to_vector(
                outputs, [](const PlacedValue &each) { return each.value; }),
            [&](Value value) {
-             auto product = value.getDefiningOp<LinearOp>();
              Operation *producer = value.getDefiningOp();
+             auto product = dyn_cast_if_present<LinearOp>(producer);
              Value row = producer ? getSummedRow(producer) : Value();
              if (!product && (!row || getRowLength(row) == length))
                return true;
-             Named there = product ? getProduct(product) : getScalar(value);
-             given.push_back({value, there.buffer, there.name});
+             bool isOwn = product && product == own;
+             numProducts += isOwn;
+             if (isOwn)
+               value = own.getRow();
+             Named there = isOwn     ? getRows(value)
+                           : product ? getProduct(product)
+                                     : getScalar(value);
+             if (!llvm::is_contained(op->getOperands(), there.buffer))
+               given.push_back({value, there.buffer, there.name});
              return false;
            });
   RowwiseOp program =
@@ -264,10 +317,7 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
       pending.append({producer->getOperand(1), producer->getOperand(0)});
       continue;
     }
-    auto outer = dyn_cast<vector::OuterProductOp>(producer);
-    if (outer && outer.getAcc())
-      pending.push_back(outer.getAcc());
-    if (outer)
+    if (auto outer = dyn_cast<vector::OuterProductOp>(producer))
       terms.push_back(outer);
   }
   Named to = getOperand(operand);
@@ -276,14 +326,19 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
   P operands;
   SmallVector<P::Place> places;
   for (vector::OuterProductOp term : terms) {
-    Named lhs = getRows(getNarrow(term.getLhs()));
-    Named rhs = getRows(getNarrow(term.getRhs()));
+    SmallVector<PlacedValue> factors;
+    for (Value row :
+         {getNarrowRow(term.getLhs()), getNarrowRow(term.getRhs())}) {
+      Named rows = getRows(row);
+      factors.push_back({row, rows.buffer, rows.name});
+    }
     Named out = to;
     if (!isWhole)
-      out = {allocate(type.getShape(), b.getF32Type()),
-             "matmul_" + std::to_string(numProducts)};
-    addProduct(lhs, rhs, out, /*lhsTransposed=*/true,
-               /*rhsTransposed=*/false);
+      out = {allocate(type.getShape(), b.getF32Type()), getProductName()};
+    writeProgram(b, op, getProductName(op.getEntry().str() + "_"), factors,
+                 {{term.getResult(), out.buffer, out.name, /*hasRows=*/false}},
+                 op.getRowLength());
+    ++numProducts;
     places.push_back(operands.addInput(out.buffer, true, out.name));
   }
   if (isWhole)
@@ -321,6 +376,18 @@ int64_t ContractionSplitter::getLengthFor(Value scalar) {
 }
 
 LogicalResult ContractionSplitter::split() {
+  op.walk([](LinearOp product) {
+    product.getRowMutable().assign(getNarrowRow(product.getRow()));
+  });
+  op.walk([](vector::OuterProductOp outer) {
+    Value others = outer.getAcc();
+    if (!others)
+      return;
+    OpBuilder after(outer->getNextNode());
+    outer.getAccMutable().clear();
+    auto sum = arith::AddFOp::create(after, outer.getLoc(), outer, others);
+    outer.getResult().replaceAllUsesExcept(sum, sum);
+  });
   // What is summed over all rows first: its operands may be overwritten by no
   // one then, and the products of rows wait for nothing.
   unsigned numOutputs = unsigned(op.getNumDpsInits());
@@ -363,7 +430,7 @@ class SplitContractions
   void runOnOperation() override {
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) {
-      if (op.hasContractions())
+      if (op.hasContractions() && !op.getProduct())
         programs.push_back(op);
     });
     for (RowwiseOp op : programs) {

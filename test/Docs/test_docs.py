@@ -48,7 +48,8 @@ def test_check_names_a_stale_page(tmp_path):
                    "simulator/unittests/Inputs"):
         shutil.copytree(ROOT / folder, copy / folder)
     (copy / "test" / "EndToEnd").mkdir(parents=True)
-    shutil.copy(ROOT / "test" / "EndToEnd" / "chips.py", copy / "test" / "EndToEnd")
+    for name in ("chips.py", "product_programs.py"):
+        shutil.copy(ROOT / "test" / "EndToEnd" / name, copy / "test" / "EndToEnd")
     text = (ROOT / "docs/reference/passes.md").read_text()
     stale = text.replace("lnbwd-select-schedule", "lnbwd-select-plan")
     assert stale != text

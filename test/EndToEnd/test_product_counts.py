@@ -7,30 +7,19 @@ workgroup of it, the whole way along the sum, with all checks of the simulator o
 import pytest
 
 import family
+import product_programs
 from product_counts import SIZE, TILE, check_workgroup
 
 # Of the forward pass, a bT; of the rows' gradient, a b; of the weight's, aT b.
 FORMS = ("rhs_transposed", "", "lhs_transposed")
 
 
-def product(form) -> str:
-    rows, matrix = f"memref<?x{SIZE}xbf16>", f"memref<{SIZE}x{SIZE}xbf16>"
-    w, y = matrix, f"memref<?x{SIZE}xf32>"
-    if form == "lhs_transposed":
-        w, y = rows, f"memref<{SIZE}x{SIZE}xf32>"
-    attributes = f"attributes {{{form}}}" if form else ""
-    return f"""func.func @f(%x: {rows}, %w: {w}, %y: {y}) {{
-  lnbwd.product @f lhs(%x : {rows}) rhs(%w : {w}) outs(%y : {y}) {attributes}
-  return
-}}
-"""
-
-
 @pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS)
 def test_counts(build, tmp_path, chip, form):
     # What is summed over are rows of both in the last form.
     rows = SIZE if form == "lhs_transposed" else TILE
-    buffers = check_workgroup(build, tmp_path, chip, product(form), [
+    text = product_programs.product(form, ("bf16", "bf16"), (SIZE, SIZE))
+    buffers = check_workgroup(build, tmp_path, chip, text, [
         f"in:bf16x{rows * SIZE}=1.5", f"in:bf16x{SIZE * SIZE}=0.5",
         f"inout:f32x{rows * SIZE}=0", f"i64={rows}"])
     assert buffers[2]["bytes_read"] == 0

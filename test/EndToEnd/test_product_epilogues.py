@@ -46,8 +46,9 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     if plain:
         del types["mask"]
         argument, select = "", f"%kept = arith.addf %sum, %none : {wide}"
-    maps = {"x": "m, n", "mask": "m, n", "g": "n", "s": "m", "t": ""}
-    inputs = ["sums", *(name for name in maps if name in types)]
+    maps = {"a": "m, n0", "x": "m, n1", "mask": "m, n1", "g": "n1", "s": "m", "t": "",
+            "b": "n1, n0" if form else "n0, n1"}
+    inputs = [name for name in maps if name in types]
     row = f"vector<{second}xf32>"
     narrow = f"vector<{second}x{element}>"
     widen = f"%wide = arith.extf %xr : {narrow} to {row}"
@@ -56,17 +57,15 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
         widen = f"%wide = arith.mulf %xr, %one : {row}"
         round_ = f"%out = arith.mulf %kept, %one : {row}"
     arguments = ', '.join(f'%{name}: {kind}' for name, kind in types.items())
-    maps["sums"], types["sums"] = "m, n", f"memref<?x{second}xf32>"
-    quoted = [f'"{name}"' for name in ("a", "b", "sums", *inputs, "c")]
+    quoted = ", ".join(f'"{name}"' for name in (*inputs, "c"))
+    matrices = [types[name].replace("?x", "").replace("memref", "vector") for name in "ab"]
     return f"""func.func @f({arguments}) {{
-  %rows = lnbwd.row_count %a : {types['a']}
-  %sums = memref.alloc(%rows) : {types['sums']}
-  lnbwd.product @sums lhs(%a : {types['a']}) rhs(%b : {types['b']}) outs(%sums : {types['sums']})
-      attributes {{{', '.join(filter(None, [form, f"operand_names = [{', '.join(quoted[:3])}]"]))}}}
-  lnbwd.rowwise @f domain(m | n)
+  lnbwd.rowwise @f domain(m | n0, n1)
       ins({', '.join(f'%{name}[{maps[name]}] : {types[name]}' for name in inputs)})
-      outs(%c[m, n] : {types['c']}) attributes {{operand_names = [{', '.join(quoted[3:])}]}} {{
-  ^row(%p: {row}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32, %tr: f32):
+      outs(%c[m, n1] : {types['c']}) attributes {{operand_names = [{quoted}]}} {{
+  ^row(%ar: {matrices[0]}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32, %tr: f32,
+       %bm: {matrices[1]}):
+    %p = lnbwd.linear %ar, %bm {"" if form else "transposed "}: {', '.join(matrices)}
     %one = arith.constant dense<1.0> : {row}
     %none = arith.constant dense<0.0> : {row}
     %unit = arith.constant 1.0 : f32
@@ -81,7 +80,6 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     {round_}
     lnbwd.yield %out : {narrow}
   }}
-  memref.dealloc %sums : {types['sums']}
   return
 }}
 """
@@ -191,17 +189,15 @@ def test_counts(build, tmp_path, chip):
     of device memory the epilogue takes nothing but what it reads and writes."""
     rows, row = f"memref<?x{SIZE}xbf16>", f"vector<{SIZE}xf32>"
     numbers = ", ".join(f"%{name}[m] : memref<?xf32>" for name in ("mean", "rstd", "c1", "c2"))
-    sums = f"memref<?x{SIZE}xf32>"
     text = f"""func.func @f(%dy: {rows}, %w: memref<{SIZE}x{SIZE}xbf16>, %dx: {rows}, %x: {rows},
     %gamma: memref<{SIZE}xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %c1: memref<?xf32>,
     %c2: memref<?xf32>) {{
-  %rows = lnbwd.row_count %dy : {rows}
-  %sums = memref.alloc(%rows) : {sums}
-  lnbwd.product @sums lhs(%dy : {rows}) rhs(%w : memref<{SIZE}x{SIZE}xbf16>) outs(%sums : {sums})
-  lnbwd.rowwise @f domain(m | n)
-      ins(%sums[m, n] : {sums}, %x[m, n] : {rows}, %gamma[n] : memref<{SIZE}xf32>, {numbers})
-      outs(%dx[m, n] : {rows}) {{
-  ^row(%dz: {row}, %xr: vector<{SIZE}xbf16>, %g: {row}, %m: f32, %r: f32, %k1: f32, %k2: f32):
+  lnbwd.rowwise @f domain(m | n0, n1)
+      ins(%dy[m, n0] : {rows}, %x[m, n1] : {rows}, %gamma[n1] : memref<{SIZE}xf32>, {numbers},
+          %w[n0, n1] : memref<{SIZE}x{SIZE}xbf16>) outs(%dx[m, n1] : {rows}) {{
+  ^row(%dyr: vector<{SIZE}xbf16>, %xr: vector<{SIZE}xbf16>, %g: {row}, %m: f32, %r: f32, %k1: f32,
+       %k2: f32, %wm: vector<{SIZE}x{SIZE}xbf16>):
+    %dz = lnbwd.linear %dyr, %wm transposed : vector<{SIZE}xbf16>, vector<{SIZE}x{SIZE}xbf16>
     %wide = arith.extf %xr : vector<{SIZE}xbf16> to {row}
     %ms = vector.broadcast %m : f32 to {row}
     %rs = vector.broadcast %r : f32 to {row}
@@ -217,7 +213,6 @@ def test_counts(build, tmp_path, chip):
     %out = arith.truncf %sum : {row} to vector<{SIZE}xbf16>
     lnbwd.yield %out : vector<{SIZE}xbf16>
   }}
-  memref.dealloc %sums : {sums}
   return
 }}
 """

@@ -11,6 +11,7 @@ import pytest
 import compiling
 import device as devices
 import family
+from product_programs import product as text
 
 # Products of 16-bit numbers are exact in float32; so what is left is float32 sums, of at most 200
 # terms of about 1: 200 roundings of 6e-8 at most, and far fewer where they go up and down.
@@ -23,26 +24,6 @@ FORMS = {"": "ab", "rhs_transposed": "ab^t", "lhs_transposed": "a^t b"}
 @pytest.fixture(scope="session")
 def runtime(build):
     return devices.Runtime(build)
-
-
-def text(form: str, types: tuple[str, str], sizes: tuple[int, int], attribute: str = "",
-         output: str = "f32") -> str:
-    """A function with a product; `sizes` are those that are not M."""
-    first, second = sizes
-    lhs, rhs, out = {
-        "": (f"?x{first}", f"{first}x{second}", f"?x{second}"),
-        "rhs_transposed": (f"?x{first}", f"{second}x{first}", f"?x{second}"),
-        "lhs_transposed": (f"?x{first}", f"?x{second}", f"{first}x{second}"),
-    }[form]
-    lhs, rhs, out = (f"memref<{shape}x{kind}>" for shape, kind in
-                     zip((lhs, rhs, out), (*types, output), strict=True))
-    attributes = ", ".join(filter(None, [form, attribute, 'operand_names = ["a", "b", "c"]']))
-    return f"""func.func @f(%a: {lhs}, %b: {rhs}, %c: {out}) {{
-  lnbwd.product @f lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out})
-      attributes {{{attributes}}}
-  return
-}}
-"""
 
 
 def compile_product(build, chip, file, *arguments):
@@ -91,5 +72,5 @@ def test_odd(build, runtime, tmp_path, form):
 def test_rounded(build, runtime, tmp_path, chip, form, output):
     """Sums are rounded once to the output's type, also those that are added up of parts."""
     sizes, types = (100, 74), ("bf16", "bf16")
-    compile_product(build, chip, tmp_path / "k.hsaco", form, types, sizes, "", output)
+    compile_product(build, chip, tmp_path / "k.hsaco", form, types, sizes, output)
     check(runtime, chip, tmp_path / "k.hsaco", form, types, sizes, (0, 150), output)

@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+import product_programs
+
 # With the multiply-adds of a matrix instruction; 0: fused multiply-adds of lanes.
 PRODUCTS = [
     ("gfx942", "bf16", "rhs_transposed", 16 * 16 * 16),
@@ -26,15 +28,9 @@ def test_product(build, tmp_path, chip, dtype, form, multiply_adds):
     m, k, n = 200, 328, 200
     shapes = {"rhs_transposed": (("?", k), (n, k), ("?", n)), "": (("?", n), (n, k), ("?", k)),
               "lhs_transposed": (("?", n), ("?", k), (n, k))}[form]
-    types = [f"memref<{rows}x{columns}x{element}>"
-             for (rows, columns), element in zip(shapes, (dtype, dtype, "f32"), strict=True)]
     source = tmp_path / "f.mlir"
-    source.write_text(f"""func.func @f(%a: {types[0]}, %b: {types[1]}, %c: {types[2]}) {{
-  lnbwd.product @f lhs(%a : {types[0]}) rhs(%b : {types[1]}) outs(%c : {types[2]})
-      {f"attributes {{{form}}}" if form else ""}
-  return
-}}
-""")
+    sizes = (k, n) if form == "rhs_transposed" else (n, k)
+    source.write_text(product_programs.product(form, (dtype, dtype), sizes))
     opt = [build / "bin" / "lnbwd-opt", source, f"--lnbwd-pipeline=chip={chip} rows={m}"]
     report = json.loads(subprocess.run(
         [*opt, "--emit=report-json", f"--rows={m}"], capture_output=True, text=True, timeout=120,

@@ -67,16 +67,6 @@ func.func @chain(%x: memref<4x8xf32>, %w: memref<6x8xf32>, %dw: memref<6x8xf32>)
 
 // -----
 
-// What is no such program is named.
-// CHECK-LABEL: func.func @product(
-// CHECK-SAME:    lnbwd.program = "[{"unsupported":"lnbwd.product"}]"
-func.func @product(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%y : memref<?x64xf32>) attributes {rhs_transposed}
-  return
-}
-
-// -----
-
 // Partial sums are no result.
 // CHECK-LABEL: func.func @partial(
 // CHECK-SAME:    lnbwd.program = "[{"unsupported":"partial sums"}]"

@@ -2,7 +2,7 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 --split-input-file --verify-diagnostics
 
 // What is wrong with an operation is said at its own line, however far down it
-// is found: in row programs, and beside products.
+// is found: in row programs, and after products.
 
 func.func @rows(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
@@ -11,22 +11,6 @@ func.func @rows(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
     // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
     %s = math.sinh %e : vector<64xf32>
     lnbwd.yield %s : vector<64xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
-  %m = lnbwd.row_count %x : memref<?x4096xbf16>
-  %sums = memref.alloc(%m) : memref<?x4096xf32>
-  lnbwd.product @sums lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%sums : memref<?x4096xf32>)
-      attributes {rhs_transposed}
-  lnbwd.rowwise @k domain(m | n) ins(%sums[m, n] : memref<?x4096xf32>) outs(%y[m, n] : memref<?x4096xf32>) {
-  ^row(%p: vector<4096xf32>):
-    // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
-    %s = math.sinh %p : vector<4096xf32>
-    lnbwd.yield %s : vector<4096xf32>
   }
   return
 }

@@ -25,7 +25,11 @@
 // CUDA: ld.shared.v4
 // CUDA: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
-  lnbwd.product @f lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)
-      attributes {rhs_transposed}
+  lnbwd.rowwise @f domain(m | n0, n1) ins(%x[m, n0] : memref<?x4096xbf16>, %w[n1, n0] : memref<4096x4096xbf16>)
+      outs(%y[m, n1] : memref<?x4096xf32>) {
+  ^row(%xr: vector<4096xbf16>, %wm: vector<4096x4096xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<4096xbf16>, vector<4096x4096xbf16>
+    lnbwd.yield %p : vector<4096xf32>
+  }
   return
 }

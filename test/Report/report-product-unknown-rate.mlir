@@ -11,7 +11,11 @@
 // NONE: least time, us
 // NONE-NOT: matrix instructions
 func.func @f(%x: memref<?x768xbf16>, %w: memref<2304x768xbf16>, %y: memref<?x2304xf32>) {
-  lnbwd.product @f lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>) outs(%y : memref<?x2304xf32>)
-      attributes {rhs_transposed}
+  lnbwd.rowwise @f domain(m | n0, n1) ins(%x[m, n0] : memref<?x768xbf16>, %w[n1, n0] : memref<2304x768xbf16>)
+      outs(%y[m, n1] : memref<?x2304xf32>) {
+  ^row(%xr: vector<768xbf16>, %wm: vector<2304x768xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<768xbf16>, vector<2304x768xbf16>
+    lnbwd.yield %p : vector<2304xf32>
+  }
   return
 }

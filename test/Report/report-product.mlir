@@ -41,7 +41,13 @@
 // NVIDIA:       bytes by the plan         {{[0-9]+}}
 // NVIDIA:       least time, us {{.*}} for matrix instructions
 func.func @f(%x: memref<?x768xbf16>, %z: memref<?x768xbf16>, %w: memref<768x768xf32>) {
-  lnbwd.product @f lhs(%x : memref<?x768xbf16>) rhs(%z : memref<?x768xbf16>)
-      outs(%w : memref<768x768xf32>) attributes {lhs_transposed}
+  lnbwd.rowwise @f domain(m | n0, n1) ins(%x[m, n0] : memref<?x768xbf16>, %z[m, n1] : memref<?x768xbf16>)
+      outs(%w[n0, n1] add : memref<768x768xf32>) {
+  ^row(%xr: vector<768xbf16>, %zr: vector<768xbf16>):
+    %xrw = arith.extf %xr : vector<768xbf16> to vector<768xf32>
+    %zrw = arith.extf %zr : vector<768xbf16> to vector<768xf32>
+    %p = vector.outerproduct %xrw, %zrw : vector<768xf32>, vector<768xf32>
+    lnbwd.yield %p : vector<768x768xf32>
+  }
   return
 }

@@ -6,7 +6,8 @@ func.func @linear(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>) outs(%y[m, n1] : memref<?x96xf32>)
       attributes {operand_names = ["x", "w", "y"]} {
   ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
-    %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
+    %z = arith.negf %xr : vector<64xf32>
+    %p = lnbwd.linear %z, %wm : vector<64xf32>, vector<96x64xf32>
     lnbwd.yield %p : vector<96xf32>
   }
   return
@@ -19,7 +20,8 @@ func.func @outer(%x: memref<?x64xf32>, %g: memref<64x64xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>) outs(%g[n1, n0] add : memref<64x64xf32>)
       attributes {operand_names = ["x", "g"]} {
   ^row(%xr: vector<64xf32>):
-    %o = vector.outerproduct %xr, %xr : vector<64xf32>, vector<64xf32>
+    %z = arith.negf %xr : vector<64xf32>
+    %o = vector.outerproduct %z, %xr : vector<64xf32>, vector<64xf32>
     lnbwd.yield %o : vector<64x64xf32>
   }
   return

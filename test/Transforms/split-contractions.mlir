@@ -1,19 +1,26 @@
 // RUN: lnbwd-opt %s --lnbwd-split-contractions --split-input-file | FileCheck %s
 
-// An operand that is there is multiplied as it is; the bias is a row program.
+// An operand that is there is multiplied as it is, in its type; what has to be
+// done to whole rows of the product is a row program.
 // CHECK-LABEL: func @linear(
 // CHECK:         %[[M:.*]] = lnbwd.row_count %[[X:.*]] : memref<?x64xbf16>
 // CHECK:         %[[P:.*]] = memref.alloc(%[[M]]) : memref<?x96xf32>
-// CHECK:         lnbwd.product @k_matmul_0 lhs(%[[X]] : memref<?x64xbf16>) rhs(%{{.*}} : memref<96x64xbf16>)
-// CHECK-SAME:      outs(%[[P]] : memref<?x96xf32>) attributes {operand_names = ["x", "w", "matmul_0"], rhs_transposed}
+// CHECK:         lnbwd.rowwise @k_matmul_0 {{.*}} ins(%[[X]][m, n0] : memref<?x64xbf16>, %{{.*}}[n1, n0] : memref<96x64xbf16>)
+// CHECK-SAME:      outs(%[[P]][m, n1] : memref<?x96xf32>) attributes {operand_names = ["x", "w", "matmul_0"]}
+// CHECK:           %[[V:.*]] = lnbwd.linear %{{.*}} : vector<64xbf16>, vector<96x64xbf16>
+// CHECK-NEXT:      lnbwd.yield %[[V]]
 // CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[P]][m, n] : memref<?x96xf32>, %{{[^ ]+}}[n] : memref<96xf32>)
 // CHECK:         memref.dealloc %[[P]]
 func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xbf16>)
       outs(%y[m, n1] : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
   ^row(%xr: vector<64xbf16>, %br: vector<96xf32>, %wm: vector<96x64xbf16>):
-    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>
-    %yr = arith.addf %p, %br : vector<96xf32>
+    %wide = arith.extf %xr : vector<64xbf16> to vector<64xf32>
+    %p = lnbwd.linear %wide, %wm : vector<64xf32>, vector<96x64xbf16>
+    %sum = vector.reduction <add>, %p : vector<96xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<96xf32>
+    %s = arith.addf %p, %spread : vector<96xf32>
+    %yr = arith.addf %s, %br : vector<96xf32>
     lnbwd.yield %yr : vector<96xf32>
   }
   return
@@ -25,8 +32,9 @@ func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf
 // float32 to its output.
 // CHECK-LABEL: func @computed(
 // CHECK:         lnbwd.rowwise @k_rows_0 {{.*}} outs(%[[R:.*]][m, n] : memref<?x64xf32>)
-// CHECK:         lnbwd.product @k_matmul_0 lhs(%{{.*}} : memref<?x96xf32>) rhs(%[[R]] : memref<?x64xf32>)
-// CHECK-SAME:      outs(%{{.*}} : memref<96x64xf32>) attributes {lhs_transposed,
+// CHECK:         lnbwd.rowwise @k_matmul_0 {{.*}} ins(%{{.*}} : memref<?x96xf32>, %[[R]][{{.*}}] : memref<?x64xf32>)
+// CHECK-SAME:      outs(%{{.*}} add : memref<96x64xf32>)
+// CHECK:           vector.outerproduct
 // CHECK-NOT:     lnbwd.rowwise
 func.func @computed(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %dw: memref<96x64xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x96xf32>, %x[m, n1] : memref<?x64xf32>) outs(%dw[n0, n1] add : memref<96x64xf32>)
@@ -43,20 +51,22 @@ func.func @computed(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %dw: memref<96x
 
 // Several outer products, or rounding, take a program over the matrix' rows.
 // CHECK-LABEL: func @several(
-// CHECK:         lnbwd.product @k_matmul_0 {{.*}} outs(%[[A:[a-z0-9_]+]] :
-// CHECK:         lnbwd.product @k_matmul_1 {{.*}} outs(%[[B:[a-z0-9_]+]] :
+// CHECK:         lnbwd.rowwise @k_matmul_0 {{.*}} outs(%[[A:[a-z0-9_]+]][{{.*}}] add :
+// CHECK:           arith.extf
+// CHECK-NEXT:      vector.outerproduct %{{[^,]*}}, %{{[^,]*}} :
+// CHECK:         lnbwd.rowwise @k_matmul_1 {{.*}} outs(%[[B:[a-z0-9_]+]][{{.*}}] add :
 // CHECK:         lnbwd.rowwise @k_sum_0 domain(m | n) ins(%[[A]][m, n] : memref<96x64xf32>, %[[B]][m, n] : memref<96x64xf32>)
 // CHECK-SAME:      outs(%{{[^ ]+}}[m, n] : memref<96x64xbf16>)
 // CHECK-SAME:      lnbwd.own_rows
 // CHECK:           arith.addf
 // CHECK:           arith.truncf
-func.func @several(%a: memref<?x96xf32>, %b: memref<?x64xf32>, %c: memref<?x96xf32>, %dw: memref<96x64xbf16>) {
-  lnbwd.rowwise @k domain(m | n0, n1) ins(%a[m, n0] : memref<?x96xf32>, %b[m, n1] : memref<?x64xf32>, %c[m, n0] : memref<?x96xf32>)
+func.func @several(%a: memref<?x96xbf16>, %b: memref<?x64xf32>, %c: memref<?x96xf32>, %dw: memref<96x64xbf16>) {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%a[m, n0] : memref<?x96xbf16>, %b[m, n1] : memref<?x64xf32>, %c[m, n0] : memref<?x96xf32>)
       outs(%dw[n0, n1] add : memref<96x64xbf16>) attributes {operand_names = ["a", "b", "c", "dw"]} {
-  ^row(%ar: vector<96xf32>, %br: vector<64xf32>, %cr: vector<96xf32>):
-    %o = vector.outerproduct %ar, %br : vector<96xf32>, vector<64xf32>
+  ^row(%ar: vector<96xbf16>, %br: vector<64xf32>, %cr: vector<96xf32>):
+    %wide = arith.extf %ar : vector<96xbf16> to vector<96xf32>
     %p = vector.outerproduct %cr, %br : vector<96xf32>, vector<64xf32>
-    %s = arith.addf %o, %p : vector<96x64xf32>
+    %s = vector.outerproduct %wide, %br, %p {kind = #vector.kind<add>} : vector<96xf32>, vector<64xf32>
     lnbwd.yield %s : vector<96x64xf32>
   }
   return
@@ -68,7 +78,7 @@ func.func @several(%a: memref<?x96xf32>, %b: memref<?x64xf32>, %c: memref<?x96xf
 // CHECK-LABEL: func @two_lengths(
 // CHECK:         %[[S:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?xf32>
 // CHECK:         lnbwd.rowwise @k_row_sum_0 domain(m | n) ins(%{{[^ ]+}}[m, n] : memref<?x96xf32>) outs(%[[S]][m] : memref<?xf32>)
-// CHECK:         lnbwd.rowwise @k_of_64 {{.*}} %[[S]][m] : memref<?xf32>) outs(%{{[^ ]+}}[m, n] : memref<?x64xf32>)
+// CHECK:         lnbwd.rowwise @k_of_64 {{.*}} %[[S]][m] : memref<?xf32>, {{.*}} outs(%{{[^ ]+}}[m, n1] : memref<?x64xf32>)
 // CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs(%{{[^ ]+}}[n] add : memref<96xf32>)
 func.func @two_lengths(%dy: memref<?x96xf32>, %w: memref<96x64xf32>, %dx: memref<?x64xf32>, %db: memref<96xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x96xf32>, %w[n0, n1] : memref<96x64xf32>)
@@ -96,8 +106,8 @@ func.func @two_lengths(%dy: memref<?x96xf32>, %w: memref<96x64xf32>, %dx: memref
 // CHECK-NOT:       vector.reduction
 // CHECK:           %[[HALF:.*]] = arith.mulf %[[SUM]]
 // CHECK:           lnbwd.yield %{{.*}}, %[[SUM]], %[[HALF]]
-// CHECK:         lnbwd.product @k_matmul_0 lhs(%[[R]]
-// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs(%[[Y]][m, n]
+// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} ins(%[[R]][m, {{.*}} outs(%[[Y]][m, n1]
+// CHECK:           lnbwd.linear
 // CHECK:         lnbwd.rowwise @k_of_64 domain({{.*}}) ins(%[[X]][m, n] : {{[^,]*}}) outs(%[[C]][m] : memref<?xf32>)
 func.func @statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %a: memref<?xf32>,
                       %b: memref<?xf32>, %c: memref<?xf32>) {
@@ -125,8 +135,8 @@ func.func @statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x
 // which has the name.
 // CHECK-LABEL: func @all_statistics(
 // CHECK:         lnbwd.rowwise @k_rows_0 {{.*}}[m] :
-// CHECK:         lnbwd.product
 // CHECK:         lnbwd.rowwise @k domain
+// CHECK:           lnbwd.linear
 // CHECK-NOT:     lnbwd.rowwise
 func.func @all_statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %a: memref<?xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>)

@@ -244,8 +244,8 @@ TEST_F(RunnerTest, DamagedProgramsAreExitCode2) {
   };
   refusal(nullptr, {}, "");
   refusal("/0", 7, "expected an object with the key 'name', got 7");
-  refusal("/0", {{"unsupported", "lnbwd.product"}},
-          "does not interpret 'lnbwd.product'");
+  refusal("/0", {{"unsupported", "partial sums"}},
+          "does not interpret 'partial sums'");
   refusal("/0/inputs", 7, "expected 'inputs' to be an array");
   refusal("/0/inputs/0/kind", "row", "no operand of the kind 'row'");
   refusal("/0/inputs/0/type", "4096xf64", "there is no type '4096xf64'");

@@ -23,13 +23,13 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     body is at the lane level: a row becomes a lane's fragment of it, so that
     elementwise operations only change their type, in a loop over the rows.
 
-    Expects memrefs, a schedule on every row program, final column sums only
+    Expects memrefs, a schedule on every row program but products, final column sums only
     where one workgroup processes all rows (see lnbwd-finalize-column-sums), and
     operands that are arguments of the function or allocations in it. Fails,
     naming the operation, on operations in a region that are neither elementwise
     nor reductions.
 
-    A `lnbwd.product` becomes a kernel, too. A workgroup makes a tile of 64 x 64
+    Of a product and what is done after it a workgroup makes a tile of 64 x 64
     elements. Tiles of A and B go through registers to workgroup memory, 128
     bytes of each row at a time, in blocks of 16 bytes that are swizzled so that
     the lanes of an access have no bank conflicts; a matrix whose rows are not

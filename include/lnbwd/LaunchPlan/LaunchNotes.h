@@ -28,10 +28,6 @@ Dims getDims(RowwiseOp op, unsigned index);
 /// that is noted and is not that of the operand is an error.
 mlir::LogicalResult recordArgumentRoles(RowwiseOp op);
 
-/// The same for the operands of a product. A matrix is a column to the
-/// launcher: what no launch chooses the size of.
-mlir::LogicalResult recordArgumentRoles(ProductOp op);
-
 /// The numbers of one launch, as index values. Where all rows are one group,
 /// `groups` is null and the others are those of the whole launch.
 struct LaunchCounts {

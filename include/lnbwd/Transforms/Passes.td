@@ -518,12 +518,15 @@ def SplitScalarSumsPass : Pass<"lnbwd-split-scalar-sums"> {
 def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
   let summary = "Take products of matrices out of row programs";
   let description = [{
-    A row program with matrices or outer sums becomes products, each a kernel of
-    its own (`lnbwd.product`), and row programs without either: those that make
-    the rows which are multiplied (`<entry>_rows_0`), those that make row sums
-    which programs of another row length need (`<entry>_row_sum_0`), and one for
-    each row length among the outputs (`<entry>_of_64`, where there are
-    several). A program that computes rows also writes the row scalars that it
+    A row program with matrices or outer sums becomes programs of one product
+    each, and programs without any: those that make the rows which are
+    multiplied (`<entry>_rows_0`), those that make row sums which programs of
+    another row length need (`<entry>_row_sum_0`), and one for each row length
+    among the outputs (`<entry>_of_64`, where there are several). An elementwise
+    one that makes one row block and alone reads a product has that product in
+    its region ([after a product](../row-programs.md#after-a-product)); others
+    are `<entry>_matmul_0`. A program that is one product already stays as it
+    is. A program that computes rows also writes the row scalars that it
     computes for them, such as statistics. Between the programs are allocations
     of one row, or one number, for each row. If an outer sum is more than one
     outer product, a further program over the rows of the matrix adds and rounds
@@ -536,11 +539,12 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %b[n1] : memref<96xf32>,
-        %w[n1, n0] : memref<96x64xf32>) outs(%y[m, n1] : memref<?x96xf32>) {
-    ^row(%xr: vector<64xf32>, %br: vector<96xf32>, %wm: vector<96x64xf32>):
-      %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
-      %yr = arith.addf %p, %br : vector<96xf32>
+    lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>)
+        outs(%y[m, n1] : memref<?x96xf32>) {
+    ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
+      %z = math.tanh %xr : vector<64xf32>
+      %p = lnbwd.linear %z, %wm : vector<64xf32>, vector<96x64xf32>
+      %yr = math.exp %p : vector<96xf32>
       lnbwd.yield %yr : vector<96xf32>
     }
     ```
@@ -549,16 +553,20 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
 
     ```mlir
     %m = lnbwd.row_count %x : memref<?x64xf32>
-    %p = memref.alloc(%m) : memref<?x96xf32>
-    lnbwd.product @k_matmul_0 lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>)
-        outs(%p : memref<?x96xf32>) attributes {rhs_transposed, ...}
-    lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %b[n] : memref<96xf32>)
-        outs(%y[m, n] : memref<?x96xf32>) {
-    ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
-      %yr = arith.addf %pr, %br : vector<96xf32>
+    %z = memref.alloc(%m) : memref<?x64xf32>
+    lnbwd.rowwise @k_rows_0 domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%z[m, n] : memref<?x64xf32>) {
+    ^row(%xr: vector<64xf32>):
+      %zr = math.tanh %xr : vector<64xf32>
+      lnbwd.yield %zr : vector<64xf32>
+    }
+    lnbwd.rowwise @k domain(m | n0, n1) ins(%z[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>)
+        outs(%y[m, n1] : memref<?x96xf32>) {
+    ^row(%zr: vector<64xf32>, %wm: vector<96x64xf32>):
+      %p = lnbwd.linear %zr, %wm : vector<64xf32>, vector<96x64xf32>
+      %yr = math.exp %p : vector<96xf32>
       lnbwd.yield %yr : vector<96xf32>
     }
-    memref.dealloc %p : memref<?x96xf32>
+    memref.dealloc %z : memref<?x64xf32>
     ```
   }];
   let statistics = [

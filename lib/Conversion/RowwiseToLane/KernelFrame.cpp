@@ -8,7 +8,6 @@
 
 #include "KernelFrame.h"
 
-#include "lnbwd/Analysis/Epilogue.h"
 #include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
@@ -344,7 +343,9 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
   return success();
 }
 
-void lnbwd::recordAccess(Value buffer, StringRef access) {
+/// Notes on the argument of a function that `buffer` may be how a kernel
+/// accesses it.
+static void recordAccess(Value buffer, StringRef access) {
   if (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
     buffer = view.getViewSource();
   auto argument = dyn_cast<BlockArgument>(buffer);
@@ -392,26 +393,16 @@ FailureOr<unsigned> lnbwd::distributePrograms(ModuleOp module,
   unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-    SmallVector<Operation *> programs;
-    function.walk([&](Operation *op) {
-      if (isa<RowwiseOp, ProductOp>(op))
-        programs.push_back(op);
-    });
+    SmallVector<RowwiseOp> programs;
+    function.walk([&](RowwiseOp op) { programs.push_back(op); });
     if (programs.empty())
       continue;
-    // The products whose epilogues programs are.
-    llvm::SmallDenseMap<Operation *, ProductOp> products;
-    for (Operation *program : programs) {
-      if (program->getParentOp() != function)
-        return program->emitOpError(
+    for (RowwiseOp op : programs) {
+      if (op->getParentOp() != function)
+        return op.emitOpError(
             "expected to be at the top level of its function: "
             "a launch plan has no loops or branches");
-      auto op = dyn_cast<RowwiseOp>(program);
-      if (!op)
-        continue;
-      if (ProductOp product = findProductOfEpilogue(op))
-        products[op] = product;
-      else if (failed(check(op, chip)))
+      if (!op.getProduct() && failed(check(op, chip)))
         return failure();
       for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
         // Partial sums, of a leaf of the canonical order as rows.
@@ -428,37 +419,19 @@ FailureOr<unsigned> lnbwd::distributePrograms(ModuleOp module,
     }
     gpu::GPUModuleOp gpuModule = makeKernelModule(function);
     SymbolTable symbols(gpuModule);
-    auto hasEpilogue = [&](Operation *product) {
-      return llvm::is_contained(llvm::make_second_range(products), product);
-    };
-    llvm::erase_if(programs, hasEpilogue);
     numKernels += programs.size();
-    for (Operation *program : programs) {
-      auto op = dyn_cast<RowwiseOp>(program);
-      if (!op) {
-        if (failed(
-                distributeProduct(cast<ProductOp>(program), {}, symbols, chip)))
-          return failure();
-        continue;
-      }
-      ProductOp product = products.lookup(op);
-      Operation *sums = product ? product.getOut().getDefiningOp() : nullptr;
-      if ((product && failed(distributeProduct(product, op, symbols, chip))) ||
-          failed(recordArgumentRoles(op)))
+    for (RowwiseOp op : programs) {
+      if (failed(recordArgumentRoles(op)))
         return failure();
       recordArgumentAccess(op);
-      if (!product) {
+      if (op.getProduct()) {
+        distributeProduct(op, symbols, chip);
+      } else {
         RowKernel kernel = makeKernel(op, chip, symbols);
         writeBody(kernel, chip);
         launchRows(op, chip, kernel.function);
       }
       op.erase();
-      // The sums stay in registers.
-      if (sums) {
-        for (Operation *release : llvm::make_early_inc_range(sums->getUsers()))
-          release->erase();
-        sums->erase();
-      }
     }
   }
   return numKernels;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The frame around kernels: a GPU module for each function, a kernel with its
-// bare parameters for each row program or product, and the launch in its place.
+// bare parameters for each row program, and the launch in its place.
 // RowwiseToLane.cpp writes the body of a row program, ProductToLane.cpp what a
 // product has of its own.
 //
@@ -41,20 +41,18 @@ struct RowKernel {
   mlir::Value workgroups;
 };
 
-/// Replaces each row program and each product of `module` by a launch of a
-/// kernel for `chip`. The kernels are in the order of their launches. Says what
-/// is wrong with what cannot be launched. Returns how many kernels there are.
+/// Replaces each row program of `module` by a launch of a kernel for `chip`.
+/// The kernels are in the order of their launches. Says what is wrong with what
+/// cannot be launched. Returns how many kernels there are.
 mlir::FailureOr<unsigned> distributePrograms(mlir::ModuleOp module,
                                              const ChipInfo &chip);
 
 /// Writes the body of the kernel of a row program.
 void writeBody(const RowKernel &kernel, const ChipInfo &chip);
 
-/// Replaces a product by the launch of a kernel among `symbols`, which also
-/// does what `epilogue` does, if there is one, at whose place it is.
-llvm::LogicalResult distributeProduct(ProductOp op, RowwiseOp epilogue,
-                                      mlir::SymbolTable &symbols,
-                                      const ChipInfo &chip);
+/// Writes the kernel of a program that is a product, and before it the launch.
+void distributeProduct(RowwiseOp op, mlir::SymbolTable &symbols,
+                       const ChipInfo &chip);
 
 /// Adds a kernel without its body, with parameters of `types` and so many
 /// numbers of 64 bits, and the notes on it.
@@ -83,11 +81,6 @@ mlir::MemRefType getParameterType(mlir::Value buffer,
 mlir::Value fromParameter(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value parameter, mlir::OpFoldResult count,
                           int64_t stride, mlir::Value firstRow = {});
-
-/// Notes on the argument of a function that `buffer` may be how a kernel
-/// accesses it: "read", "write" or "read_write".
-void recordAccess(mlir::Value buffer, llvm::StringRef access);
-
 } // namespace lnbwd
 
 #endif // LNBWD_LIB_CONVERSION_KERNELFRAME_H

@@ -43,7 +43,7 @@ using namespace mlir;
 using namespace lnbwd;
 using lane::blockBytes, lane::rowBlocks, lane::MatrixWave;
 
-static constexpr int64_t tileSize = ProductOp::tileSize;
+static constexpr int64_t tileSize = RowwiseOp::productTile;
 /// Waves of a workgroup, with matrix instructions: two rows of two.
 static constexpr int64_t numWaves = 4;
 
@@ -57,12 +57,13 @@ static Type getElement(Value buffer) {
 /// f16 is multiplied as f32, too, where instructions of f16 flush subnormal
 /// numbers: those of f16 begin at 6e-5, where gradients are. Those of bf16,
 /// below 1e-38, are left to them.
-static Type getMultipliedType(ProductOp op, const ChipInfo &chip) {
-  Type lhs = getElement(op.getLhs()), rhs = getElement(op.getRhs());
+static Type getMultipliedType(const RowwiseOp::Product &product,
+                              const ChipInfo &chip) {
+  Type lhs = getElement(product.lhs), rhs = getElement(product.rhs);
   bool isFlushed = lhs.isF16() && chip.matrix.flushesSubnormals;
   bool isNarrow = lhs == rhs && !lhs.isF32() && !isFlushed &&
                   chip.matrixUnit != MatrixUnit::None;
-  return isNarrow ? lhs : Float32Type::get(op.getContext());
+  return isNarrow ? lhs : Float32Type::get(lhs.getContext());
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,10 +196,9 @@ void OperandTile::store(ValueRange blocks) {
 namespace {
 class ProductKernel {
 public:
-  /// `epilogue` may be null.
-  ProductKernel(ProductOp op, RowwiseOp epilogue, const ChipInfo &chip);
+  ProductKernel(RowwiseOp op, const ChipInfo &chip);
 
-  /// Writes the kernel, and its launch before the operation or its epilogue.
+  /// Writes the kernel, and its launch before the operation.
   void write(SymbolTable &symbols);
 
 private:
@@ -210,9 +210,9 @@ private:
   /// Parameter `index` with its true number of rows, which begin with
   /// `firstRow` if that is given.
   Value getBuffer(unsigned index, int64_t rows, Value firstRow = {});
-  /// What the epilogue makes of the wave's `sums`, which begin at `row` and
+  /// What the region makes of the wave's `sums`, which begin at `row` and
   /// `column`.
-  Value applyEpilogue(Value sums, Value row, Value column);
+  Value applyRegion(Value sums, Value row, Value column);
   /// The wave's sums of part `part` of the depth: of rows and columns of the
   /// tiles from `waveRow` and `waveColumn` on.
   Value sumTiles(OperandTile &tileA, OperandTile &tileB, Value waveRow,
@@ -221,13 +221,16 @@ private:
   Value contract(OperandTile &tileA, Value waveRow, OperandTile &tileB,
                  Value waveColumn, Value sums);
 
-  ProductOp op;
-  RowwiseOp epilogue;
-  ProductOp::Sizes sizes;
+  RowwiseOp op;
+  RowwiseOp::Product product;
+  /// The sizes of the result's rows and columns, and of what is summed over;
+  /// that which is the number of rows is dynamic.
+  int64_t rows = ShapedType::kDynamic, columns, depth = ShapedType::kDynamic;
   IndexBuilder b;
-  /// The buffers that the kernel takes: the matrices, the output, and what else
-  /// the epilogue reads.
+  /// The buffers that the kernel takes: the matrices, the output, and what the
+  /// region reads beside the product.
   SmallVector<Value> buffers;
+  SmallVector<BlockArgument> read;
   /// What elements are multiplied as, which a tile has.
   Type element;
   MatrixWave wave;
@@ -242,21 +245,28 @@ private:
 };
 } // namespace
 
-ProductKernel::ProductKernel(ProductOp op, RowwiseOp epilogue,
-                             const ChipInfo &chip)
-    : op(op), epilogue(epilogue), sizes(op.getSizes()),
-      b(op.getLoc(), op.getContext()), buffers(op->getOperands()),
-      element(getMultipliedType(op, chip)),
-      wave(MatrixWave::get(element, chip)), parts(int64_t(op.getParts())) {
+ProductKernel::ProductKernel(RowwiseOp op, const ChipInfo &chip)
+    : op(op), product(*op.getProduct()), b(op.getLoc(), op.getContext()),
+      buffers{product.lhs, product.rhs, op.getOutputs()[0]},
+      element(getMultipliedType(product, chip)),
+      wave(MatrixWave::get(element, chip)) {
+  auto result = cast<VectorType>(product.value.getType()).getShape();
+  auto lhs = cast<MemRefType>(product.lhs.getType());
+  auto out = cast<MemRefType>(op.getOutputs()[0].getType());
+  columns = result.back();
+  (product.sumsRows ? rows : depth) = lhs.getDimSize(1);
+  parts = out.getRank() > 2 ? out.getDimSize(0) : 1;
   step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
   bool hasInstruction = wave.unit != MatrixUnit::None;
   threads = wave.lanes * (hasInstruction ? numWaves : 1);
   waveSize = tileSize / (hasInstruction ? 2 : 1);
-  if (!epilogue)
-    return;
-  buffers.back() = epilogue.getRowOuts()[0];
-  llvm::copy_if(epilogue.getInputs(), std::back_inserter(buffers),
-                [&](Value input) { return input != op.getOut(); });
+  for (BlockArgument argument : op.getBody().getArguments())
+    if (!product.sumsRows &&
+        llvm::any_of(argument.getUsers(),
+                     [](Operation *user) { return !isa<LinearOp>(user); })) {
+      read.push_back(argument);
+      buffers.push_back(op.getOperand(argument.getArgNumber()));
+    }
 }
 
 /// The buffer with its true number of rows, of which `launched` is the one that
@@ -272,44 +282,43 @@ Value ProductKernel::getBuffer(unsigned index, int64_t rows, Value firstRow) {
 
 /// A row's region, done to a part of all rows at once: vectors of a row and
 /// numbers become vectors of rows and columns.
-Value ProductKernel::applyEpilogue(Value sums, Value row, Value column) {
+Value ProductKernel::applyRegion(Value sums, Value row, Value column) {
   auto type = cast<VectorType>(sums.getType());
   auto spread = [&](Type ofRow) -> Type {
     return type.clone(getElementTypeOrSelf(ofRow));
   };
-  Block &body = epilogue.getBody().front();
   IRMapping mapping;
-  unsigned index = op->getNumOperands();
-  for (auto [i, input] : llvm::enumerate(epilogue.getInputs())) {
-    BlockArgument argument = body.getArgument(unsigned(i));
-    if (input == op.getOut()) {
-      mapping.map(argument, sums);
-      continue;
-    }
+  mapping.map(product.value, sums);
+  for (auto [i, argument] : llvm::enumerate(read)) {
     // What lacks rows or columns is the same in all of them.
-    AffineMap map = epilogue.getMap(unsigned(i));
-    AffineMap part = inverseAndBroadcastProjectedPermutation(map);
+    AffineMap map = op.getMap(argument.getArgNumber());
     SmallVector<Value> position;
-    for (AffineExpr result : map.getResults())
-      position.push_back(result.isFunctionOfDim(0) ? row : column);
+    SmallVector<AffineExpr> dims;
+    for (AffineExpr result : map.getResults()) {
+      bool isRow = result.isFunctionOfDim(0);
+      position.push_back(isRow ? row : column);
+      dims.push_back(b.getAffineDimExpr(isRow ? 0 : 1));
+    }
+    AffineMap part = inverseAndBroadcastProjectedPermutation(
+        AffineMap::get(2, 0, dims, b.getContext()));
     SmallVector<bool> inBounds;
     for (AffineExpr result : part.getResults())
       inBounds.push_back(isa<AffineConstantExpr>(result));
-    Value buffer = map.isFunctionOfDim(0) ? getBuffer(index, sizes.rows)
+    unsigned index = 3 + unsigned(i);
+    Value buffer = map.isFunctionOfDim(0) ? getBuffer(index, rows)
                                           : kernel.getArgument(index);
-    ++index;
     // Nothing of it where the result ends, where nothing is stored.
     mapping.map(argument, vector::TransferReadOp::create(
                               b, cast<VectorType>(spread(argument.getType())),
                               buffer, position, b.zero(getElement(buffer)),
                               part, ArrayRef<bool>(inBounds)));
   }
-  for (Operation &bodyOp : body.without_terminator())
+  for (Operation &bodyOp : op.getBody().front().without_terminator())
     if (isa<vector::BroadcastOp>(bodyOp))
       mapping.map(bodyOp.getResult(0), mapping.lookup(bodyOp.getOperand(0)));
-    else
+    else if (!isa<LinearOp>(bodyOp))
       lane::cloneForPart(b, &bodyOp, mapping, spread);
-  return mapping.lookup(epilogue.getYielded(0));
+  return mapping.lookup(op.getYielded(0));
 }
 
 Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
@@ -342,7 +351,7 @@ void ProductKernel::write(SymbolTable &symbols) {
   b.setInsertionPoint(gpu::ReturnOp::create(b));
   launched = arith::IndexCastOp::create(
       b, b.getIndexType(), kernel.getArgument(kernel.getNumArguments() - 1));
-  bool isLhsAlong = !op.getLhsTransposed();
+  bool isLhsAlong = !product.sumsRows;
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value firstRow = b.multiply(b.blockId(gpu::Dimension::x), tileSize);
   Value firstColumn = b.multiply(b.blockId(gpu::Dimension::y), tileSize);
@@ -358,22 +367,22 @@ void ProductKernel::write(SymbolTable &symbols) {
   Value part = parts > 1 ? b.blockId(gpu::Dimension::z) : Value(b.index(0));
   auto tile = [&](unsigned index, bool isAlong, int64_t size, Value first,
                   Value memory) {
-    int64_t rows = isAlong ? size : sizes.depth;
-    return OperandTile(b, getBuffer(index, rows), isAlong, getIndex(rows),
+    int64_t count = isAlong ? size : depth;
+    return OperandTile(b, getBuffer(index, count), isAlong, getIndex(count),
                        first, memory, thread, threads);
   };
-  OperandTile tileA = tile(0, isLhsAlong, sizes.rows, firstRow, memoryA);
+  OperandTile tileA = tile(0, isLhsAlong, rows, firstRow, memoryA);
   OperandTile tileB =
-      tile(1, op.getRhsTransposed(), sizes.columns, firstColumn, memoryB);
+      tile(1, product.isTransposed, columns, firstColumn, memoryB);
   Value sums =
-      sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(sizes.depth), part);
+      sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(depth), part);
   Value row = b.add(firstRow, waveRow);
   Value column = b.add(firstColumn, waveColumn);
-  Value result = getBuffer(2, sizes.rows,
-                           parts > 1 ? b.multiply(part, sizes.rows) : Value());
-  if (epilogue)
-    sums = applyEpilogue(sums, row, column);
-  else if (Type element = getElement(op.getOut()); !element.isF32())
+  Value result =
+      getBuffer(2, rows, parts > 1 ? b.multiply(part, rows) : Value());
+  if (!product.sumsRows)
+    sums = applyRegion(sums, row, column);
+  else if (Type element = getElement(result); !element.isF32())
     sums = arith::TruncFOp::create(
         b, cast<VectorType>(sums.getType()).clone(element), sums);
   vector::TransferWriteOp::create(b, sums, result, ValueRange{row, column},
@@ -422,36 +431,27 @@ void ProductKernel::addKernel(SymbolTable &symbols) {
   fields.rowGroups = threads / fields.threadsPerRow;
   fields.rowsPerWorkgroup = fields.columnTile = tileSize;
   ScheduleAttr schedule = fields.get(b.getContext());
-  int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
+  int64_t sum = product.sumsRows ? 0 : depth;
   auto loop =
       ProductLoopAttr::get(b.getContext(), sum, step, parts,
                            wave.unit == MatrixUnit::None ? Type() : element);
   // Not noalias, with which the code generators move loads to where they are
   // used, after the barrier.
-  kernel = lnbwd::addKernel(
-      symbols, op.getLoc(),
-      epilogue ? epilogue.getEntryAttr() : op.getEntryAttr(), types,
-      /*numCounts=*/1, sizes.columns, schedule, loop);
+  kernel = lnbwd::addKernel(symbols, op.getLoc(), op.getEntryAttr(), types,
+                            /*numCounts=*/1, columns, schedule, loop);
 
-  IndexBuilder at(op.getLoc(), epilogue ? epilogue : op);
-  Value rowCount = RowCountOp::create(at, op.getLhs());
+  IndexBuilder at(op.getLoc(), op);
+  Value rowCount = RowCountOp::create(at, product.lhs);
   Value rowTiles =
-      ShapedType::isDynamic(sizes.rows)
-          ? WorkgroupCountOp::create(at, rowCount, Value(), schedule)
-          : at.index(llvm::divideCeil(sizes.rows, tileSize));
+      product.sumsRows
+          ? at.index(llvm::divideCeil(rows, tileSize))
+          : WorkgroupCountOp::create(at, rowCount, Value(), schedule);
   addLaunch(at, kernel, buffers, rowCount,
-            {rowTiles, at.index(llvm::divideCeil(sizes.columns, tileSize)),
+            {rowTiles, at.index(llvm::divideCeil(columns, tileSize)),
              at.index(parts)});
 }
 
-LogicalResult lnbwd::distributeProduct(ProductOp op, RowwiseOp epilogue,
-                                       SymbolTable &symbols,
-                                       const ChipInfo &chip) {
-  if (failed(recordArgumentRoles(op)))
-    return failure();
-  for (Value operand : op->getOperands())
-    recordAccess(operand, operand == op.getOut() ? "write" : "read");
-  ProductKernel(op, epilogue, chip).write(symbols);
-  op.erase();
-  return success();
+void lnbwd::distributeProduct(RowwiseOp op, SymbolTable &symbols,
+                              const ChipInfo &chip) {
+  ProductKernel(op, chip).write(symbols);
 }

@@ -204,7 +204,7 @@ ArrayAttr RowDistributor::getSumKinds() {
 
 RowwiseOp RowDistributor::findNext() {
   Operation *next = op->getNextNode();
-  while (next && !isa<RowwiseOp, ProductOp>(next))
+  while (next && !isa<RowwiseOp>(next))
     next = next->getNextNode();
   auto program = dyn_cast_if_present<RowwiseOp>(next);
   return program && program.getSchedule() &&

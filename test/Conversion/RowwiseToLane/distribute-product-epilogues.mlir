@@ -45,14 +45,12 @@
 // CHECK-SAME:    %{{.*}}: memref<?x4096xbf16> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"}
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4096xf32>, %g: memref<4096xf32>,
              %s: memref<?xf32>, %y: memref<?x4096xbf16>) {
-  %m = lnbwd.row_count %x : memref<?x4096xbf16>
-  %sums = memref.alloc(%m) : memref<?x4096xf32>
-  lnbwd.product @sums lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%sums : memref<?x4096xf32>)
-      attributes {operand_names = ["x", "w", "sums"]}
-  lnbwd.rowwise @k domain(m | n)
-      ins(%sums[m, n] : memref<?x4096xf32>, %r[m, n] : memref<?x4096xf32>, %g[n] : memref<4096xf32>, %s[m] : memref<?xf32>)
-      outs(%y[m, n] : memref<?x4096xbf16>) attributes {operand_names = ["sums", "r", "g", "s", "y"]} {
-  ^row(%p: vector<4096xf32>, %rr: vector<4096xf32>, %gr: vector<4096xf32>, %sr: f32):
+  lnbwd.rowwise @k domain(m | n0, n1)
+      ins(%x[m, n0] : memref<?x4096xbf16>, %r[m, n1] : memref<?x4096xf32>, %g[n1] : memref<4096xf32>, %s[m] : memref<?xf32>,
+          %w[n0, n1] : memref<4096x4096xbf16>)
+      outs(%y[m, n1] : memref<?x4096xbf16>) attributes {operand_names = ["x", "r", "g", "s", "w", "y"]} {
+  ^row(%xr: vector<4096xbf16>, %rr: vector<4096xf32>, %gr: vector<4096xf32>, %sr: f32, %wm: vector<4096x4096xbf16>):
+    %p = lnbwd.linear %xr, %wm transposed : vector<4096xbf16>, vector<4096x4096xbf16>
     %square = arith.mulf %sr, %sr : f32
     %spread = vector.broadcast %square : f32 to vector<4096xf32>
     %shift = arith.mulf %rr, %spread : vector<4096xf32>
@@ -60,7 +58,6 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4
     %yr = arith.truncf %sum : vector<4096xf32> to vector<4096xbf16>
     lnbwd.yield %yr : vector<4096xbf16>
   }
-  memref.dealloc %sums : memref<?x4096xf32>
   return
 }
 
@@ -72,13 +69,10 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4
 // WAVE:          arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
 // WAVE-NEXT:     vector.transfer_write
 func.func @number(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %s: memref<f32>, %y: memref<?x96xf32>) {
-  %m = lnbwd.row_count %x : memref<?x64xbf16>
-  %sums = memref.alloc(%m) : memref<?x96xf32>
-  lnbwd.product @sums lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%sums : memref<?x96xf32>)
-      attributes {rhs_transposed}
-  lnbwd.rowwise @constant domain(m | n) ins(%sums[m, n] : memref<?x96xf32>, %s[] : memref<f32>)
-      outs(%y[m, n] : memref<?x96xf32>) {
-  ^row(%p: vector<96xf32>, %sr: f32):
+  lnbwd.rowwise @constant domain(m | n0, n1)
+      ins(%x[m, n0] : memref<?x64xbf16>, %s[] : memref<f32>, %w[n1, n0] : memref<96x64xbf16>) outs(%y[m, n1] : memref<?x96xf32>) {
+  ^row(%xr: vector<64xbf16>, %sr: f32, %wm: vector<96x64xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>
     %half = arith.constant 0.5 : f32
     %scale = arith.mulf %sr, %half : f32
     %spread = vector.broadcast %scale : f32 to vector<96xf32>

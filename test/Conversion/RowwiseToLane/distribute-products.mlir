@@ -27,8 +27,12 @@
 // CHECK:         %[[C2:.*]] = arith.constant 2 : index
 // CHECK:         gpu.launch_func @linear_kernels::@k blocks in (%[[W]], %[[C2]],
 func.func @linear(%x: memref<?x64xbf16>, %w: memref<100x64xbf16>, %y: memref<?x100xf32>) {
-  lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<100x64xbf16>) outs(%y : memref<?x100xf32>)
-      attributes {rhs_transposed, operand_names = ["x", "w", "y"]}
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %w[n1, n0] : memref<100x64xbf16>)
+      outs(%y[m, n1] : memref<?x100xf32>) attributes {operand_names = ["x", "w", "y"]} {
+  ^row(%xr: vector<64xbf16>, %wm: vector<100x64xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<100x64xbf16>
+    lnbwd.yield %p : vector<100xf32>
+  }
   return
 }
 
@@ -40,8 +44,12 @@ func.func @linear(%x: memref<?x64xbf16>, %w: memref<100x64xbf16>, %y: memref<?x1
 // CHECK-NOT:     lnbwd.workgroup_count
 // CHECK:         gpu.launch_func
 func.func @outer(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<100x64xf32>) {
-  lnbwd.product @k lhs(%dy : memref<?x100xf32>) rhs(%x : memref<?x64xf32>) outs(%dw : memref<100x64xf32>)
-      attributes {lhs_transposed, operand_names = ["dy", "x", "dw"]}
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x100xf32>, %x[m, n1] : memref<?x64xf32>)
+      outs(%dw[n0, n1] add : memref<100x64xf32>) attributes {operand_names = ["dy", "x", "dw"]} {
+  ^row(%dyr: vector<100xf32>, %xr: vector<64xf32>):
+    %p = vector.outerproduct %dyr, %xr : vector<100xf32>, vector<64xf32>
+    lnbwd.yield %p : vector<100x64xf32>
+  }
   return
 }
 
@@ -59,7 +67,11 @@ func.func @outer(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<100x6
 // CHECK:         %[[C3:.*]] = arith.constant 3 : index
 // CHECK:         gpu.launch_func @parts_kernels::@k blocks in (%{{.*}}, %{{.*}}, %[[C3]])
 func.func @parts(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<3x100x64xf32>) {
-  lnbwd.product @k lhs(%dy : memref<?x100xf32>) rhs(%x : memref<?x64xf32>) outs(%dw : memref<3x100x64xf32>)
-      attributes {lhs_transposed, parts = 3, operand_names = ["dy", "x", "dw"]}
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x100xf32>, %x[m, n1] : memref<?x64xf32>)
+      outs(%dw[*, n0, n1] add : memref<3x100x64xf32>) attributes {operand_names = ["dy", "x", "dw"]} {
+  ^row(%dyr: vector<100xf32>, %xr: vector<64xf32>):
+    %p = vector.outerproduct %dyr, %xr : vector<100xf32>, vector<64xf32>
+    lnbwd.yield %p : vector<100x64xf32>
+  }
   return
 }

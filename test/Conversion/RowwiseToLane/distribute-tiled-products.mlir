@@ -24,8 +24,12 @@
 // CUDA:        vector.load %{{.*}} : memref<4096xbf16, {{.*}}>, vector<8xbf16>
 // CUDA:        nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[{{.*}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<bf16>
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
-  lnbwd.product @whole lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)
-      attributes {rhs_transposed}
+  lnbwd.rowwise @whole domain(m | n0, n1) ins(%x[m, n0] : memref<?x4096xbf16>, %w[n1, n0] : memref<4096x4096xbf16>)
+      outs(%y[m, n1] : memref<?x4096xf32>) {
+  ^row(%xr: vector<4096xbf16>, %wm: vector<4096x4096xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<4096xbf16>, vector<4096x4096xbf16>
+    lnbwd.yield %p : vector<4096xf32>
+  }
   return
 }
 
@@ -46,7 +50,13 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4
 // CHECK:         gpu.launch_func @outer_sum_kernels::@outer_finalize blocks in (%c1, %c576,
 // CHECK:         memref.dealloc %[[PARTS]]
 func.func @outer_sum(%dy: memref<?x768xbf16>, %x: memref<?x768xbf16>, %dw: memref<768x768xf32>) {
-  lnbwd.product @outer lhs(%dy : memref<?x768xbf16>) rhs(%x : memref<?x768xbf16>) outs(%dw : memref<768x768xf32>)
-      attributes {lhs_transposed}
+  lnbwd.rowwise @outer domain(m | n0, n1) ins(%dy[m, n0] : memref<?x768xbf16>, %x[m, n1] : memref<?x768xbf16>)
+      outs(%dw[n0, n1] add : memref<768x768xf32>) {
+  ^row(%dyr: vector<768xbf16>, %xr: vector<768xbf16>):
+    %dyrw = arith.extf %dyr : vector<768xbf16> to vector<768xf32>
+    %xrw = arith.extf %xr : vector<768xbf16> to vector<768xf32>
+    %p = vector.outerproduct %dyrw, %xrw : vector<768xf32>, vector<768xf32>
+    lnbwd.yield %p : vector<768x768xf32>
+  }
   return
 }

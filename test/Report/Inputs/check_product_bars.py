@@ -23,6 +23,10 @@ import tempfile
 
 import bar_cases
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "EndToEnd"))
+
+import product_programs
+
 # M, K, N.
 SIZES = ((512, 768, 2304), (8192, 4096, 12288))
 FORMS = ("rhs_transposed", "", "lhs_transposed")
@@ -35,18 +39,8 @@ NARROW = r"\b(?:buffer|global|flat)_load_(?:[us]?short|[us]?byte|[iu]8|[iu]16|b1
 
 
 def source(dtype, m, k, n, form):
-    def matrix(rows, columns, element=dtype):
-        return f"memref<{rows}x{columns}x{element}>"
-
-    lhs, rhs, out = {
-        "rhs_transposed": (matrix("?", k), matrix(n, k), matrix("?", n, "f32")),
-        "": (matrix("?", n), matrix(n, k), matrix("?", k, "f32")),
-        "lhs_transposed": (matrix("?", n), matrix("?", k), matrix(n, k, "f32")),
-    }[form]
-    attributes = f" attributes {{{form}}}" if form else ""
-    return (f"func.func @f(%a: {lhs}, %b: {rhs}, %c: {out}) {{\n"
-            f"  lnbwd.product @f lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out}){attributes}\n"
-            "  return\n}\n")
+    sizes = (k, n) if form == "rhs_transposed" else (n, k)
+    return product_programs.product(form, (dtype, dtype), sizes)
 
 
 def report(opt, chip, dtype, size, form):

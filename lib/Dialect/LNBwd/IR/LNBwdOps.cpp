@@ -63,6 +63,13 @@ bool lnbwd::hasRows(Operation &op) {
          llvm::any_of(op.getResultTypes(), isVector);
 }
 
+Value lnbwd::getNarrowRow(Value row) {
+  auto widened = row.getDefiningOp<arith::ExtFOp>();
+  Type element = widened ? getElementTypeOrSelf(widened.getIn()) : Type();
+  return element && (element.isF16() || element.isBF16()) ? widened.getIn()
+                                                          : row;
+}
+
 bool lnbwd::isRowElementOp(Operation &op) {
   // Not of its operands alone is where a row is.
   if (op.getNumRegions() != 0 || !isPure(&op) || isa<IndexOp>(op))
@@ -113,14 +120,10 @@ LogicalResult LinearOp::verify() {
 
 /// Products widen their operands: what was widened before is the same.
 static LogicalResult takeNarrowRow(LinearOp op, PatternRewriter &rewriter) {
-  auto widened = op.getRow().getDefiningOp<arith::ExtFOp>();
-  if (!widened)
+  Value narrow = getNarrowRow(op.getRow());
+  if (narrow == op.getRow())
     return failure();
-  Type element = cast<VectorType>(widened.getIn().getType()).getElementType();
-  if (!element.isF16() && !element.isBF16())
-    return failure();
-  rewriter.modifyOpInPlace(op,
-                           [&] { op.getRowMutable().assign(widened.getIn()); });
+  rewriter.modifyOpInPlace(op, [&] { op.getRowMutable().assign(narrow); });
   return success();
 }
 

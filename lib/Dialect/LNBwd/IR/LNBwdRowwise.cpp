@@ -129,6 +129,47 @@ bool RowwiseOp::hasContractions() {
   return !getMatrices().empty() || !getOuterSums().empty();
 }
 
+std::optional<RowwiseOp::Product> RowwiseOp::getProduct() {
+  if (!hasContractions() || getNumDpsInits() != 1 || getNumRowDims() != 1 ||
+      getAccumulate() || getSchedule() || hasOwnRows(*this))
+    return std::nullopt;
+  for (auto [i, operand] : llvm::enumerate(getOperands())) {
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    bool isSplit = isPartial(unsigned(i)) &&
+                   (getOuterSums().empty() || !type.hasStaticShape());
+    if (!type || !type.getLayout().isIdentity() || isSplit)
+      return std::nullopt;
+  }
+  auto getRead = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument ? getOperand(argument.getArgNumber()) : Value();
+  };
+  Product product{};
+  Value yielded = getYielded(0);
+  if (auto outer = yielded.getDefiningOp<vector::OuterProductOp>()) {
+    if (!outer.getAcc())
+      product = {getRead(getNarrowRow(outer.getLhs())),
+                 getRead(getNarrowRow(outer.getRhs())), yielded,
+                 /*sumsRows=*/true, /*isTransposed=*/false};
+  } else if (!getRowOuts().empty() &&
+             !getElementTypeOrSelf(getOutputs()[0]).isInteger()) {
+    for (Operation &op : getBody().front().without_terminator()) {
+      auto linear = dyn_cast<LinearOp>(op);
+      if (linear ? bool(product.value) : !isRowElementOp(op))
+        return std::nullopt;
+      if (linear)
+        product = {getRead(linear.getRow()), getRead(linear.getMatrix()),
+                   linear.getResult(), /*sumsRows=*/false,
+                   /*isTransposed=*/!linear.getTransposed()};
+    }
+  }
+  // Other workgroups read while one writes.
+  if (!product.lhs || !product.rhs ||
+      llvm::is_contained({product.lhs, product.rhs}, getOutputs()[0]))
+    return std::nullopt;
+  return product;
+}
+
 Type RowwiseOp::getRegionType(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
   Access access = getAccess(index);
@@ -138,7 +179,7 @@ Type RowwiseOp::getRegionType(unsigned index) {
   if (access == Access::Scalar)
     return element;
   if (access == Access::Matrix)
-    return VectorType::get(type.getShape(), element);
+    return VectorType::get(type.getShape().take_back(2), element);
   if (access == Access::Table)
     return VectorType::get({type.getDimSize(0), getOwnRowLength(index)},
                            element);
@@ -464,7 +505,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                             "dimensions, got "
                          << type << " with " << AffineMapAttr::get(map);
     bool isOfRows = access == Access::Row || access == Access::Scalar;
-    if (hasContractions && isOfRows && rows != numRows)
+    bool isNumber = !isOutput && map.getNumResults() == 0;
+    if (hasContractions && isOfRows && rows != numRows && !isNumber)
       return emitError() << name << " to have all row dimensions in a program "
                          << "with matrices, got " << AffineMapAttr::get(map);
     bool isFirst = columns > 0 && hasFirstOfBlocks(map, numRows, sizes);
@@ -558,7 +600,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     if (op.isPartial(index)) {
       bool isLeading = isa<AffineSymbolExpr>(map.getResult(unsigned(rows)));
       bool isScalar = access == Access::Scalar;
-      if (!(isScalar || isSum) || !isLeading || (isScalar && added))
+      if (isScalar == added || !isLeading)
         return emitError() << "partial sums to be '[..., *]' of a row scalar, "
                               "'[*, n]' of a column sum or '[b, *, n]' of a "
                               "group sum, got "

@@ -357,9 +357,8 @@ OperandRange RowwiseOp::getOutputsOf(Access access) {
 
 void RowwiseOp::makeSumsPartial(ValueRange partials) {
   SmallVector<Attribute> maps(getIndexingMaps().getValue());
-  OperandRange sums = getAllSums();
-  assert(partials.size() == sums.size() && "expected a buffer for each sum");
-  unsigned first = sums.getBeginOperandIndex();
+  // Sums are the last operands.
+  unsigned first = getNumOperands() - unsigned(partials.size());
   for (auto [i, partial] : llvm::enumerate(partials)) {
     AffineMap map = getMap(first + unsigned(i));
     SmallVector<AffineExpr> results(map.getResults());

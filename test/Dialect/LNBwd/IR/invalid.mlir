@@ -1684,10 +1684,10 @@ func.func @f(%x: memref<?x?x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %w: memref<6x8xf32>, %c: memref<f32>, %y: memref<?x6xf32>) {
-  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions in a program with matrices, got affine_map<(d0, d1, d2) -> ()>}}
-  lnbwd.rowwise @k domain(m | o, n) ins(%x[m, n] : memref<?x8xf32>, %c[] : memref<f32>, %w[o, n] : memref<6x8xf32>)
-      outs(%y[m, o] : memref<?x6xf32>) {
+func.func @f(%x: memref<?x4x8xf32>, %w: memref<6x8xf32>, %c: memref<?xf32>, %y: memref<?x4x6xf32>) {
+  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions in a program with matrices, got affine_map<(d0, d1, d2, d3) -> (d0)>}}
+  lnbwd.rowwise @k domain(b, m | o, n) ins(%x[b, m, n] : memref<?x4x8xf32>, %c[b] : memref<?xf32>, %w[o, n] : memref<6x8xf32>)
+      outs(%y[b, m, o] : memref<?x4x6xf32>) {
   ^row(%xr: vector<8xf32>, %cr: f32, %wr: vector<6x8xf32>):
     %yr = lnbwd.linear %xr, %wr : vector<8xf32>, vector<6x8xf32>
     lnbwd.yield %yr : vector<6xf32>

@@ -151,6 +151,9 @@ mlir::Value getSummedRow(mlir::Operation *op);
 /// Whether `op`, for which getSummedRow gives a row, takes its largest element.
 bool isRowMaximum(mlir::Operation *op);
 
+/// A row of f16 or bf16 before it was widened; any other one as it is.
+mlir::Value getNarrowRow(mlir::Value row);
+
 /// Whether an operation takes or gives rows.
 bool hasRows(mlir::Operation &op);
 /// Whether `op` can be done on any part of a row, as all of a row program but

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Defines the row program that the named operations of LNBwdNorms.td become,
-// and the numbers that a launch depends on. The products that row programs with
-// matrices become are in LNBwdProduct.td.
+// and the numbers that a launch depends on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +16,6 @@
 
 include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.td"
 include "lnbwd/Dialect/LNBwd/IR/LNBwdNorms.td"
-include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -58,7 +56,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `[b]`, `[]` | number of a group, number | | the element |
     | `[k, n]` | matrix | outer sum | `vector<K x N x element>`; a sum is f32 |
     | `[*, n]` | table | | `vector<V x N x element>` |
-    | `[*, n]`, `[b, *, n]` | | partial sums, f32 | `vector<N x f32>` |
+    | `[*, n]`, `[b, *, n]`, `[*, k, n]` | | partial sums, f32 | as their sums |
     | `[b, m, *]` | split row scalar | split row scalar | `f32` |
 
     A row of several column dimensions is one vector, its last dimension
@@ -183,6 +181,19 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Whether it has matrices or outer sums: a program that multiplies
     /// matrices, whose operands have row lengths of their own.
     bool hasContractions();
+    /// A product of two buffers: the value that it is in the region, of rows that
+    /// it sums up or of a row and a matrix, which may be transposed.
+    struct Product {
+      ::mlir::Value lhs, rhs, value;
+      bool sumsRows, isTransposed;
+    };
+    /// The product of a program that is a kernel of tiles: a `lnbwd.linear` of
+    /// what is read, of which the rest of the region makes the one output, a row
+    /// block, elementwise; or a `vector.outerproduct` of rows that are read,
+    /// which is the one output. None of others.
+    ::std::optional<Product> getProduct();
+    /// Rows and columns of a tile of its result, which a workgroup makes.
+    static constexpr int64_t productTile = 64;
     /// What the region has for operand `index`: the type of its argument for an
     /// input, of the yielded value for an output.
     ::mlir::Type getRegionType(unsigned index);
@@ -249,8 +260,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Whether column sums and group sums are written as one partial sum of each
     /// workgroup.
     bool hasPartialSums();
-    /// Has column sums and group sums written to `partials`, one buffer for
-    /// each, instead.
+    /// Has column sums and group sums, or outer sums, written to `partials`, one
+    /// buffer for each, instead.
     void makeSumsPartial(::mlir::ValueRange partials);
     /// Whether the region sums over the row, or takes its largest element.
     bool hasRowSums();
