@@ -106,18 +106,9 @@ int64_t RowwiseOp::getRowRank() {
   return cast<ShapedType>(block.getType()).getRank() - int64_t(getNumRowDims());
 }
 
-/// The product of the first sizes of a row block, if all are known.
-static std::optional<int64_t> multiplySizes(RowwiseOp op, int64_t dims) {
-  SmallVector<int64_t> shape = op.getRowBlockShape();
-  int64_t count = 1;
-  for (int64_t size : ArrayRef(shape).take_front(size_t(dims)))
-    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
-      return std::nullopt;
-  return count;
-}
-
 std::optional<int64_t> RowwiseOp::getStaticRowCount() {
-  return multiplySizes(*this, int64_t(getNumRowDims()));
+  SmallVector<int64_t> shape = getRowBlockShape();
+  return multiplySizes(ArrayRef(shape).take_front(size_t(getNumRowDims())));
 }
 
 int64_t RowwiseOp::getRowLength() {
@@ -231,7 +222,8 @@ bool RowwiseOp::takesMaxima() {
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
-  return multiplySizes(*this, getNumGroupDims());
+  SmallVector<int64_t> shape = getRowBlockShape();
+  return multiplySizes(ArrayRef(shape).take_front(size_t(getNumGroupDims())));
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupRows() {

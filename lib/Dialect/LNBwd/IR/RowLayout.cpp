@@ -18,9 +18,9 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static std::optional<int64_t> getCount(ArrayRef<int64_t> leading) {
+std::optional<int64_t> lnbwd::multiplySizes(ArrayRef<int64_t> sizes) {
   int64_t count = 1;
-  for (int64_t size : leading)
+  for (int64_t size : sizes)
     if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
       return std::nullopt;
   return count;
@@ -69,7 +69,7 @@ RowLayout lnbwd::getRowLayout(ShapedType type, int64_t rowRank) {
   RowLayout layout;
   layout.length =
       ShapedType::getNumElements(type.getShape().drop_front(leading));
-  layout.count = getCount(type.getShape().take_front(leading));
+  layout.count = multiplySizes(type.getShape().take_front(leading));
   auto memref = dyn_cast<MemRefType>(type);
   layout.stride = memref && !memref.getLayout().isIdentity()
                       ? getStride(memref, leading, layout.length)

@@ -39,6 +39,9 @@ struct RowLayout {
   std::optional<int64_t> stride;
 };
 
+/// The product of sizes; nothing where one is dynamic, or it is beyond 64 bits.
+std::optional<int64_t> multiplySizes(llvm::ArrayRef<int64_t> sizes);
+
 /// The rows of a value of type `type`, a tensor or memref of at least `rowRank`
 /// dimensions, the last `rowRank` of which are static and make up a row.
 RowLayout getRowLayout(mlir::ShapedType type, int64_t rowRank);
