@@ -30,25 +30,31 @@ def compile_product(build, chip, file, *arguments):
     compiling.compile_to(file, build, text(*arguments), chip)
 
 
+def check_launch(launch, form, types, sizes, rows, output="f32"):
+    """That ``launch`` multiplies: it gives the bits of the product for those of the matrices."""
+    rng = np.random.default_rng(rows)
+    first, second = sizes
+    shapes = {"": ((rows, first), (first, second)),
+              "rhs_transposed": ((rows, first), (second, first)),
+              "lhs_transposed": ((rows, first), (rows, second))}[form]
+    bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kind)
+            for name, shape, kind in zip("ab", shapes, types, strict=True)}
+    a, b = (devices.decode(bits[name], kind).reshape(shape)
+            for name, shape, kind in zip("ab", shapes, types, strict=True))
+    expected = (a.T if form == "lhs_transposed" else a) @ (
+        b.T if form == "rhs_transposed" else b)
+    actual = devices.decode(launch(rows, bits), output).reshape(expected.shape)
+    depth = rows if form == "lhs_transposed" else first
+    error = np.abs(actual - expected).max(initial=0)
+    rounded = ROUNDING[output] * np.abs(expected).max(initial=0)
+    assert error <= TOLERANCE * max(1, np.sqrt(depth)) + rounded, (rows, error)
+
+
 def check(runtime, chip, file, form, types, sizes, row_counts, output="f32"):
     kernel = devices.Kernel(runtime.open("sim", chip), file)
     for rows in row_counts:
-        rng = np.random.default_rng(rows)
-        first, second = sizes
-        shapes = {"": ((rows, first), (first, second)),
-                  "rhs_transposed": ((rows, first), (second, first)),
-                  "lhs_transposed": ((rows, first), (rows, second))}[form]
-        bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kind)
-                for name, shape, kind in zip("ab", shapes, types, strict=True)}
-        a, b = (devices.decode(bits[name], kind).reshape(shape)
-                for name, shape, kind in zip("ab", shapes, types, strict=True))
-        expected = (a.T if form == "lhs_transposed" else a) @ (
-            b.T if form == "rhs_transposed" else b)
-        actual = devices.decode(kernel.launch(rows, bits)["c"], output).reshape(expected.shape)
-        depth = rows if form == "lhs_transposed" else first
-        error = np.abs(actual - expected).max(initial=0)
-        rounded = ROUNDING[output] * np.abs(expected).max(initial=0)
-        assert error <= TOLERANCE * max(1, np.sqrt(depth)) + rounded, (rows, error)
+        check_launch(lambda rows, bits: kernel.launch(rows, bits)["c"], form, types, sizes, rows,
+                     output)
 
 
 @pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS,

@@ -13,7 +13,7 @@ import pytest
 import compiling
 import device as devices
 import ptx_machine
-from test_products import FORMS, TOLERANCE, text
+from test_products import FORMS, check_launch, text
 
 
 def compile_ptx(build, *arguments, chip="sm_90"):
@@ -21,22 +21,12 @@ def compile_ptx(build, *arguments, chip="sm_90"):
 
 
 def check(ptx, form, kind, sizes, rows):
-    rng = np.random.default_rng(rows)
-    first, second = sizes
-    shapes = {"": ((rows, first), (first, second)),
-              "rhs_transposed": ((rows, first), (second, first)),
-              "lhs_transposed": ((rows, first), (rows, second))}[form]
-    bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kind)
-            for name, shape in zip("ab", shapes, strict=True)}
-    a, b = (devices.decode(bits[name], kind).reshape(shape)
-            for name, shape in zip("ab", shapes, strict=True))
-    expected = (a.T if form == "lhs_transposed" else a) @ (
-        b.T if form == "rhs_transposed" else b)
-    outputs = ptx_machine.launch(ptx, rows, {name: value.tobytes() for name, value in bits.items()})
-    actual = np.frombuffer(outputs["c"], np.float32).reshape(expected.shape)
-    depth = rows if form == "lhs_transposed" else first
-    error = np.abs(actual - expected).max(initial=0)
-    assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
+    def launch(rows, bits):
+        outputs = ptx_machine.launch(ptx, rows,
+                                     {name: value.tobytes() for name, value in bits.items()})
+        return np.frombuffer(outputs["c"], np.float32)
+
+    check_launch(launch, form, (kind, kind), sizes, rows)
 
 
 @pytest.mark.sample(kind=("bf16", "f16"), form=FORMS, rows=(1, 150, 450))
