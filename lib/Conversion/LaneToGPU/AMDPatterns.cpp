@@ -51,7 +51,7 @@ static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
                   target, slot);
       }
   };
-  emitIf(b, isFirstGroup, share);
+  b.when(isFirstGroup, share);
   lane::BarrierOp::create(b);
   SmallVector<Value> loaded(op.getNumResults());
   for (size_t c = 0; c < accesses; ++c)

@@ -77,7 +77,7 @@ static Value emitIsFirstThread(IndexBuilder &b) {
 static Lowered lowerInitByteBarriers(IndexBuilder &b,
                                      lane::InitByteBarriersOp op,
                                      const LaneOperands &) {
-  emitIf(b, emitIsFirstThread(b), [&] {
+  b.when(emitIsFirstThread(b), [&] {
     Value one = b.int32(1);
     int64_t count = op.getBarriers().getType().getDimSize(0);
     for (int64_t i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ static Lowered lowerInitByteBarriers(IndexBuilder &b,
 
 static Lowered lowerExpectBytes(IndexBuilder &b, lane::ExpectBytesOp op,
                                 const LaneOperands &) {
-  emitIf(b, emitIsFirstThread(b), [&] {
+  b.when(emitIsFirstThread(b), [&] {
     emitExpectBytes(b, op.getBarriers(), op.getIndex(),
                     b.int32(int32_t(op.getBytes())));
   });
@@ -149,7 +149,7 @@ static Lowered lowerSendToPeers(IndexBuilder &b, lane::SendToPeersOp op,
   if (!layout.type.getAcross())
     peer = b.remainder(peer, layout.converter.chip.waveSize);
   Value sends = b.below(peer, b.index(layout.type.getPeers()));
-  emitIf(b, sends, [&] { emitSend(b, op, peer); });
+  b.when(sends, [&] { emitSend(b, op, peer); });
   return Values();
 }
 
@@ -217,7 +217,7 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
   };
   if (!together.empty()) {
     Value isFirst = emitIsFirstThread(b);
-    emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getTile())), [&] {
+    b.when(b.both(isFirst, isBelowEnd(op.getTile())), [&] {
       Value rows = b.index(layout.type.getGroups());
       if (layout.type.getGroups() > 1)
         rows = arith::MinUIOp::create(b, rows,
@@ -235,7 +235,7 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
   if (!apart.empty()) {
     Value row = b.add(op.getTile(), layout.group);
     Value isFirst = b.isZero(layout.lane);
-    emitIf(b, emitBoth(b, isFirst, isBelowEnd(row)), [&] {
+    b.when(b.both(isFirst, isBelowEnd(row)), [&] {
       Value columns = emitOwnColumns(b, layout.type, layout.first);
       if (!columns)
         columns = b.index(layout.type.getWorkgroupColumns());
@@ -371,7 +371,7 @@ static Lowered lowerStartCopies(IndexBuilder &b, lane::StartCopiesOp op,
                                 const LaneOperands &layout) {
   Value isThere = b.below(op.getTile(), op.getEnd());
   Value isFirst = emitIsFirstThread(b);
-  emitIf(b, emitBoth(b, isFirst, isThere), [&] { emitCopies(b, op, layout); });
+  b.when(b.both(isFirst, isThere), [&] { emitCopies(b, op, layout); });
   return Values();
 }
 

@@ -27,22 +27,6 @@ using namespace lnbwd;
 // What patterns share
 //===----------------------------------------------------------------------===//
 
-void lnbwd::emitIf(IndexBuilder &b, Value condition,
-                   function_ref<void()> body) {
-  if (!condition)
-    return body();
-  auto guarded = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(guarded.thenBlock());
-  body();
-}
-
-Value lnbwd::emitBoth(IndexBuilder &b, Value lhs, Value rhs) {
-  if (!lhs || !rhs)
-    return lhs ? lhs : rhs;
-  return b.both(lhs, rhs);
-}
-
 Value lnbwd::emitIsFirstGroup(IndexBuilder &b, const LaneLayout &layout) {
   if (layout.type.getGroups() == 1)
     return {};
@@ -236,7 +220,7 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, const Buffer &memory,
   else if (int64_t others = repeated & -width)
     isFirst =
         b.isZero(arith::AndIOp::create(b, indices.back(), b.index(others)));
-  emitIf(b, isFirst, store);
+  b.when(isFirst, store);
 }
 
 Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
@@ -332,28 +316,20 @@ Value lnbwd::emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
   Value mayLoad = emitMayLoad(b, layout, memory.memory, row, column, access);
   if (!mayLoad)
     return load(type, column);
-  auto loadAtOnce = [&](OpBuilder &, Location) {
-    scf::YieldOp::create(b, load(type, column));
-  };
-  auto loadEach = [&](OpBuilder &, Location) {
+  auto loadEach = [&] {
+    Type element = type.getElementType();
     Value length = b.index(layout.type.getRowLength());
-    SmallVector<Value> elements;
+    Values elements;
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       Value own = b.add(column, i);
-      auto loadOne = [&](OpBuilder &, Location) {
-        scf::YieldOp::create(b, load(type.getElementType(), own));
-      };
-      auto loadNone = [&](OpBuilder &, Location) {
-        scf::YieldOp::create(b, b.zero(type.getElementType()));
-      };
-      elements.push_back(
-          scf::IfOp::create(b, b.below(own, length), loadOne, loadNone)
-              .getResult(0));
+      elements.append(b.choose(
+          b.below(own, length), [&] { return Values{load(element, own)}; },
+          [&] { return Values{b.zero(element)}; }));
     }
-    Value whole = vector::FromElementsOp::create(b, type, elements);
-    scf::YieldOp::create(b, whole);
+    return Values{vector::FromElementsOp::create(b, type, elements)};
   };
-  return scf::IfOp::create(b, mayLoad, loadAtOnce, loadEach).getResult(0);
+  return b.choose(
+      mayLoad, [&] { return Values{load(type, column)}; }, loadEach)[0];
 }
 
 template <typename Op>
@@ -416,7 +392,7 @@ static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
   for (int64_t i = 0; i < width; ++i) {
     Value element = vector::ExtractOp::create(b, value, i);
     Value own = b.add(column, i);
-    emitIf(b, b.below(own, b.index(length)), [&] { store(element, own); });
+    b.when(b.below(own, b.index(length)), [&] { store(element, own); });
   }
 }
 
@@ -429,7 +405,7 @@ static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
     emitStore(b, value, memory,
               emitIndices(b, layout.type, op.getRow(), column));
   };
-  emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
+  b.when(b.both(access.inBounds, op.getInBounds()), [&] {
     if (std::optional<uint64_t> element = op.getElement()) {
       Value column = b.add(access.column, int64_t(*element));
       storeAt(b, op.getFragment(), memory.memory,
@@ -448,8 +424,8 @@ static Lowered lowerStoreScalar(IndexBuilder &b, lane::StoreScalarOp op,
                                 const LaneOperands &layout) {
   Value isFirst = b.isZero(layout.lane);
   if (Value first = layout.first; first && !op.getOwnColumns())
-    isFirst = emitBoth(b, isFirst, b.isZero(first));
-  emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
+    isFirst = b.both(isFirst, b.isZero(first));
+  b.when(b.both(isFirst, op.getInBounds()), [&] {
     emitStore(b, op.getScalar(), layout.getBuffer(op.getMemory()), op.getRow());
   });
   return Values();

@@ -171,11 +171,6 @@ inline int64_t getStride(mlir::Value memory) {
       .getStridesAndOffset()
       .first.front();
 }
-/// Emits `body` under `condition`, or plainly where that is null for true.
-void emitIf(IndexBuilder &b, mlir::Value condition,
-            llvm::function_ref<void()> body);
-/// The conjunction of two conditions, each of which may be null for true.
-mlir::Value emitBoth(IndexBuilder &b, mlir::Value lhs, mlir::Value rhs);
 /// Whether a lane is of the first group; null where there is no other.
 mlir::Value emitIsFirstGroup(IndexBuilder &b, const LaneLayout &layout);
 /// Loads a value of this type from the buffer at the indices.

@@ -54,28 +54,25 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
   };
 
   Value behind = b.subtract(layout.group, b.index(owners));
-  emitIf(b, b.below(behind, b.index(count - owners)), [&] {
+  b.when(b.below(behind, b.index(count - owners)), [&] {
     for (auto [s, sum] : llvm::enumerate(sums))
       emitStore(b, sum, memory, getSlot(behind, s));
   });
   lane::BarrierOp::create(b);
-  SmallVector<Type> types(sums.size(), type);
-  auto step =
-      scf::IfOp::create(b, types, b.below(layout.group, b.index(owners)),
-                        /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<Value> added;
-  b.setInsertionPointToStart(step.thenBlock());
-  for (auto [s, sum] : llvm::enumerate(sums)) {
-    SmallVector<Value> terms{sum};
-    for (int64_t first = owners; first < count; first += owners)
-      terms.push_back(takeTerm(s, first));
-    added.push_back(lane::combineByPairs(b, lane::isMaximum(kinds, s), terms));
-  }
-  scf::YieldOp::create(b, added);
-  b.setInsertionPointToStart(step.elseBlock());
-  scf::YieldOp::create(b, sums);
-  llvm::copy(step.getResults(), sums.begin());
+  auto add = [&] {
+    Values added;
+    for (auto [s, sum] : llvm::enumerate(sums)) {
+      Values terms{sum};
+      for (int64_t first = owners; first < count; first += owners)
+        terms.push_back(takeTerm(s, first));
+      added.push_back(
+          lane::combineByPairs(b, lane::isMaximum(kinds, s), terms));
+    }
+    return added;
+  };
+  llvm::copy(b.choose(b.below(layout.group, b.index(owners)), add,
+                      [&] { return Values(sums); }),
+             sums.begin());
 }
 
 /// Memory for so many numbers of sums. In the canonical order a kernel adds up
@@ -192,27 +189,25 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
       [&](OpBuilder &, Location, ValueRange state) {
         Values next{b.divide(state[0], 2), b.add(state[1], distance)};
         ValueRange before = state.drop_front(2);
-        auto branch = scf::IfOp::create(
-            b, isOne(state[0]),
-            [&](OpBuilder &, Location) {
-              Values all;
-              for (auto [i, sum] : llvm::enumerate(before)) {
-                Value waits = emitLoad(b, cast<VectorType>(sum.getType()),
-                                       memory, getSlot(state[1], i));
-                size_t kind = i * op.getKinds().size() / sums.size();
-                all.push_back(lane::combinePartials(
-                    b, lane::isMaximum(op.getKinds(), kind), waits, sum));
-              }
-              scf::YieldOp::create(b, all);
-            },
-            [&](OpBuilder &, Location) { scf::YieldOp::create(b, before); });
-        llvm::append_range(next, branch.getResults());
+        auto add = [&] {
+          Values all;
+          for (auto [i, sum] : llvm::enumerate(before)) {
+            Value waits = emitLoad(b, cast<VectorType>(sum.getType()), memory,
+                                   getSlot(state[1], i));
+            size_t kind = i * op.getKinds().size() / sums.size();
+            all.push_back(lane::combinePartials(
+                b, lane::isMaximum(op.getKinds(), kind), waits, sum));
+          }
+          return all;
+        };
+        next.append(
+            b.choose(isOne(state[0]), add, [&] { return Values(before); }));
         scf::YieldOp::create(b, next);
       });
   Values totals(loop.getResults().drop_front(2));
   Value free = loop.getResult(1);
   if (!isLast)
-    emitIf(b, b.below(free, b.add(place, levels * distance)), [&] {
+    b.when(b.below(free, b.add(place, levels * distance)), [&] {
       for (auto [i, total] : llvm::enumerate(totals))
         emitStore(b, total, memory, getSlot(free, i));
     });
@@ -247,14 +242,7 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
   Value isFirstGroup = op.getEach() ? Value() : emitIsFirstGroup(b, layout);
   if (!isFirstGroup)
     return add();
-  auto branch = scf::IfOp::create(b, op.getSums().getTypes(), isFirstGroup,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, add());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, op.getSums());
-  return Values(branch.getResults());
+  return b.choose(isFirstGroup, add, [&] { return Values(op.getSums()); });
 }
 
 static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
@@ -276,7 +264,7 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
       sum = arith::TruncFOp::create(b, type, sum);
     emitStore(b, sum, memory, indices);
   };
-  emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store);
+  b.when(b.both(isFirstGroup, access.inBounds), store);
   return Values();
 }
 

@@ -83,11 +83,11 @@ void RowDistributor::writeLeaves(Value workgroup) {
   Value last = b.add(b.subtract(allRows, b.index(chains)), firstRow);
   Value isOpen =
       b.both(b.below(first, behind), b.below(kernel.rows, b.add(last, one)));
-  auto open = scf::IfOp::create(b, isOpen, /*withElseRegion=*/false);
+  b.when(isOpen, [&] {
+    storeLeaf(b.subtract(behind, one), part,
+              loop.getResults().take_front(count));
+  });
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(open.thenBlock());
-  storeLeaf(b.subtract(behind, one), part, loop.getResults().take_front(count));
-  b.setInsertionPointAfter(open);
   if (together > 1) {
     Value all = b.select(b.below(first, behind), roundUp(behind), behind);
     auto rest = scf::ForOp::create(b, behind, all, one);
@@ -122,10 +122,8 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                          b.remainder(leaf, together),
                                          b.index(together - 1));
-    auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    storeSums(SmallVector<Value>(added.getTotals()), row);
+    b.when(isLast,
+           [&] { storeSums(SmallVector<Value>(added.getTotals()), row); });
   }
   // What groups have exchanged is overwritten by the next leaf's sums.
   if (schedule.getRowGroups() > 1)
@@ -143,32 +141,28 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   // Of several tiles in an iteration the last may not exist.
   if (schedule.getUnroll() > 1)
     isLast = b.both(isLast, b.below(tile, kernel.rows));
-  auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  storeLeaf(b.divide(tile, leafRows), part, sums);
-  // Zeros that come of the branch: constants would be selected in every
-  // iteration. There are never so many workgroups. The largest so far may stay:
-  // of all leaves it is the same.
-  Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
-  Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
-  SmallVector<Value> zeros;
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    if (isMaximum(i)) {
-      zeros.push_back(sum);
-      continue;
+  auto store = [&] {
+    storeLeaf(b.divide(tile, leafRows), part, sums);
+    // Zeros that come of the branch: constants would be selected in every
+    // iteration. There are never so many workgroups. The largest so far may
+    // stay: of all leaves it is the same.
+    Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
+    Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
+    SmallVector<Value> zeros;
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      if (isMaximum(i)) {
+        zeros.push_back(sum);
+        continue;
+      }
+      auto type = cast<VectorType>(sum.getType()).clone(b.getI32Type());
+      Value mask = vector::BroadcastOp::create(b, type, bits);
+      Value word = arith::AndIOp::create(
+          b, arith::BitcastOp::create(b, type, sum), mask);
+      zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
     }
-    auto type = cast<VectorType>(sum.getType()).clone(b.getI32Type());
-    Value mask = vector::BroadcastOp::create(b, type, bits);
-    Value word =
-        arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
-    zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
-  }
-  scf::YieldOp::create(b, zeros);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, sums);
-  return SmallVector<Value>(branch.getResults());
+    return zeros;
+  };
+  return b.choose(isLast, store, [&] { return SmallVector<Value>(sums); });
 }
 
 /// Gives `sums` those of a binary tree over rows, which are leaves. Each group

@@ -62,34 +62,32 @@ static lane::AwaitStageOp getAwaitStage(lane::ForRowsOp loop) {
 /// Adds the sums of an iteration to `totals` and begins new ones, where
 /// `iteration` is the last of a block. Returns the sums, the next iteration of
 /// the block and the totals.
-static SmallVector<Value>
-addInLastIteration(ImplicitLocOpBuilder &b, Value iteration, int64_t iterations,
-                   ValueRange sums, ValueRange totals) {
-  Value one = arith::ConstantIntOp::create(b, 1, 32);
-  Value next = arith::AddIOp::create(b, iteration, one);
-  Value count = arith::ConstantIntOp::create(b, iterations, 32);
+static SmallVector<Value> addInLastIteration(IndexBuilder &b, Value iteration,
+                                             int64_t iterations,
+                                             ValueRange sums,
+                                             ValueRange totals) {
+  Value one = b.int32(1);
+  Value next = b.add(iteration, one);
+  Value count = b.int32(iterations);
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, count);
-  SmallVector<Value> kept(sums), added;
+  SmallVector<Value> kept(sums);
   kept.push_back(next);
   llvm::append_range(kept, totals);
-  auto step = scf::IfOp::create(b, TypeRange(ValueRange(kept)), isLast,
-                                /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(step.thenBlock());
-  // Zeros that come of the branch: constants would be selected in every
-  // iteration. An infinite sum leaves NaN, as its column's infinite total may
-  // be, too.
-  for (Value sum : sums)
-    added.push_back(arith::SubFOp::create(b, sum, sum));
-  added.push_back(arith::ConstantIntOp::create(b, 0, 32));
-  for (auto [sum, total] : llvm::zip_equal(sums, totals))
-    added.push_back(
-        arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract));
-  scf::YieldOp::create(b, added);
-  b.setInsertionPointToStart(step.elseBlock());
-  scf::YieldOp::create(b, kept);
-  return SmallVector<Value>(step.getResults());
+  auto add = [&] {
+    // Zeros that come of the branch: constants would be selected in every
+    // iteration. An infinite sum leaves NaN, as its column's infinite total may
+    // be, too.
+    SmallVector<Value> added;
+    for (Value sum : sums)
+      added.push_back(arith::SubFOp::create(b, sum, sum));
+    added.push_back(b.int32(0));
+    for (auto [sum, total] : llvm::zip_equal(sums, totals))
+      added.push_back(
+          arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract));
+    return added;
+  };
+  return b.choose(isLast, add, [&] { return kept; });
 }
 
 /// Adds sums to totals in a branch of the one loop over staged rows, once in
@@ -99,11 +97,11 @@ addInLastIteration(ImplicitLocOpBuilder &b, Value iteration, int64_t iterations,
 /// iteration of the block and the totals.
 static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
                               int64_t iterations) {
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  IndexBuilder b(loop.getLoc(), loop);
   size_t numSums = loop.getSums().size();
   // Of the state: the region has the tile before.
   size_t behind = cast<BlockArgument>(wait.getPhase()).getArgNumber();
-  SmallVector<Value> inserted{arith::ConstantIntOp::create(b, 0, 32)};
+  SmallVector<Value> inserted{b.int32(0)};
   llvm::append_range(inserted, loop.getSums());
   lane::ForRowsOp blocked =
       lane::insertCarried(b, loop, /*sums=*/ValueRange(), behind, inserted);

@@ -455,13 +455,12 @@ static Fragments lowerWrite(IndexBuilder &b, const MatrixWave &wave,
           takePart(b, fragment, int64_t(i) * pieces.width, pieces.width);
       Value isColumn = b.less(piece.column, b.index(columns));
       Value exists = b.both(b.less(piece.row, rows), isColumn);
-      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      vector::StoreOp::create(
-          b, part, result, ValueRange{piece.row, piece.column},
-          /*nontemporal=*/false,
-          lane::getAccessAlignment(cast<VectorType>(part.getType())));
+      SmallVector<Value> place{piece.row, piece.column};
+      b.when(exists, [&] {
+        vector::StoreOp::create(
+            b, part, result, place, /*nontemporal=*/false,
+            lane::getAccessAlignment(cast<VectorType>(part.getType())));
+      });
     }
   return SmallVector<Value>();
 }

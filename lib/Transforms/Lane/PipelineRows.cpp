@@ -223,20 +223,19 @@ void Pipeliner::prefetchPaired() {
   Value begin = loop.getBegin(), step = loop.getStep();
   // A loop that tests at its end, under its condition: the optimiser moves
   // loads from before a condition after it, and does not keep their order.
-  auto any = scf::IfOp::create(
-      b, b.below(begin, loop.getEnd()),
-      [&](OpBuilder &, Location) {
-        SmallVector<Value> first = loadInOrder(begin);
-        SmallVector<Value> second = loadInOrder(b.add(begin, step));
-        Value stride = b.multiply(step, b.index(2));
-        lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
-        pipelined.setEntered(true);
-        writePair(pipelined);
-        scf::YieldOp::create(
-            b, pipelined.getResults().take_front(loop.getNumResults()));
-      },
-      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getInits()); });
-  loop.replaceAllUsesWith(any.getResults());
+  auto enter = [&] {
+    SmallVector<Value> first = loadInOrder(begin);
+    SmallVector<Value> second = loadInOrder(b.add(begin, step));
+    Value stride = b.multiply(step, b.index(2));
+    lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
+    pipelined.setEntered(true);
+    writePair(pipelined);
+    return SmallVector<Value>(
+        pipelined.getResults().take_front(loop.getNumResults()));
+  };
+  loop->replaceAllUsesWith(b.choose(b.below(begin, loop.getEnd()), enter, [&] {
+    return SmallVector<Value>(loop.getInits());
+  }));
   loop.erase();
 }
 
@@ -258,15 +257,13 @@ void Pipeliner::writePair(lane::ForRowsOp pipelined) {
   SmallVector<Value> behindFirst =
       workOn(first, row, state.take_front(numState), loaded.take_front(count));
   SmallVector<Value> nextFirst = loadInOrder(third);
-  auto ifSecond = scf::IfOp::create(
-      b, b.below(second, loop.getEnd()),
-      [&](OpBuilder &, Location) {
+  SmallVector<Value> results = b.choose(
+      b.below(second, loop.getEnd()),
+      [&] {
         Value row = lane::RowOp::create(b, second, loop.getLayout());
-        scf::YieldOp::create(
-            b, workOn(second, row, behindFirst, loaded.drop_front(count)));
+        return workOn(second, row, behindFirst, loaded.drop_front(count));
       },
-      [&](OpBuilder &, Location) { scf::YieldOp::create(b, behindFirst); });
-  SmallVector<Value> results(ifSecond.getResults());
+      [&] { return behindFirst; });
   llvm::append_range(results, nextFirst);
   llvm::append_range(results, loadInOrder(b.add(second, stride)));
   lane::YieldOp::create(b, results);
@@ -292,24 +289,18 @@ SmallVector<Value> Pipeliner::loadTile(Value tile) {
     return pack(loads.loadPredicated(b, tile, count));
   }
   Value row = lane::RowOp::create(b, tile, loop.getLayout());
-  SmallVector<Type> types;
-  auto guarded = scf::IfOp::create(
-      b, inBounds,
-      [&](OpBuilder &, Location) {
-        SmallVector<Value> loaded =
-            pack(loads.load(b, [&](TypedValue<lane::LayoutType> of) {
-              return getRow(tile, row, of);
-            }));
-        llvm::append_range(types, TypeRange(ValueRange(loaded)));
-        scf::YieldOp::create(b, loaded);
+  SmallVector<Value> loaded;
+  return b.choose(
+      inBounds,
+      [&] {
+        return loaded = pack(loads.load(
+                   b, [&](auto of) { return getRow(tile, row, of); }));
       },
-      [&](OpBuilder &, Location) {
-        scf::YieldOp::create(
-            b, llvm::map_to_vector(types, [&](Type type) -> Value {
-              return lane::UndefinedRowOp::create(b, type);
-            }));
+      [&] {
+        return llvm::map_to_vector<0>(loaded, [&](Value there) -> Value {
+          return lane::UndefinedRowOp::create(b, there.getType());
+        });
       });
-  return SmallVector<Value>(guarded.getResults());
 }
 
 /// Writes the loop's body for a tile that is loaded, and this lane's row of it,

@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace lnbwd {
@@ -71,7 +72,10 @@ public:
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
     return mlir::arith::SelectOp::create(*this, condition, x, y);
   }
+  /// The conjunction of two conditions, each of which may be null for true.
   mlir::Value both(mlir::Value x, mlir::Value y) {
+    if (!x || !y)
+      return x ? x : y;
     return mlir::arith::AndIOp::create(*this, x, y);
   }
   mlir::Value zero(mlir::Type type) {
@@ -79,6 +83,29 @@ public:
   }
   mlir::Value blockId(mlir::gpu::Dimension dimension) {
     return mlir::gpu::BlockIdOp::create(*this, dimension);
+  }
+  /// Writes `body` under `condition`, or plainly where that is null for true.
+  void when(mlir::Value condition, llvm::function_ref<void()> body) {
+    if (!condition)
+      return body();
+    auto guarded = mlir::scf::IfOp::create(*this, condition,
+                                           /*withElseRegion=*/false);
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(guarded.thenBlock());
+    body();
+  }
+  /// What `then` gives under `condition`, and else `otherwise`.
+  using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, Branch then,
+                                        Branch otherwise) {
+    auto yield = [&](Branch branch) {
+      return [this, branch](mlir::OpBuilder &, mlir::Location) {
+        mlir::scf::YieldOp::create(*this, branch());
+      };
+    };
+    return llvm::SmallVector<mlir::Value>(
+        mlir::scf::IfOp::create(*this, condition, yield(then), yield(otherwise))
+            .getResults());
   }
 };
 
