@@ -27,11 +27,11 @@ static Values locateColumns(IndexBuilder &b, lane::LayoutOp op, int64_t access,
   Value end = b.index(type.getCoveredColumns());
   if (type.mayExceedWorkgroup()) {
     Value behind = b.add(op.getFirst(), type.getColumns());
-    end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind) : behind;
+    end = type.mayExceedRow() ? b.atMost(end, behind) : behind;
   }
   Value inBounds = b.below(column, end);
   Value last = b.subtract(end, b.index(type.getWidth()));
-  return {column, arith::MinUIOp::create(b, column, last), inBounds};
+  return {column, b.atMost(column, last), inBounds};
 }
 
 /// `group`, which all lanes of a wave share, as the code generator can know it.
@@ -105,8 +105,7 @@ AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
   Value shift = b.remainder(b.multiply(row, type.getRowLength()), width);
   if (type.mayExceed(access)) {
     Value last = b.divide(b.add(shift, type.getRowLength() - 1), width);
-    columns.loadColumn =
-        arith::MinUIOp::create(b, columns.loadColumn, b.multiply(last, width));
+    columns.loadColumn = b.atMost(columns.loadColumn, b.multiply(last, width));
   }
   columns.column = b.subtract(columns.column, shift);
   columns.loadColumn = b.subtract(columns.loadColumn, shift);

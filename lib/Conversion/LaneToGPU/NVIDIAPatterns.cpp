@@ -160,7 +160,7 @@ static Value emitOwnColumns(IndexBuilder &b, lane::LayoutType layout,
   if (!layout.mayExceedRow())
     return {};
   Value left = b.subtract(b.index(layout.getRowLength()), firstColumn);
-  return arith::MinUIOp::create(b, left, b.index(layout.getWorkgroupColumns()));
+  return b.atMost(left, b.index(layout.getWorkgroupColumns()));
 }
 
 /// Whether a tile of rows is one block of memory.
@@ -220,8 +220,7 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
     b.when(b.both(isFirst, isBelowEnd(op.getTile())), [&] {
       Value rows = b.index(layout.type.getGroups());
       if (layout.type.getGroups() > 1)
-        rows = arith::MinUIOp::create(b, rows,
-                                      b.subtract(op.getEnd(), op.getTile()));
+        rows = b.atMost(rows, b.subtract(op.getEnd(), op.getTile()));
       Value elements = b.multiply(rows, layout.type.getRowLength());
       // ptxas 13.0 loses the high half of an address that is the same for all
       // lanes where another address shares its shift (UR5 of ULEA): what is

@@ -29,10 +29,9 @@ void RowDistributor::writeLeaves(Value workgroup) {
   int64_t leafRows = getLeafRows(length), chains = getLeafChains(length);
   int64_t parts = getLeafParts(length, groups);
   Value zero = b.index(0), one = b.index(1);
-  Value leaves = arith::MaxUIOp::create(
-      b, arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows)), one);
-  Value sets =
-      arith::MaxUIOp::create(b, b.divide(kernel.workgroups, parts), one);
+  Value leaves = b.atLeast(
+      arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows)), one);
+  Value sets = b.atLeast(b.divide(kernel.workgroups, parts), one);
   // As few sets as take no longer: on an H100, clusters that begin when others
   // end took up to a fifth longer.
   Value each = arith::CeilDivUIOp::create(b, leaves, sets);
@@ -44,16 +43,13 @@ void RowDistributor::writeLeaves(Value workgroup) {
   each = roundUp(each);
   Value part = b.remainder(workgroup, parts);
   Value firstRow = b.multiply(part, groups);
-  Value first = arith::MinUIOp::create(
-      b, b.multiply(b.divide(workgroup, parts), each), leaves);
-  Value behind = arith::MinUIOp::create(b, b.add(first, each), leaves);
+  Value first = b.atMost(b.multiply(b.divide(workgroup, parts), each), leaves);
+  Value behind = b.atMost(b.add(first, each), leaves);
   Value allRows = b.multiply(behind, leafRows);
-  Value end = arith::MinUIOp::create(b, allRows, kernel.rows);
-  Value begin = arith::MinUIOp::create(
-      b, b.add(b.multiply(first, leafRows), firstRow), end);
+  Value end = b.atMost(allRows, kernel.rows);
+  Value begin = b.atMost(b.add(b.multiply(first, leafRows), firstRow), end);
   // The last of a workgroup's rows are its own affair.
-  Value lastTile =
-      b.divide(b.subtract(arith::MaxUIOp::create(b, end, one), one), groups);
+  Value lastTile = b.divide(b.subtract(b.atLeast(end, one), one), groups);
   Value hasLast =
       b.both(b.below(begin, end),
              b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
@@ -119,9 +115,7 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
                                            totals, leaf, layout,
                                            llvm::Log2_64(uint64_t(together)),
                                            /*last=*/false, /*each=*/false);
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                         b.remainder(leaf, together),
-                                         b.index(together - 1));
+    Value isLast = b.equal(b.remainder(leaf, together), b.index(together - 1));
     b.when(isLast,
            [&] { storeSums(SmallVector<Value>(added.getTotals()), row); });
   }
@@ -169,8 +163,7 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
 /// has neighbouring ones, a power of two. Rows that do not exist are 0.
 void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
   int64_t groups = schedule.getRowGroups(), leavesAtOnce = schedule.getUnroll();
-  Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, b.index(1)),
-                          b.index(1));
+  Value last = b.subtract(b.atLeast(kernel.rows, b.index(1)), b.index(1));
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
   auto count = scf::WhileOp::create(
       b, b.getIndexType(), b.index(1),
@@ -198,7 +191,7 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
       auto load = lane::LoadOp::create(
           b, types, ArrayRef(kernel.buffers).take_front(zeros.size()),
-          arith::MinUIOp::create(b, row, last), layout,
+          b.atMost(row, last), layout,
           /*access=*/IntegerAttr());
       for (auto [leaf, value, zero] :
            llvm::zip_equal(leaves, load.getFragments(), zeros))
@@ -231,8 +224,7 @@ void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
         lane::LayoutOp::create(b, getLayoutType(chains, /*isAcross=*/false),
                                all.getDefiningOp<lane::LayoutOp>().getFirst());
   Value one = b.index(1);
-  Value count = arith::MaxUIOp::create(
-      b,
+  Value count = b.atLeast(
       arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows * together)),
       one);
   auto leaves = scf::ForOp::create(b, b.index(0), count, one);
@@ -242,9 +234,8 @@ void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
     b.setInsertionPointToStart(leaves.getBody());
     Value number = leaves.getInductionVar();
     Value leaf = b.add(b.multiply(number, together), leafOfGroup);
-    Value begin =
-        arith::MinUIOp::create(b, b.multiply(leaf, leafRows), kernel.rows);
-    Value end = arith::MinUIOp::create(b, b.add(begin, leafRows), kernel.rows);
+    Value begin = b.atMost(b.multiply(leaf, leafRows), kernel.rows);
+    Value end = b.atMost(b.add(begin, leafRows), kernel.rows);
     Value noRows = b.select(b.below(begin, end), b.index(0), one);
     layout = ofLeaf;
     auto loop =

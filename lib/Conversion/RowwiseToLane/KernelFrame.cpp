@@ -70,8 +70,7 @@ static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer,
 }
 
 /// Casts `buffer` to a kernel's parameter, `type`, where it is launched.
-static Value toParameter(ImplicitLocOpBuilder &b, Value buffer,
-                         MemRefType type) {
+static Value toParameter(IndexBuilder &b, Value buffer, MemRefType type) {
   auto source = cast<MemRefType>(buffer.getType());
   auto firstRow =
       MemRefType::get(type.getShape(), type.getElementType(),
@@ -101,10 +100,9 @@ gpu::GPUFuncOp lnbwd::addKernel(SymbolTable &symbols, Location loc,
   return kernel;
 }
 
-gpu::LaunchFuncOp lnbwd::addLaunch(ImplicitLocOpBuilder &b,
-                                   gpu::GPUFuncOp kernel, ValueRange buffers,
-                                   ValueRange counts, gpu::KernelDim3 grid,
-                                   Value sharedBytes) {
+gpu::LaunchFuncOp lnbwd::addLaunch(IndexBuilder &b, gpu::GPUFuncOp kernel,
+                                   ValueRange buffers, ValueRange counts,
+                                   gpu::KernelDim3 grid, Value sharedBytes) {
   SmallVector<Value> arguments;
   for (auto [buffer, parameter] : llvm::zip(buffers, kernel.getArguments()))
     arguments.push_back(
@@ -112,9 +110,7 @@ gpu::LaunchFuncOp lnbwd::addLaunch(ImplicitLocOpBuilder &b,
   for (Value count : counts)
     arguments.push_back(arith::IndexCastOp::create(b, b.getI64Type(), count));
   auto getSize = [&](std::optional<ArrayRef<int32_t>> sizes) {
-    auto get = [&](size_t i) -> Value {
-      return arith::ConstantIndexOp::create(b, (*sizes)[i]);
-    };
+    auto get = [&](size_t i) { return b.index((*sizes)[i]); };
     return sizes ? std::optional(gpu::KernelDim3{get(0), get(1), get(2)})
                  : std::nullopt;
   };
@@ -125,10 +121,10 @@ gpu::LaunchFuncOp lnbwd::addLaunch(ImplicitLocOpBuilder &b,
       getSize(kernel.getKnownClusterSize()));
 }
 
-Value lnbwd::fromParameter(OpBuilder &b, Location loc, Value parameter,
-                           OpFoldResult count, int64_t stride, Value firstRow) {
+Value lnbwd::fromParameter(IndexBuilder &b, Value parameter, OpFoldResult count,
+                           int64_t stride, Value firstRow, OpFoldResult part) {
   auto type = cast<MemRefType>(parameter.getType());
-  SmallVector<int64_t> shape(type.getShape()), strides{1};
+  SmallVector<int64_t> shape(type.getShape()), strides{part ? stride : 1};
   SmallVector<OpFoldResult> sizes =
       getAsIndexOpFoldResult(b.getContext(), shape);
   sizes.front() = count;
@@ -136,54 +132,34 @@ Value lnbwd::fromParameter(OpBuilder &b, Location loc, Value parameter,
       isa<Value>(count) ? ShapedType::kDynamic : *getConstantIntValue(count);
   if (shape.size() == 2)
     strides.insert(strides.begin(), stride);
-  OpFoldResult offset = b.getIndexAttr(0);
+  OpFoldResult offset = part ? part : b.getIndexAttr(0);
   if (firstRow) {
-    Value distance = arith::ConstantIndexOp::create(b, loc, stride);
-    offset = arith::MulIOp::create(b, loc, firstRow, distance).getResult();
+    Value first = b.multiply(firstRow, b.index(stride));
+    offset = part ? b.add(first,
+                          getValueOrCreateConstantIndexOp(b, b.getLoc(), part))
+                  : first;
   }
   MemRefLayoutAttrInterface layout;
-  if (firstRow || (shape.size() == 2 && stride != shape[1]))
+  if (part || firstRow || (shape.size() == 2 && stride != shape[1]))
     layout = StridedLayoutAttr::get(
-        b.getContext(), firstRow ? ShapedType::kDynamic : 0, strides);
+        b.getContext(),
+        getConstantIntValue(offset).value_or(ShapedType::kDynamic), strides);
   auto result = MemRefType::get(shape, type.getElementType(), layout,
                                 type.getMemorySpace());
   return memref::ReinterpretCastOp::create(
-      b, loc, result, parameter, offset, sizes,
+      b, result, parameter, offset, sizes,
       getAsIndexOpFoldResult(b.getContext(), strides));
-}
-
-/// Part `part` of a row scalar in `fragments` parts: one number for each of
-/// `rows` rows, from `firstRow` on, which may be null.
-static Value getPart(OpBuilder &b, Location loc, Value parameter, Value rows,
-                     int64_t parts, OpFoldResult part, Value firstRow) {
-  if (firstRow) {
-    Value distance = arith::ConstantIndexOp::create(b, loc, parts);
-    Value first = arith::MulIOp::create(b, loc, firstRow, distance);
-    part = arith::AddIOp::create(b, loc, first,
-                                 getValueOrCreateConstantIndexOp(b, loc, part))
-               .getResult();
-  }
-  auto type = cast<MemRefType>(parameter.getType());
-  auto layout = StridedLayoutAttr::get(
-      b.getContext(), getConstantIntValue(part).value_or(ShapedType::kDynamic),
-      {parts});
-  auto result = MemRefType::get({ShapedType::kDynamic}, type.getElementType(),
-                                layout, type.getMemorySpace());
-  return memref::ReinterpretCastOp::create(
-      b, loc, result, parameter, part, ArrayRef<OpFoldResult>{rows},
-      ArrayRef<OpFoldResult>{b.getIndexAttr(parts)});
 }
 
 /// The kernel of `op`, with no more than its parameters in its body.
 static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
                             SymbolTable &symbols) {
-  Location loc = op.getLoc();
-  OpBuilder b(op.getContext());
+  IndexBuilder b(op.getLoc(), op.getContext());
   SmallVector<Type> types;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     types.push_back(getParameterType(op->getOperand(i), getFirstRow(op, i)));
   gpu::GPUFuncOp kernel =
-      addKernel(symbols, loc, op.getEntryAttr(), types, /*numCounts=*/2,
+      addKernel(symbols, op.getLoc(), op.getEntryAttr(), types, /*numCounts=*/2,
                 op.getRowLength(), *op.getSchedule(), ProductLoopAttr());
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
@@ -213,7 +189,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   b.setInsertionPointToEnd(&kernel.getBody().front());
   unsigned numOperands = op->getNumOperands();
   auto toIndex = [&](Value value) -> Value {
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+    return arith::IndexCastOp::create(b, b.getIndexType(), value);
   };
   // Of a program with groups all that the body sees are the rows and the
   // workgroups of one group: the buffers begin with the group's own.
@@ -221,9 +197,9 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   Value workgroups = toIndex(kernel.getArgument(numOperands + 1));
   Value group;
   if (op.hasGroups())
-    group = gpu::BlockIdOp::create(b, loc, gpu::Dimension::z);
-  auto firstOfGroup = [&](Value perGroup) -> Value {
-    return group ? arith::MulIOp::create(b, loc, group, perGroup) : Value();
+    group = b.blockId(gpu::Dimension::z);
+  auto firstOfGroup = [&](Value perGroup) {
+    return group ? b.multiply(group, perGroup) : Value();
   };
   Value firstRow = firstOfGroup(rows);
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};
@@ -234,14 +210,13 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       // All parts are read, and each workgroup writes that of its columns.
       SmallVector<OpFoldResult> accessed;
       if (i >= op.getNumDpsInputs())
-        accessed.push_back(
-            gpu::BlockIdOp::create(b, loc, gpu::Dimension::y).getResult());
+        accessed.push_back(b.blockId(gpu::Dimension::y));
       else
         for (int64_t part = 0; part < parts; ++part)
           accessed.push_back(b.getIndexAttr(part));
       for (OpFoldResult part : accessed)
-        frame.parts[i].push_back(getPart(b, loc, kernel.getArgument(i), rows,
-                                         parts, part, firstRow));
+        frame.parts[i].push_back(fromParameter(b, kernel.getArgument(i), rows,
+                                               parts, firstRow, part));
       frame.buffers.push_back(frame.parts[i].front());
       continue;
     }
@@ -260,7 +235,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       count =
           b.getIndexAttr(cast<MemRefType>(buffer.getType()).getShape().front());
     if (dims.hasRows || first)
-      buffer = fromParameter(b, loc, buffer, count, stride, first);
+      buffer = fromParameter(b, buffer, count, stride, first);
     frame.buffers.push_back(addView(b, op, i, buffer, firstRow));
   }
   return frame;
@@ -293,7 +268,7 @@ static int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
 /// Launches `kernel` for `op`.
 static void launchRows(RowwiseOp op, const ChipInfo &chip,
                        gpu::GPUFuncOp kernel) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
+  IndexBuilder b(op.getLoc(), op);
   ScheduleAttr schedule = *op.getSchedule();
   LaunchCounts counts = makeLaunchCounts(b, op);
   int64_t tile = schedule.getColumnTile();
@@ -303,14 +278,12 @@ static void launchRows(RowwiseOp op, const ChipInfo &chip,
       tile ? llvm::divideCeil(covered, tile) : schedule.getWorkgroupsPerRow();
   Value stagingBytes;
   if (int64_t bytes = getLaunchedSharedBytes(op, schedule, chip))
-    stagingBytes = arith::ConstantIntOp::create(b, bytes, 32);
+    stagingBytes = b.int32(bytes);
   if (!counts.groups)
-    counts.groups = arith::ConstantIndexOp::create(b, 1);
+    counts.groups = b.index(1);
   auto launch = lnbwd::addLaunch(
       b, kernel, op->getOperands(), {counts.rows, counts.workgroups},
-      {counts.workgroups, arith::ConstantIndexOp::create(b, tiles),
-       counts.groups},
-      stagingBytes);
+      {counts.workgroups, b.index(tiles), counts.groups}, stagingBytes);
   if (schedule.getDependentLaunch())
     launch->setAttr(dependentLaunchAttr, b.getUnitAttr());
 }

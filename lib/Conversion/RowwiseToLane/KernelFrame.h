@@ -18,11 +18,11 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace lnbwd {
@@ -63,10 +63,11 @@ mlir::gpu::GPUFuncOp addKernel(mlir::SymbolTable &symbols, mlir::Location loc,
                                ScheduleAttr schedule, ProductLoopAttr loop);
 
 /// Launches `kernel` with `buffers` and `counts`, index values.
-mlir::gpu::LaunchFuncOp
-addLaunch(mlir::ImplicitLocOpBuilder &b, mlir::gpu::GPUFuncOp kernel,
-          mlir::ValueRange buffers, mlir::ValueRange counts,
-          mlir::gpu::KernelDim3 grid, mlir::Value sharedBytes = {});
+mlir::gpu::LaunchFuncOp addLaunch(IndexBuilder &b, mlir::gpu::GPUFuncOp kernel,
+                                  mlir::ValueRange buffers,
+                                  mlir::ValueRange counts,
+                                  mlir::gpu::KernelDim3 grid,
+                                  mlir::Value sharedBytes = {});
 
 /// The type of a kernel's parameter for `buffer`: device memory of `shape`, the
 /// first row of the buffer or all there is. How many rows there are is known
@@ -77,10 +78,12 @@ mlir::MemRefType getParameterType(mlir::Value buffer,
 
 /// Gives a parameter its true number of rows back, in the kernel: `count`,
 /// which lie `stride` elements apart and begin with row `firstRow`, if that is
-/// given.
-mlir::Value fromParameter(mlir::OpBuilder &b, mlir::Location loc,
-                          mlir::Value parameter, mlir::OpFoldResult count,
-                          int64_t stride, mlir::Value firstRow = {});
+/// given. Of a row scalar in so many parts that is part `part`.
+mlir::Value fromParameter(IndexBuilder &b, mlir::Value parameter,
+                          mlir::OpFoldResult count, int64_t stride,
+                          mlir::Value firstRow = {},
+                          mlir::OpFoldResult part = {});
+
 } // namespace lnbwd
 
 #endif // LNBWD_LIB_CONVERSION_KERNELFRAME_H

@@ -277,7 +277,7 @@ Value ProductKernel::getBuffer(unsigned index, int64_t rows, Value firstRow) {
   if (!ShapedType::isDynamic(rows))
     count = b.getIndexAttr(rows);
   int64_t length = cast<MemRefType>(parameter.getType()).getShape().back();
-  return fromParameter(b, b.getLoc(), parameter, count, length, firstRow);
+  return fromParameter(b, parameter, count, length, firstRow);
 }
 
 /// A row's region, done to a part of all rows at once: vectors of a row and

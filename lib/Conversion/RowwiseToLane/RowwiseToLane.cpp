@@ -525,7 +525,7 @@ Value RowDistributor::loadGathered(GatherOp gather) {
   Value last =
       arith::ConstantOp::create(b, b.getIntegerAttr(index.getType(), rows - 1));
   // Whatever the index of a row that does not exist is, it loads one that does.
-  Value inTable = arith::MinUIOp::create(b, index, last);
+  Value inTable = b.atMost(index, last);
   Value row = arith::IndexCastUIOp::create(b, b.getIndexType(), inTable);
   Type type =
       layout.getType().getFragmentType(gather.getType().getElementType());

@@ -37,7 +37,7 @@ static void block(lane::ForRowsOp loop, int64_t iterations) {
   loop.getResults().replaceAllUsesWith(blocks.getResults());
   b.setInsertionPointToStart(&blocks.getBody().front());
   Value first = blocks.getTile();
-  Value last = arith::MinUIOp::create(b, b.add(first, step), end);
+  Value last = b.atMost(b.add(first, step), end);
   ValueRange before(blocks.getRegionIterArgs());
   loop->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
   loop.getBeginMutable().assign(first);
@@ -69,8 +69,7 @@ static SmallVector<Value> addInLastIteration(IndexBuilder &b, Value iteration,
   Value one = b.int32(1);
   Value next = b.add(iteration, one);
   Value count = b.int32(iterations);
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, count);
+  Value isLast = b.equal(next, count);
   SmallVector<Value> kept(sums);
   kept.push_back(next);
   llvm::append_range(kept, totals);

@@ -93,8 +93,7 @@ SmallVector<Value> lane::reduceOverPeers(IndexBuilder &b, ReduceOp op,
     Value number = b.add(laneOfWave, b.index(i));
     Value last = b.index(exchange.slots - 1);
     bool mayExceed = i + waveSize > exchange.slots;
-    Value readable =
-        mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
+    Value readable = mayExceed ? b.atMost(number, last) : number;
     Value slot = vector::LoadOp::create(
         b, slotType, exchange.memory,
         ValueRange{b.add(base, b.multiply(readable, count))});

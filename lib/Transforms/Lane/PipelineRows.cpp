@@ -120,7 +120,7 @@ void Pipeliner::unroll(int64_t tiles) {
     };
     // NVIDIA's chips may read the last row once more.
     auto getClamped = [&](TypedValue<lane::LayoutType> of) -> Value {
-      return arith::MinUIOp::create(b, getOwn(of), last);
+      return b.atMost(getOwn(of), last);
     };
     tile.mapping.map(loads.getLoaded(), chip.dropsLoads
                                             ? loadPredicated(first)
@@ -161,7 +161,7 @@ void Pipeliner::awaitBehindLoads() {
 /// Loads the rows of a tile as far as they are in bounds.
 SmallVector<Value> Pipeliner::loadPredicated(Value tile) {
   Value left = b.subtract(loop.getEnd(), tile);
-  Value atMost = arith::MinUIOp::create(b, left, getGroups());
+  Value atMost = b.atMost(left, getGroups());
   Value none = b.index(0);
   Value count = b.select(b.below(tile, loop.getEnd()), atMost, none);
   SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
@@ -200,7 +200,7 @@ void Pipeliner::prefetch() {
     next = pack(loads.load(b, [&](TypedValue<lane::LayoutType> of) -> Value {
       Value nextRow = b.add(getRow(pipelined.getTile(), row, of), step);
       Value last = b.subtract(rows, b.index(1));
-      return arith::MinUIOp::create(b, nextRow, last);
+      return b.atMost(nextRow, last);
     }));
   }
   SmallVector<Value> results =

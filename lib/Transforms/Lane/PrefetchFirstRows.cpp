@@ -76,11 +76,11 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
     return loop.emitOpError("expected its bounds, its layout and the rows that "
                             "it loads to be known "
                             "before nvvm.griddepcontrol wait");
-  ImplicitLocOpBuilder b(loop.getLoc(), await);
+  IndexBuilder b(loop.getLoc(), await);
   Value tile = loop.getBegin();
   for (uint64_t i = 0, count = countFirstTiles(loop); i < count; ++i) {
     if (i)
-      tile = arith::AddIOp::create(b, tile, loop.getStep());
+      tile = b.add(tile, loop.getStep());
     lane::PrefetchRowsOp::create(b, memories.getArrayRef(), tile, loop.getEnd(),
                                  loop.getLayout());
   }

@@ -46,8 +46,7 @@ SmallVector<Value> lane::RowLoads::getLoaded() {
   return loaded;
 }
 
-SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b,
-                                        RowOfLayout getRow) {
+SmallVector<Value> lane::RowLoads::load(IndexBuilder &b, RowOfLayout getRow) {
   IRMapping mapping;
   mapRow(loop, mapping, getRow);
   for (LoadOp load : rows)
@@ -61,8 +60,8 @@ SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b,
 /// The scalars come first: packed arithmetic reads pairs of registers even
 /// where it uses one of them, and so may wait for a scalar's register; the rows
 /// stay in flight then.
-SmallVector<Value> lane::RowLoads::loadPredicated(ImplicitLocOpBuilder &b,
-                                                  Value tile, Value count) {
+SmallVector<Value> lane::RowLoads::loadPredicated(IndexBuilder &b, Value tile,
+                                                  Value count) {
   SmallVector<Value> ofScalars, loaded;
   for (LoadScalarOp scalar : scalars)
     ofScalars.push_back(LoadScalarPredicatedOp::create(
@@ -80,8 +79,7 @@ SmallVector<Value> lane::RowLoads::loadPredicated(ImplicitLocOpBuilder &b,
   return loaded;
 }
 
-void lane::RowLoads::share(ImplicitLocOpBuilder &b,
-                           MutableArrayRef<Value> loaded) {
+void lane::RowLoads::share(IndexBuilder &b, MutableArrayRef<Value> loaded) {
   for (Value &scalar : loaded.take_back(scalars.size()))
     scalar = BroadcastScalarOp::create(b, scalar, loop.getLayout());
 }
@@ -96,7 +94,7 @@ void lane::mapRow(ForRowsOp loop, IRMapping &mapping, RowOfLayout getRow) {
       mapping.map(asked.getRow(), getRow(asked.getLayout()));
 }
 
-SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
+SmallVector<Value> lane::writeBody(IndexBuilder &b, ForRowsOp loop,
                                    IRMapping &mapping, Value inBounds,
                                    Value end) {
   // A store by another layout is of another row of the tile.
@@ -108,7 +106,7 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
     b.setInsertionPoint(store);
     Value row = RowOp::create(b, mapping.lookupOrDefault(loop.getTile()),
                               store.getLayout());
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, end);
+    return b.below(row, end);
   };
   for (Operation &op : loop.getBody().front().without_terminator()) {
     if (op.getNumResults() && mapping.contains(op.getResult(0)))
@@ -165,7 +163,7 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
   Value own = lane::RowOp::create(b, tile, loop.getLayout());
   Value last = b.subtract(rows, b.index(1));
   Value inBounds = b.below(own, rows);
-  Value row = arith::MinUIOp::create(b, own, last);
+  Value row = b.atMost(own, last);
 
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
@@ -174,7 +172,7 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
     if (layout == loop.getLayout())
       return row;
     Value other = lane::RowOp::create(b, tile, layout);
-    return arith::MinUIOp::create(b, other, last).getResult();
+    return b.atMost(other, last);
   });
   if (chip.dropsLoads) {
     lane::RowLoads loads(loop);
@@ -195,7 +193,7 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
     Value fullRows = rows;
     if (loop.getLastRowApart()) {
       Value one = b.index(1);
-      Value any = arith::MaxUIOp::create(b, rows, one);
+      Value any = b.atLeast(rows, one);
       fullRows = b.subtract(any, one);
     }
     if (numGroups > 1)
@@ -204,8 +202,7 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
 
     b.setInsertionPointAfter(loop);
     Value behind = b.add(loop.getWorkgroup(), 1);
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, behind,
-                                         loop.getWorkgroups());
+    Value isLast = b.equal(behind, loop.getWorkgroups());
     Value isLeft = b.below(fullRows, rows);
     Value hasRows = b.both(isLeft, isLast);
     auto tail = scf::IfOp::create(b, loop.getResultTypes(), hasRows,

@@ -15,9 +15,9 @@
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
 
@@ -51,17 +51,14 @@ public:
   /// What the body loads.
   llvm::SmallVector<mlir::Value> getLoaded();
   /// Loads the row that `getRow` gives for a layout, which is in bounds.
-  llvm::SmallVector<mlir::Value> load(mlir::ImplicitLocOpBuilder &b,
-                                      RowOfLayout getRow);
+  llvm::SmallVector<mlir::Value> load(IndexBuilder &b, RowOfLayout getRow);
   /// Loads the tile whose first row is `tile`, of which the first `count` rows
   /// exist: loads of the others are dropped. The row scalars are for share().
-  llvm::SmallVector<mlir::Value> loadPredicated(mlir::ImplicitLocOpBuilder &b,
-                                                mlir::Value tile,
-                                                mlir::Value count);
+  llvm::SmallVector<mlir::Value>
+  loadPredicated(IndexBuilder &b, mlir::Value tile, mlir::Value count);
   /// Gives the row scalars that loadPredicated() loaded to all lanes of a
   /// group.
-  void share(mlir::ImplicitLocOpBuilder &b,
-             llvm::MutableArrayRef<mlir::Value> loaded);
+  void share(IndexBuilder &b, llvm::MutableArrayRef<mlir::Value> loaded);
 
 private:
   ForRowsOp loop;
@@ -77,8 +74,7 @@ void mapRow(ForRowsOp loop, mlir::IRMapping &mapping, RowOfLayout getRow);
 /// are mapped already; the region's arguments have to be. Stores and column
 /// sums keep nothing where `in_bounds`, if given, is false: this lane's row is
 /// not below `end`. Returns what the copy yields.
-llvm::SmallVector<mlir::Value> writeBody(mlir::ImplicitLocOpBuilder &b,
-                                         ForRowsOp loop,
+llvm::SmallVector<mlir::Value> writeBody(IndexBuilder &b, ForRowsOp loop,
                                          mlir::IRMapping &mapping,
                                          mlir::Value inBounds = {},
                                          mlir::Value end = {});

@@ -93,8 +93,7 @@ void Stager::run() {
   if (hasSums)
     refill();
   Value following = b.add(stage, 1);
-  Value wraps = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, following,
-                                      b.index(count));
+  Value wraps = b.equal(following, b.index(count));
   Value next = b.select(wraps, b.index(0), following);
   Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
   Value nextPhase = b.exclusiveOr(phase, flip);

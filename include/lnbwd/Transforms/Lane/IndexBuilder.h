@@ -57,6 +57,12 @@ public:
   mlir::Value smaller(mlir::Value x, mlir::Value y) {
     return mlir::arith::MinSIOp::create(*this, x, y);
   }
+  mlir::Value atMost(mlir::Value x, mlir::Value bound) {
+    return mlir::arith::MinUIOp::create(*this, x, bound);
+  }
+  mlir::Value atLeast(mlir::Value x, mlir::Value bound) {
+    return mlir::arith::MaxUIOp::create(*this, x, bound);
+  }
   mlir::Value less(mlir::Value x, mlir::Value y) {
     return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::slt,
                                        x, y);
@@ -65,10 +71,11 @@ public:
     return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::ult,
                                        x, y);
   }
-  mlir::Value isZero(mlir::Value x) {
+  mlir::Value equal(mlir::Value x, mlir::Value y) {
     return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::eq, x,
-                                       index(0));
+                                       y);
   }
+  mlir::Value isZero(mlir::Value x) { return equal(x, index(0)); }
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
     return mlir::arith::SelectOp::create(*this, condition, x, y);
   }
