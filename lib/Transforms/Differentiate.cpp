@@ -109,6 +109,9 @@ struct GradientOperands {
   /// itself, which goes in the end.
   SmallVector<std::optional<Place>> adjoints, saved;
   SmallVector<Place> outputs;
+  /// Of each maximum over rows with an adjoint how many elements it is, which
+  /// one program writes and the other reads.
+  SmallVector<std::optional<std::pair<Place, Place>>> ties;
 };
 
 class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
@@ -139,9 +142,10 @@ private:
   /// Whether output `index` is handed to the gradient.
   bool isSaved(RowwiseOp op, unsigned index) {
     unsigned operand = op.getNumDpsInputs() + index;
+    if (op.getReduction(operand) != Reduction::None)
+      return hasTies(op, index);
     if (saved.empty())
-      return savesStatistics && index >= op.getRowOuts().size() &&
-             op.getReduction(operand) == Reduction::None;
+      return savesStatistics && index >= op.getRowOuts().size();
     return llvm::is_contained(saved, op.getOperandName(operand));
   }
   /// Whether a loss may depend on output `index`, which masks and other
@@ -154,7 +158,16 @@ private:
     if (!of.empty())
       return llvm::is_contained(
           of, op.getOperandName(op.getNumDpsInputs() + index));
-    return index < op.getRowOuts().size() || !isSaved(op, index);
+    return index < op.getRowOuts().size() ||
+           op.getReduction(op.getNumDpsInputs() + index) != Reduction::None ||
+           !isSaved(op, index);
+  }
+  /// Whether output `index` is the largest over rows, of which the gradient
+  /// finds the elements again.
+  bool hasTies(RowwiseOp op, unsigned index) {
+    return op.getReduction(op.getNumDpsInputs() + index) ==
+               Reduction::Maximum &&
+           hasAdjoint(op, index);
   }
 
   /// Whether the row scalars of the program at hand are the statistics of a
@@ -197,7 +210,8 @@ LogicalResult Differentiate::checkNames(RowwiseOp op) {
       failed(check("saved", saved, numInputs, op->getNumOperands(), true)))
     return failure();
   for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
-    if (op.getReduction(i) != Reduction::None && isSaved(op, i - numInputs))
+    if (op.getReduction(i) == Reduction::Add &&
+        llvm::is_contained(saved, op.getOperandName(i)))
       return op.emitOpError("expected the option saved to name outputs of all "
                             "rows, got ")
              << op.getOperandName(i) << ", a sum over rows";
@@ -232,8 +246,13 @@ static AffineMap getFirstDims(unsigned count, AffineMap like) {
 
 GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
   SmallVector<int64_t> sizes = forward.getDimSizes();
-  GradientOperands operands{
-      ProgramOperands(unsigned(forward.getNumRowDims())), {}, {}, {}, {}, {}};
+  GradientOperands operands{ProgramOperands(unsigned(forward.getNumRowDims())),
+                            {},
+                            {},
+                            {},
+                            {},
+                            {},
+                            {}};
   auto add = [&](unsigned index, bool isOutput, const Twine &prefix) {
     auto type = cast<ShapedType>(forward.getOperand(index).getType());
     if (!isa<MemRefType>(type))
@@ -270,8 +289,21 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
         operands.all.add(true, type, getFirstDims(all, forward.getMap(i)),
                          "d" + forward.getOperandName(i)));
   }
-  for (unsigned i = 0; i < numOutputs; ++i)
+  for (unsigned i = 0; i < numOutputs; ++i) {
     operands.outputs.push_back(add(numInputs + i, true, "forward "));
+    operands.ties.emplace_back();
+    if (!hasTies(forward, i))
+      continue;
+    auto type = cast<ShapedType>(forward.getOperand(numInputs + i).getType());
+    auto addCount = [&](bool isOutput) {
+      return operands.all.add(
+          isOutput,
+          MemRefType::get(type.getShape(), Float32Type::get(type.getContext())),
+          forward.getMap(numInputs + i),
+          forward.getOperandName(numInputs + i) + "_ties");
+    };
+    operands.ties.back() = {addCount(false), addCount(true)};
+  }
   return operands;
 }
 
@@ -306,9 +338,43 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
   yield->erase();
 
   Adjoints adjoints(b, to, wanted);
-  for (auto [output, place] : llvm::zip_equal(outputs, operands.adjoints))
-    if (place)
-      adjoints.add(output, rows.widen(operands.all.getArgument(*place)));
+  for (auto [output, place, saved, ties] : llvm::zip_equal(
+           outputs, operands.adjoints, operands.saved, operands.ties)) {
+    if (!place)
+      continue;
+    Value adjoint = rows.widen(operands.all.getArgument(*place));
+    if (ties) {
+      // The elements that are the largest share its adjoint evenly, those of
+      // all rows one by one. Of a NaN there are none, and 0 / 0 is NaN again.
+      Operation *producer = output.getDefiningOp();
+      bool isOfRow = producer && isRowMaximum(producer);
+      if (isOfRow)
+        output = producer->getOperand(0);
+      auto spread = [&](Value number) {
+        return isOfRow ? rows.spread(number) : number;
+      };
+      Value largest = operands.all.getArgument(*saved), value = output;
+      Type element = getElementTypeOrSelf(largest.getType());
+      if (!element.isF32())
+        value = rows.widen(arith::TruncFOp::create(
+            b, loc,
+            output.getType().isF32()
+                ? element
+                : Type(cast<VectorType>(output.getType()).clone(element)),
+            value));
+      Value isLargest =
+          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, value,
+                                spread(rows.widen(largest)));
+      Value shares =
+          arith::UIToFPOp::create(b, loc, output.getType(), isLargest);
+      operands.all.setResult(ties->second,
+                             isOfRow ? rows.rowSum(shares) : shares);
+      Value share = arith::DivFOp::create(
+          b, loc, adjoint, operands.all.getArgument(ties->first));
+      adjoint = arith::MulFOp::create(b, loc, shares, spread(share));
+    }
+    adjoints.add(output, adjoint);
+  }
   if (failed(adjoints.propagate(operations)))
     return failure();
 
@@ -333,9 +399,9 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
 /// Puts the arguments that hold saved values in the place of the values.
 static void useSavedValues(RowwiseOp gradient, GradientOperands &operands) {
   OpBuilder b = OpBuilder::atBlockBegin(&gradient.getBody().front());
-  for (auto [saved, output] :
-       llvm::zip_equal(operands.saved, operands.outputs)) {
-    if (!saved)
+  for (auto [saved, output, ties] :
+       llvm::zip_equal(operands.saved, operands.outputs, operands.ties)) {
+    if (!saved || ties)
       continue;
     Value argument = operands.all.getArgument(*saved);
     Value value = gradient.getYielded(operands.all.getOutput(output));
@@ -399,6 +465,27 @@ static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
                 << ", which has no gradient";
   }
   return success();
+}
+
+/// Whether a value is the same in each program that computes it: it is not
+/// rounded, or in one way. (Products and sums may be fused, sums ordered.)
+static bool isSameElsewhere(Value value, bool mayRound = true) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return true;
+  if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp>(op)) {
+    if (!std::exchange(mayRound, false))
+      return false;
+  } else if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
+                  arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp,
+                  arith::SelectOp, arith::CmpFOp, math::AbsFOp,
+                  vector::BroadcastOp>(op) &&
+             !isRowMaximum(op)) {
+    return false;
+  }
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return isSameElsewhere(operand, mayRound);
+  });
 }
 
 /// What several groups of rows share, or all rows a number, has a sum for its
@@ -527,14 +614,22 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   RowwiseOp forward = programs.front();
   if (failed(checkConstants(forward, wrt)) || failed(checkShared(forward)))
     return failure();
-  auto maxima = llvm::seq<unsigned>(0, unsigned(forward.getNumDpsInits()));
-  if (!forward.getOuterSums().empty() || llvm::any_of(maxima, [&](unsigned i) {
-        return hasAdjoint(forward, i) &&
-               forward.getReduction(forward.getNumDpsInputs() + i) ==
-                   Reduction::Maximum;
-      }))
-    return forward.emitOpError("expected no maxima over rows and no outer sums "
-                               "in a program that is differentiated");
+  if (!forward.getOuterSums().empty())
+    return forward.emitOpError("expected no outer sums in a program that is "
+                               "differentiated");
+  for (unsigned i = 0; i < unsigned(forward.getNumDpsInits()); ++i) {
+    unsigned operand = forward.getNumDpsInputs() + i;
+    if (hasTies(forward, i) &&
+        (!cast<ShapedType>(forward.getOperand(operand).getType())
+              .hasStaticShape() ||
+         !isSameElsewhere(forward.getYielded(i))))
+      return forward.emitOpError(
+                 "expected maxima over rows, of a static number of groups, of "
+                 "inputs or of one product or sum of them, whose elements the "
+                 "gradient finds again, got ")
+             << forward.getOperandName(operand)
+             << "; write the rows, and take the maximum of these";
+  }
   savesStatistics = named || function->hasAttr(operationAttr);
   if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();
@@ -563,18 +658,44 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   llvm::BitVector keep(gradient.getNumDpsInits(), true);
   for (GradientOperands::Place place : operands.outputs)
     keep.reset(operands.all.getOutput(place));
+  // What counts the largest elements goes first.
+  llvm::BitVector counts(gradient.getNumDpsInits());
+  SmallVector<Value> buffers;
   rewriter.setInsertionPoint(gradient);
-  RowwiseOp final = cloneWithOperands(
-      rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
-      keep);
+  for (const auto &ties : operands.ties) {
+    if (!ties)
+      continue;
+    unsigned output = operands.all.getOutput(ties->second);
+    counts.set(output);
+    Value read = gradient.getOperand(
+        cast<BlockArgument>(operands.all.getArgument(ties->first))
+            .getArgNumber());
+    Value written = gradient.getOperand(gradient.getNumDpsInputs() + output);
+    buffers.push_back(memref::AllocOp::create(
+        rewriter, loc, cast<MemRefType>(read.getType())));
+    read.replaceAllUsesWith(buffers.back());
+    written.replaceAllUsesWith(buffers.back());
+  }
+  auto makeProgram = [&](const llvm::BitVector &outputs, StringRef suffix) {
+    RowwiseOp program = cloneWithOperands(
+        rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
+        outputs);
+    program.setEntry((gradient.getEntry() + suffix).str());
+    simplifyProgram(program);
+  };
+  if (counts.any())
+    makeProgram(counts, "_ties");
+  makeProgram(keep.reset(counts), "");
   rewriter.eraseOp(gradient);
-  simplifyProgram(final);
   (void)dropUnneeded(backward);
+  rewriter.setInsertionPoint(entry->getTerminator());
+  for (Value buffer : buffers)
+    memref::DeallocOp::create(rewriter, loc, buffer);
   SmallVector<RowwiseOp> gradients(entry->getOps<RowwiseOp>());
   for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
     if (!isWanted(forward, i) || !isSplitSum(forward, i))
       continue;
-    RowwiseOp program = gradients.front();
+    RowwiseOp program = gradients.back();
     for (unsigned j = program.getNumDpsInputs(); j < program.getNumOperands();
          ++j)
       if (program.getOperandName(j) == "d" + forward.getOperandName(i) &&

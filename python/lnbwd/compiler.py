@@ -219,11 +219,16 @@ class Gradient:
     @staticmethod
     def from_mlir(text: str) -> Gradient:
         """The gradient that a module holds."""
-        names = re.search(r"operand_names = \[(.*?)\]", text)
-        if names is None:
+        names: dict[str, str] = {}
+        for operands, given in re.findall(
+                r"lnbwd\.rowwise @(.*?)operand_names = \[(.*?)\]", text):
+            names |= zip(re.findall(r"(%\w+)\[", operands), re.findall(r'"(.*?)"', given),
+                         strict=True)
+        if not names:
             raise CompileError("source: expected a function with one forward operation of lnbwd, "
                                "got none")
-        return Gradient(text, tuple(re.findall(r'"(.*?)"', names[1])))
+        arguments = re.findall(r"(%\w+):", text[:text.index("\n", text.index("func.func"))])
+        return Gradient(text, tuple(names[argument] for argument in arguments))
 
 
 def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (),

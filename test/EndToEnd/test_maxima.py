@@ -123,6 +123,51 @@ def test_scalars(build, runtime, tmp_path, chip, n, groups, options):
                                            -terms.sum(1), 1e-5, 1e-2)
 
 
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"),
+                    n=(37, 1000), options=("", "order=canonical"))
+def test_gradients(build, runtime, tmp_path, chip, n, options):
+    """The largest elements over rows, and of all, share its gradient; a NaN's is NaN, as in amax."""
+    rows, wide = f"memref<?x{n}xf32>", f"vector<{n}xf32>"
+    file = tmp_path / "g.hsaco"
+    compiling.compile_to(file, build, compiling.differentiate(build, f"""
+func.func @f(%x: {rows}, %w: memref<{n}xf32>, %t: memref<f32>, %c: memref<{n}xbf16>) {{
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : {rows}, %w[n] : memref<{n}xf32>)
+      outs(%t[] max : memref<f32>, %c[n] max : memref<{n}xbf16>)
+      attributes {{operand_names = ["x", "w", "total", "columns"]}} {{
+  ^row(%xr: {wide}, %wr: {wide}):
+    %y = arith.mulf %xr, %wr : {wide}
+    %r = vector.reduction <maximumf>, %xr : {wide} into f32
+    lnbwd.yield %r, %y : f32, {wide}
+  }}
+  return
+}}
+"""), chip, options)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    for m in (1, 23, 700):
+        # Small numbers, of which bf16 has all products, and that tie.
+        x = np.random.default_rng(m + n).integers(-8, 8, (m, n)).astype(np.float32)
+        w = np.float32(2.0) ** (np.arange(n) % 3 - 1)
+        x[m // 2, 1], x[m // 3, 2], x[0, 3] = np.nan, np.inf, -np.inf
+        total, columns = np.float32(8 if m % 2 else np.inf), (x * w).max(0)
+        x[-1, 0] = x[m // 2, 5] = 8
+        columns[[0, 5]] = (x * w).max(0)[[0, 5]]
+        dtotal, dcolumns = np.float32(3), np.arange(n, dtype=np.float32) % 7 - 3
+        outputs = kernel.launch(m, {
+            name: devices.encode(np.atleast_1d(value).ravel(), dtype)
+            for name, value, dtype in (
+                ("x", x, "f32"), ("w", w, "f32"), ("total", total, "f32"),
+                ("dtotal", dtotal, "f32"), ("columns", columns, "bf16"),
+                ("dcolumns", dcolumns, "bf16"))})
+        with np.errstate(invalid="ignore", divide="ignore"):
+            is_largest = x * w == columns
+            shares = is_largest * (dcolumns.astype(np.float64) / is_largest.sum(0))
+            dx = shares * w + (x == total) * (np.float64(dtotal) / (x == total).sum())
+            dw = (shares * x).sum(0)
+        for name, expected in (("dx", dx), ("dw", dw)):
+            np.testing.assert_allclose(devices.decode(outputs[name], "f32").reshape(expected.shape),
+                                       expected, 1e-5, 1e-5, err_msg=name)
+
+
 @pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"),
                     make={source: "columns", scalar_source: "scalars"})
 def test_ptx(build, tmp_path, chip, n, order, make):

@@ -101,9 +101,23 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 
 // -----
 
+// Another program might fuse the two.
 func.func @f(%x: memref<?x64xf32>, %s: memref<64xf32>) {
-  // expected-error@+1 {{expected no maxima over rows and no outer sums in a program that is differentiated}}
+  // expected-error@+1 {{expected maxima over rows, of a static number of groups, of inputs or of one product or sum of them, whose elements the gradient finds again, got operand1; write the rows, and take the maximum of these}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[n] max : memref<64xf32>) {
+  ^bb0(%xr: vector<64xf32>):
+    %square = arith.mulf %xr, %xr : vector<64xf32>
+    %sum = arith.addf %square, %xr : vector<64xf32>
+    lnbwd.yield %sum : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x?x64xf32>, %s: memref<?x64xf32>) {
+  // expected-error@+1 {{of a static number of groups, of inputs or}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x64xf32>) outs(%s[b, n] max : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     lnbwd.yield %xr : vector<64xf32>
   }

@@ -153,3 +153,26 @@ func.func @numbers(%x: memref<?x?x64xf32>, %s: memref<?xf32>, %t: memref<f32>, %
   }
   return
 }
+
+// -----
+
+// The elements that are the largest, as it is rounded, are counted first.
+// CHECK-LABEL: func @largest_bwd(
+// CHECK-SAME:      %[[X:[^:]*]]: memref<?x64xf32>, %{{[^:]*}}: memref<64xbf16>, %{{[^:]*}}: memref<64xbf16>, %{{[^:]*}}: memref<?x64xf32>)
+// CHECK:         %[[COUNTS:.*]] = memref.alloc() : memref<64xf32>
+// CHECK:         lnbwd.rowwise @largest_bwd_ties domain(m | n) ins(%[[X]][m, n]
+// CHECK-SAME:      outs(%[[COUNTS]][n] add : memref<64xf32>)
+// CHECK:           arith.truncf
+// CHECK:           arith.cmpf oeq
+// CHECK:         lnbwd.rowwise @largest_bwd domain(m | n)
+// CHECK-SAME:      %[[COUNTS]][n]
+// CHECK-SAME:      operand_names = ["x", "dmost", "most", "most_ties", "dx"]
+// CHECK:         memref.dealloc %[[COUNTS]]
+func.func @largest(%x: memref<?x64xf32>, %most: memref<64xbf16>) {
+  lnbwd.rowwise @largest domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%most[n] max : memref<64xbf16>)
+      attributes {operand_names = ["x", "most"]} {
+  ^row(%xr: vector<64xf32>):
+    lnbwd.yield %xr : vector<64xf32>
+  }
+  return
+}

@@ -21,8 +21,7 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
     Each function holds one forward operation: a named one, such as
-    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column, group and outer
-    sums. In its place comes a function `<name>_bwd` on memrefs with the
+    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without outer sums. In its place comes a function `<name>_bwd` on memrefs with the
     gradient, a row program. Operands are named after the forward ones: `dy` is
     the adjoint of `y`, a row output, and `dx` the gradient with respect to `x`,
     an input, in the type of `x`; that of a matrix is an outer sum.
@@ -32,8 +31,9 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     again. Named operations (and functions that state one in `lnbwd.operation`)
     save their statistics, `mean` and `rstd`; a row program saves nothing,
     unless `saved` says otherwise. Each output except saved row scalars has an
-    adjoint, unless `of` names the outputs. It is an error if no output with an
-    adjoint is left. An operation with the attribute `lnbwd.detach` counts as a
+    adjoint, unless `of` names the outputs. That of a maximum over rows is shared by
+    the elements that equal it, which a program of its own counts. It is an error
+    if no output with an adjoint is left. An operation with the attribute `lnbwd.detach` counts as a
     constant.
 
     Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
