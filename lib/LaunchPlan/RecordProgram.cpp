@@ -206,6 +206,9 @@ void Recorder::add(Operation &op) {
     output["value"] = numbers.lookup(program.getYielded(i));
     if (program.getReduction(numInputs + i) == Reduction::Maximum)
       output["maximum"] = true;
+    else if (program.getReduction(numInputs + i) == Reduction::Add &&
+             output.get("row"))
+      output["sum"] = true;
     outputs.push_back(std::move(output));
   }
   json::Object result{{"name", program.getEntry()},

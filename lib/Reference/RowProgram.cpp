@@ -416,6 +416,12 @@ private:
                          : program.operations[value - count].type;
   }
   int64_t groupOf(int64_t row) const { return row / (rows / groups); }
+  /// How many sums over rows an output has.
+  int64_t countSums(const ProgramOperand &output) const {
+    return output.dims.hasGroups ? groups
+           : output.row.empty()  ? 1
+                                 : output.rowLength();
+  }
   int64_t placeOf(const ProgramOperand &input, int64_t row) const;
   void load(const ProgramOperand &input, int64_t place, int64_t first,
             int64_t length, Values &values) const;
@@ -598,8 +604,8 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
     columns.push_back(findColumns(output));
     bool isOfGroups = output.dims.hasGroups;
     partials[o].firstGroup = isOfGroups ? groupOf(begin) : 0;
-    int64_t count =
-        isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
+    int64_t count = isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1
+                               : countSums(output);
     if (output.lacksRows())
       partials[o].sums.resize(static_cast<size_t>(count * output.type.size()),
                               getNeutral(output));
@@ -610,8 +616,10 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
       const ProgramOperand &output = program.outputs[o];
       const Values &value = values[output.value];
       if (output.lacksRows()) {
-        int64_t group =
-            output.dims.hasGroups ? groupOf(row) - partials[o].firstGroup : 0;
+        int64_t group = output.dims.hasGroups
+                            ? groupOf(row) - partials[o].firstGroup
+                        : output.row.empty() ? 0
+                                             : locate(output.row, row);
         Sum *sum =
             partials[o].sums.data() + static_cast<size_t>(group) * value.size();
         for (const Bounded &term : value)
@@ -697,7 +705,7 @@ void Interpreter::run() {
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
     if (output.lacksRows()) {
-      int64_t number = output.dims.hasGroups ? groups : 1;
+      int64_t number = countSums(output);
       auto length = static_cast<size_t>(output.type.size());
       std::vector<Sum> sums(static_cast<size_t>(number) * length,
                             getNeutral(output));

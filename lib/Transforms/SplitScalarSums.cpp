@@ -14,11 +14,13 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITSCALARSUMSPASS
@@ -50,48 +52,60 @@ static SmallVector<unsigned> getScalarSums(RowwiseOp op) {
       });
 }
 
-/// Has `op` write the terms of its sums over groups, or of those over all rows,
-/// and adds the program that combines them. (A canonical order is of one kind.)
-static void split(IRRewriter &rewriter, RowwiseOp op, bool ofGroups) {
+/// Has `op` write the terms of its sums of one map, and adds the program that
+/// combines them. (A canonical order is of all rows, or of groups.)
+static void split(IRRewriter &rewriter, RowwiseOp op, AffineMap sumMap) {
   Location loc = op.getLoc();
   auto numInputs = unsigned(op.getNumDpsInputs());
   auto numRows = unsigned(op.getNumRowDims());
-  auto all = AffineMap::getMultiDimIdentityMap(numRows + 1, op.getContext());
+  // The last row dimensions are the columns of sums over the others.
+  unsigned numKept = sumMap.getNumResults();
+  bool isOfGroups = sumMap.isFunctionOfDim(0);
+  bool hasColumns = numKept > 0 && !isOfGroups;
+  auto all = AffineMap::getMultiDimIdentityMap(
+      hasColumns ? numRows : numRows + 1, op.getContext());
+  auto reshape = [&](Value buffer) {
+    return hasColumns ? buffer : addDimension(rewriter, loc, buffer);
+  };
   SmallVector<unsigned> sums = getScalarSums(op);
-  llvm::erase_if(sums, [&](unsigned index) {
-    return (op.getMap(index).getNumResults() > 0) != ofGroups;
-  });
-  if (sums.empty())
-    return;
+  llvm::erase_if(sums,
+                 [&](unsigned index) { return op.getMap(index) != sumMap; });
   rewriter.setInsertionPoint(op);
   SmallVector<Value> buffers = allocateRowSums(rewriter, op, sums.size());
   SmallVector<Attribute> maps(op.getIndexingMaps().getValue());
   SmallVector<Attribute> reductions(op.getReductions().getValue());
-  ProgramOperands operands(numRows);
+  ProgramOperands operands(hasColumns ? numRows - numKept : numRows);
   SmallVector<ProgramOperands::Place> inputs, outputs;
   rewriter.setInsertionPointAfter(op);
   for (auto [index, buffer] : llvm::zip_equal(sums, buffers)) {
     std::string name = op.getOperandName(index);
     AffineMap map = op.getMap(index);
-    // The dimensions of groups come first.
-    SmallVector<unsigned> dims =
-        llvm::to_vector(llvm::seq(0u, map.getNumResults()));
-    dims.push_back(numRows);
-    inputs.push_back(operands.addInput(addDimension(rewriter, loc, buffer), all,
-                                       name + "_terms"));
-    outputs.push_back(
-        operands.addOutput(addDimension(rewriter, loc, op.getOperand(index)),
-                           all.getSubMap(dims), name, op.getReduction(index)));
+    SmallVector<unsigned> dims = llvm::map_to_vector(
+        llvm::seq(numKept), [&](unsigned i) { return map.getDimPosition(i); });
+    if (!hasColumns)
+      dims.push_back(numRows);
+    inputs.push_back(operands.addInput(reshape(buffer), all, name + "_terms"));
+    outputs.push_back(operands.addOutput(reshape(op.getOperand(index)),
+                                         all.getSubMap(dims), name,
+                                         op.getReduction(index)));
     maps[index] = AffineMapAttr::get(
         AffineMap::getMultiDimIdentityMap(map.getNumDims(), op.getContext())
             .getMajorSubMap(numRows));
     reductions[index - numInputs] =
         ReductionAttr::get(op.getContext(), Reduction::None);
   }
-  RowwiseOp sum = operands.create(
-      rewriter, loc,
-      (op.getEntry() + (ofGroups ? "_sum_groups" : "_sum")).str());
+  std::string suffix = isOfGroups   ? "_sum_groups"
+                       : hasColumns ? "_sum_last" + std::to_string(numKept)
+                                    : "_sum";
+  RowwiseOp sum =
+      operands.create(rewriter, loc, (op.getEntry() + suffix).str());
   sum->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  if (hasColumns)
+    sum->setAttr(rowRatioAttr,
+                 rewriter.getDenseI64ArrayAttr(
+                     {1, ShapedType::getNumElements(
+                             ArrayRef(op.getDimSizes())
+                                 .slice(numRows - numKept, numKept))}));
   sum.setAccumulate(op.getAccumulate());
   OpBuilder body = OpBuilder::atBlockEnd(&sum.getBody().front());
   for (auto [input, output] : llvm::zip_equal(inputs, outputs))
@@ -128,8 +142,11 @@ class SplitScalarSums
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs) {
-      for (bool ofGroups : {true, false})
-        split(rewriter, op, ofGroups);
+      llvm::SmallSetVector<AffineMap, 2> maps;
+      for (unsigned index : getScalarSums(op))
+        maps.insert(op.getMap(index));
+      for (AffineMap map : maps)
+        split(rewriter, op, map);
       op.setAccumulate(op.getAccumulate() && !op.getAllSums().empty());
     }
     numSplit += programs->size();

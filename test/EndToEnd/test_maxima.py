@@ -126,7 +126,7 @@ def test_scalars(build, runtime, tmp_path, chip, n, groups, options):
 @pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"),
                     n=(37, 1000), options=("", "order=canonical"))
 def test_gradients(build, runtime, tmp_path, chip, n, options):
-    """The largest elements over rows, and of all, share its gradient; a NaN's is NaN, as in amax."""
+    """The largest elements over rows, and of all, share its gradient; a NaN's is NaN."""
     rows, wide = f"memref<?x{n}xf32>", f"vector<{n}xf32>"
     file = tmp_path / "g.hsaco"
     compiling.compile_to(file, build, compiling.differentiate(build, f"""
@@ -166,6 +166,46 @@ func.func @f(%x: {rows}, %w: memref<{n}xf32>, %t: memref<f32>, %c: memref<{n}xbf
         for name, expected in (("dx", dx), ("dw", dw)):
             np.testing.assert_allclose(devices.decode(outputs[name], "f32").reshape(expected.shape),
                                        expected, 1e-5, 1e-5, err_msg=name)
+
+
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"),
+                    t=(1, 6, 70), options=("", "order=canonical"))
+def test_last_dimensions(build, runtime, tmp_path, chip, t, options):
+    """Numbers of rows combined over the first dimension, and their gradients."""
+    n, rows, wide = 40, f"memref<?x{t}x40xf32>", "vector<40xf32>"
+    text = f"""
+func.func @f(%x: {rows}, %s: memref<{t}xf32>, %m: memref<{t}xf32>, %a: memref<f32>) {{
+  lnbwd.rowwise @f domain(b, t | n) ins(%x[b, t, n] : {rows})
+      outs(%s[t] add : memref<{t}xf32>, %m[t] max : memref<{t}xf32>, %a[] add : memref<f32>)
+      attributes {{operand_names = ["x", "sum", "largest", "all"]}} {{
+  ^row(%xr: {wide}):
+    %sum = vector.reduction <add>, %xr : {wide} into f32
+    %max = vector.reduction <maximumf>, %xr : {wide} into f32
+    lnbwd.yield %sum, %max, %sum : f32, f32, f32
+  }}
+  return
+}}
+"""
+    files = tmp_path / "f.hsaco", tmp_path / "g.hsaco"
+    compiling.compile_to(files[0], build, text, chip, options)
+    compiling.compile_to(files[1], build, compiling.differentiate(build, text), chip, options)
+    forward, backward = (devices.Kernel(runtime.open("sim", chip), file) for file in files)
+    for count in (1, 50):
+        x = np.random.default_rng(count).integers(-64, 64, (count, t, n)) / np.float32(8)
+        x[-1, 0, 5] = np.inf
+        inputs = {"x": devices.encode(x.ravel(), "f32")}
+        outputs = forward.launch(count * t, inputs)
+        most = x.max((0, 2))
+        for name, expected in (("sum", x.sum((0, 2))), ("largest", most), ("all", x.sum())):
+            np.testing.assert_array_equal(
+                devices.decode(outputs[name], "f32").reshape(np.shape(expected)), expected, name)
+        grads = np.arange(t, dtype=np.float32) - 2
+        inputs |= {name: devices.encode(value, "f32") for name, value in (
+            ("largest", most), ("dsum", grads), ("dlargest", 3 * grads), ("dall", np.ones(1)))}
+        ties = x == most[:, None]
+        np.testing.assert_allclose(
+            devices.decode(backward.launch(count * t, inputs)["dx"], "f32").reshape(x.shape),
+            1 + grads[:, None] * (1 + 3 * ties / ties.sum((0, 2))[:, None]), 1e-6)
 
 
 @pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"),

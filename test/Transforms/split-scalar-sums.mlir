@@ -46,3 +46,22 @@ func.func @groups(%x: memref<4x?x512xf32>, %o: memref<4xf32>, %p: memref<bf16>) 
   }
   return
 }
+
+// -----
+
+// The last dimensions are the columns of a sum over the first.
+// CHECK-LABEL: func @last(
+// CHECK-SAME:    %[[O:[a-z0-9_]+]]: memref<4xf32> {lnbwd.kind = "column", lnbwd.name = "o"}
+// CHECK:         %[[R:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?x4xf32>
+// CHECK:         lnbwd.rowwise @k_sum_last1 domain(m | n) ins(%[[R]][m, n] : memref<?x4xf32>)
+// CHECK-SAME:      outs(%[[O]][n] add : memref<4xf32>)
+// CHECK-SAME:      lnbwd.row_ratio = array<i64: 1, 4>
+func.func @last(%x: memref<?x4x512xf32>, %o: memref<4xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x512xf32>) outs(%o[t] add : memref<4xf32>)
+      attributes {operand_names = ["x", "o"]} {
+  ^row(%v: vector<512xf32>):
+    %s = vector.reduction <add>, %v : vector<512xf32> into f32
+    lnbwd.yield %s : f32
+  }
+  return
+}

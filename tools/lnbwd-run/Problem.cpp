@@ -464,6 +464,7 @@ static RowProgram readProgram(const json &value, const Problem &problem) {
     program.outputs.push_back(readOperand(output, problem, program));
     program.outputs.back().value = getIndex(get(output, "value"));
     program.outputs.back().isMaximum = output.contains("maximum");
+    program.outputs.back().isSum = output.contains("sum");
     size_t buffer = program.outputs.back().buffer;
     require(buffer >= problem.arguments.size() ||
                 problem.arguments[buffer].isOutput(),

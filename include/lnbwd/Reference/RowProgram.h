@@ -136,6 +136,8 @@ struct ProgramOperand {
   size_t value = 0;
   /// Of one that lacks rows: it is the largest of them, and no sum.
   bool isMaximum = false;
+  /// It is a sum although `row` says which one a row belongs to.
+  bool isSum = false;
   /// Where a row of the program begins in it, which is then one row of all its
   /// elements, and the column that a column has, as sums; the same number where
   /// there are no terms.
@@ -144,8 +146,10 @@ struct ProgramOperand {
   std::optional<int64_t> ownLength = {};
 
   bool isMatrix() const { return type.shape.size() == 2; }
-  /// Whether it lacks rows, and does not say where each begins.
-  bool lacksRows() const { return !dims.hasRows && row.empty(); }
+  /// Whether it lacks rows, and does not say where each begins, or is a sum.
+  bool lacksRows() const {
+    return !dims.hasRows && (row.empty() || isMaximum || isSum);
+  }
   int64_t rowLength() const { return ownLength.value_or(type.size()); }
 };
 

@@ -538,10 +538,10 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     }
     if (added && (access == Access::Row ||
                   (access == Access::Scalar &&
-                   op.getRowDims(index) != RowwiseOp::RowDims::OfGroup &&
-                   op.getRowDims(index) != RowwiseOp::RowDims::None)))
+                   op.getRowDims(index) == RowwiseOp::RowDims::Some &&
+                   countDims(map, numRows - rows, numRows) != rows)))
       return emitError() << "rows to be added up over the last row dimensions "
-                            "or all, got "
+                            "or all, or their scalars over the first, got "
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
     if (added && rows > 0 &&

@@ -202,7 +202,8 @@ static RowwiseOp::RowDims getMappedRowDims(RowwiseOp op, unsigned index) {
     return RowDims::None;
   if (count == groups && hasDims(map, 0, groups))
     return RowDims::OfGroup;
-  return count == all - groups && hasDims(map, groups, all)
+  return count == all - groups && hasDims(map, groups, all) &&
+                 op.getReduction(index) == Reduction::None
              ? RowDims::WithinGroup
              : RowDims::Some;
 }

@@ -1465,9 +1465,9 @@ func.func @f(%x: memref<8x65536x8192xf32>, %y: memref<65536x8x8192xf32>) {
 // -----
 
 // Of a table for each place in a sequence, the gradient.
-func.func @f(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>) {
-  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, got affine_map<(d0, d1, d2) -> (d1, d2)>; write rows, and add them up afterwards}}
-  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>) outs(%t[t, n] add : memref<?x8xf32>) {
+func.func @f(%x: memref<?x4x8xf32>, %t: memref<4x8xf32>) {
+  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, or their scalars over the first, got affine_map<(d0, d1, d2) -> (d1, d2)>; write rows, and add them up afterwards}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x8xf32>) outs(%t[t, n] add : memref<4x8xf32>) {
   ^row(%r: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>
   }
@@ -1501,9 +1501,9 @@ func.func @f(%x: memref<?x4x?x8xf32>, %g: memref<4x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
-  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, got affine_map<(d0, d1, d2) -> (d1)>; write rows, and add them up afterwards}}
-  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x8xf32>)
+func.func @f(%x: memref<?x4x2x8xf32>, %c: memref<4xf32>) {
+  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, or their scalars over the first, got affine_map<(d0, d1, d2, d3) -> (d1)>; write rows, and add them up afterwards}}
+  lnbwd.rowwise @k domain(b, t, h | n) ins(%x[b, t, h, n] : memref<?x4x2x8xf32>)
       outs(%c[t] max : memref<4xf32>) {
   ^row(%r: vector<8xf32>):
     %m = vector.reduction <maximumf>, %r : vector<8xf32> into f32
