@@ -437,7 +437,8 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     Parameters annotated float, int, bool or str are constants of the kernel, compiled in for each
     value.
 
-    It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, of the types that
+    It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, or what combines
+    all rows, ``[N]`` or ``[]``, of the types that
     PyTorch's own rules give. Values are float32 within, rounded where the function itself casts
     (``.to(torch.bfloat16)``) and where they are written. A call with float64 tensors is computed
     by PyTorch, and so is one on the CPU where no chip is simulated, after one warning.

@@ -104,10 +104,8 @@ class Plan:
             and (kind != "part" or not signature.parts[name][1] or (
                 signature.parts[name][0] != () and len(signature.parts[name][1]) == 1))
             for name, kind in signature.kinds.items()]
-        # Conditions and integers have none, and neither has what follows from them alone.
-        outputs = [trace.program.outputs[place] for place in trace.results]
-        self.is_derived = [o.dtype[0] != "i" and o.kind != "total_max" for o in outputs]
-        self.has_numbers = not {"number", "total"}.isdisjoint(trace.shapes)
+        self.is_derived = trace.has_gradient
+        self.has_numbers = not {"number", "total", "column"}.isdisjoint(trace.shapes)
         self._lock = threading.RLock()
         self._inference: _Forward | None = None
         self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
@@ -268,6 +266,9 @@ class Plan:
             shapes = {"number": shape[:-1], "total": ()}
             results = tuple([reshaped(result, shapes[kind]) if kind in shapes else result
                              for result, kind in zip(results, self.trace.shapes, strict=True)])
+            results = tuple([
+                result if condition is None else result > 0 if condition else result <= 0
+                for result, condition in zip(results, self.trace.conditions, strict=True)])
         return results, outputs
 
     def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,

@@ -61,7 +61,9 @@ from .inductor.nodes import (
     is_index,
     is_random,
     is_view,
+    sum_kind,
 )
+from .inductor.rewrites import ANY, turn_to_maxima
 from .native import ELEMENT_NAMES
 from .rowprogram import (
     INPUT_KINDS,
@@ -159,8 +161,11 @@ class Trace:
         program: its outputs are the results, and then what may be saved for the gradient.
         inputs: the parameter of each of the program's inputs.
         results: for each result its place among the program's outputs.
-        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]) or "total"
-            ([]).
+        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]), "column"
+            ([N]) or "total" ([]).
+        conditions: for each result None, or that it is whether a number is greater than 0, True, or
+            that it is not.
+        has_gradient: for each result whether it has one.
         is_tuple: whether the function returns a tuple.
         saved: the places of the outputs that are there to be saved, and of results that serve.
         parts: how many parts the rows and columns of a call are cut into.
@@ -171,6 +176,8 @@ class Trace:
     inputs: tuple[str, ...]
     results: tuple[int, ...]
     shapes: tuple[str, ...]
+    conditions: tuple[bool | None, ...]
+    has_gradient: tuple[bool, ...]
     is_tuple: bool
     saved: tuple[int, ...]
     parts: int
@@ -450,14 +457,22 @@ _TOTALS: dict[Any, str] = {
     aten.amax.default: "total_max", aten.max.default: "total_max"}
 
 
-def _total(node: Node) -> str | None:
-    """What a node is that combines all rows, or is that in another type, as an output."""
+def _combined(node: Node, domain: Domain) -> tuple[str, bool | None] | None:
+    """What a node is that combines all rows, or is that in another type, as an output, and the
+    condition that it is of it."""
     value = node.meta.get("val")
-    if not isinstance(value, Tensor) or value.dim() or value.dtype not in DTYPES:
+    if not isinstance(value, Tensor) or value.dim() > 1:
+        return None
+    if value.dtype == torch.bool:
+        found = node.target in (aten.ne.Scalar, aten.logical_not.default) and _combined(
+            node.args[0], domain)  # type: ignore[arg-type]
+        return (found[0], found[1] is None) if found else None
+    if value.dtype not in DTYPES:
         return None
     if node.target is prims.convert_element_type.default:
-        return _total(node.args[0])  # type: ignore[arg-type]
-    return _TOTALS.get(node.target)
+        return _combined(node.args[0], domain)  # type: ignore[arg-type]
+    kind = sum_kind(node, domain) if value.dim() else _TOTALS.get(node.target)
+    return (kind, None) if kind else None
 
 
 def _is_detached(conversion: Conversion, node: Node) -> bool:
@@ -483,15 +498,16 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         conversion.values[node] = conversion.builder.add(
             "random", conversion.values[node.args[1]])  # type: ignore[index]
         return
-    if _total(node):
+    if found := _combined(node, conversion.domain):
         source: Any = node.args[0]
         conversion.values[node] = conversion.value(source)
-        if conversion.domain.role(source.meta["val"]) == "row":
+        if node.target in _TOTALS and conversion.domain.role(source.meta["val"]) == "row" and (
+                found[0] in ("total", "total_max")):
             conversion.values[node] = conversion.builder.add(
-                "row_max" if _total(node) == "total_max" else "row_sum", conversion.values[node])
+                "row_max" if found[0] == "total_max" else "row_sum", conversion.values[node])
         return
-    if any(map(_total, node.all_input_nodes)):
-        raise Unsupported("uses a number of all rows; expected such to be returned as they are")
+    if any(_combined(used, conversion.domain) for used in node.all_input_nodes):
+        raise Unsupported("uses what combines all rows; expected it to be returned as it is")
     if conversion.domain in (is_column_sum(node), is_group_sum(node)):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
     if node.target is aten.permute.default and is_permuted(node.meta["val"]):
@@ -577,7 +593,6 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     module, watch, (count, is_tuple) = _run(function, call, signature, saved or ())
     parts, signature = _cut(module.graph, signature)
     nodes = list(module.graph.nodes)
-    order = {node: place for place, node in enumerate(nodes)}
     *_, output = nodes
     placeholders = dict(zip((n for n in nodes if n.op == "placeholder"), signature.kinds,
                             strict=True))
@@ -591,6 +606,9 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         return refusal(function, label.line if label else None,
                        f"{label.call if label else node.target} {_readable(reason, names)}")
 
+    turn_to_maxima(module.graph, ANY, lambda most: _combined(most, domain))
+    nodes = list(module.graph.nodes)
+    order = {node: place for place, node in enumerate(nodes)}
     conversion = Conversion(domain)
     used = [n for n in placeholders if n.users]
     given = {n: signature.input(placeholders[n]) for n in used}
@@ -615,17 +633,18 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
             raise refuse(node, reason if "expected" in reason
                          else f"{reason}; {_EXPECTED}") from None
 
-    outputs, shapes = [], []
+    outputs, shapes, has_gradient = [], [], []
+    conditions: list[bool | None] = []
     conversion.over = None
     returned: Sequence[Node] = output.args[0]
     for place, node in enumerate(returned):
         value = node.meta["val"]
-        if kind := _total(node):
-            if kind == "total_max" and not _is_detached(conversion, node):
-                raise refuse(node, "is the largest of all rows, which has no gradient; expected "
-                                   "x.detach() in the place of x")
-            shapes.append("total")
-            outputs.append(Output(kind, DTYPES[value.dtype], conversion.values[node]))
+        if found := _combined(node, domain):
+            kind, condition = found
+            conditions.append(condition)
+            has_gradient.append(condition is None and not _is_detached(conversion, node))
+            shapes.append("column" if value.dim() else "total")
+            outputs.append(Output(kind, DTYPES.get(value.dtype, "f32"), conversion.values[node]))
             continue
         role = domain.role(value)
         shape = list(value.shape)
@@ -644,6 +663,9 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
                                "or where a row's largest element is")
         outputs.append(Output("row" if role == "lead" else role, types[value.dtype],
                               conversion.value(node), block))
+        # Conditions and integers have none, and neither has what follows from them alone.
+        conditions.append(None)
+        has_gradient.append(outputs[-1].dtype[0] != "i")
     results, extras = outputs[:count], outputs[count:]
     builder = conversion.builder
     needed = builder.needed(result.value for result in results)
@@ -656,6 +678,10 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     if saved is None:
         kept_outputs = [Output("scalar", "f32", value) for value in program.statistics()]
     program, places, kept = _arrange(program, program.outputs[:count], kept_outputs)
+    # The gradient of a maximum compares with it.
+    kept = tuple(sorted({*kept, *(place for place, has in zip(places, has_gradient, strict=False)
+                                  if has and program.outputs[place].kind.endswith("_max"))}))
     reads = [placeholders[node] for node, _ in conversion.inputs]
     return Trace(program, tuple(reads[place] for place in read), places, tuple(shapes[:count]),
-                 is_tuple, kept, parts, signature)
+                 tuple(conditions[:count]), tuple(has_gradient[:count]), is_tuple, kept, parts,
+                 signature)

@@ -419,6 +419,44 @@ def test_only_gradients_that_are_needed(device):
                 torch.testing.assert_close(tensor.grad.double(), w, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("leading", [(0,), (1,), (70,), (4, 9)])
+@pytest.mark.parametrize("dtype", [F32, torch.bfloat16])
+def test_what_combines_rows(device, leading, dtype):
+    """As PyTorch has it, with the gradient that ties share; one that is detached has none."""
+    @lnbwd.rowwise
+    def combined(x: Rows, w: Columns):
+        y, over = x * w, tuple(range(x.dim() - 1))
+        return (x.sum(over), y.amax(over), y.amax(), x.detach().abs().amax(over),
+                (x > 0).any(over), (x > -3).all(over), (x == 2).any(), (x < 2).all())
+
+    generator = torch.Generator().manual_seed(len(leading))
+    tensors = [torch.randint(low, 3, shape, generator=generator).to(device, dtype)
+               for low, shape in ((-3, (*leading, N)), (1, (N,)))]
+    if 0 in leading:
+        assert [t.tolist()[0] for t in combined(*tensors)[4:6]] == [False, True]
+        return
+    found, expected = [], []
+    for results, function in ((found, combined), (expected, combined.function)):
+        given = [t.clone().requires_grad_() for t in tensors]
+        results += function(*given)
+        torch.autograd.backward(results[:3], [
+            (torch.arange(t.numel()) % 5 - 2).to(t).view(t.shape) for t in results[:3]])
+        results += [t.grad for t in given]
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5 if dtype == F32 else 0.02, atol=0.02)
+
+
+def test_a_maximum_that_another_program_may_round_otherwise(device):
+    @lnbwd.rowwise
+    def largest(x: Rows):
+        return torch.exp(x).amax(0)
+
+    x = torch.randn(5, N, device=device)
+    torch.testing.assert_close(largest(x), largest.function(x))
+    with pytest.raises(lnbwd.CompileError, match="write the rows, and take the maximum of these"):
+        largest(x.requires_grad_())
+
+
 def test_results_that_the_loss_does_not_use(device):
     function = lnbwd.rowwise(statistics)
     for place in range(3):

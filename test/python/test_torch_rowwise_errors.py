@@ -25,15 +25,15 @@ WEIGHT = torch.ones(N)
 
 def sums_rows(x: Rows):
     y = x * 2
-    return y - y.sum(0)  # HERE: sum sums over the rows; expected no operation that mixes rows
+    return y - y.sum(0)  # HERE: sub uses what combines all rows; expected it to be returned as
 
 
 def uses_all_rows(x: Rows):
-    return x - x.sum()  # HERE: sub uses a number of all rows; expected such to be returned
+    return x - x.sum()  # HERE: sub uses what combines all rows; expected it to be returned
 
 
-def largest_of_all(x: Rows):
-    y = x.abs().amax()  # HERE: amax is the largest of all rows, which has no gradient; expected x.d
+def smallest_of_rows(x: Rows):
+    y = x.amin(0)  # HERE: amin does not sum over rows of Mx48; expected operations on
     return x * 2, y
 
 
@@ -180,7 +180,7 @@ def numbers_from_one(x: Rows):
     return x * torch.arange(1.0, 49.0)  # HERE: arange gives other numbers than those of the colum
 
 
-REFUSED = [sums_rows, uses_all_rows, largest_of_all, transposes, multiplies, rolls, accumulates,
+REFUSED = [sums_rows, uses_all_rows, smallest_of_rows, transposes, multiplies, rolls, accumulates,
            takes_the_mean_of_all, regroups, splits, splits_what_it_computed, takes_unequal_parts,
            takes_parts_between,
            takes_no_part, takes_every_other, branches, reads_an_element, counts_rows,

@@ -10,6 +10,7 @@ how many operations there are decides what it keeps in memory. So nodes know wha
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -49,7 +50,8 @@ def simplify(graph: Graph) -> None:
     _slice_splits(graph)
     _view_indices(graph)
     _compare_digits(graph)
-    _turn_to_maxima(graph)
+    turn_to_maxima(graph, (aten.amin.default, *ANY),
+                   lambda most: is_column_sum(most) or is_group_sum(most))
 
 
 def _peel_biases(graph: Graph) -> None:
@@ -272,12 +274,16 @@ def _compare_digits(graph: Graph) -> None:
         _replace(graph, node, new, *views[0][::-1], *views[1][::-1])
 
 
-def _turn_to_maxima(graph: Graph) -> None:
+ANY = (aten.any.dim, aten.any.dims, aten.any.default)
+
+
+def turn_to_maxima(graph: Graph, targets: tuple[Any, ...],
+                   combines: Callable[[Node], Any]) -> None:
     """Has the smallest elements of rows be the largest negated ones, and whether any is true the
-    largest of those numbers: kernels combine rows by sums and maxima."""
+    largest of those numbers, where that combines rows: kernels do so by sums and maxima."""
     read = compared(graph)
     for node in list(graph.nodes):
-        if node.target not in (aten.amin.default, aten.any.dim, aten.any.dims):
+        if node.target not in targets:
             continue
         source, *rest = node.args
         value = source.meta["val"]
@@ -293,7 +299,7 @@ def _turn_to_maxima(graph: Graph) -> None:
             most = new_node(graph, aten.amax.default, (term, *rest), **node.kwargs)
             new = (new_node(graph, aten.neg.default, (most,)) if node.target is aten.amin.default
                    else new_node(graph, aten.ne.Scalar, (most, 0)))
-        if is_column_sum(most) or is_group_sum(most):
+        if combines(most):
             node.replace_all_uses_with(new)
             erase_unused(graph, [node])
         else:
