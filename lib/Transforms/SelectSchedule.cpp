@@ -89,6 +89,12 @@ private:
       selected = chooseSplitSchedule(op, slices, info, rows);
     if (!selected) {
       selected = chooseSchedule(op, info, rows);
+      if (!selected && isCanonical(op) && op.hasGroups() &&
+          !op.getColumnSums().empty())
+        return op.emitOpError("expected no sums over all rows beside groups of "
+                              "rows in the canonical order, got ")
+               << op.getOperandName(op.getColumnSums().getBeginOperandIndex())
+               << "; compute them in a program of their own";
       if (!selected)
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "

@@ -135,3 +135,18 @@ func.func @long(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>) {
   return
 }
 }
+
+// -----
+
+// The order of sums over all rows would depend on the number of groups.
+module attributes {lnbwd.order = "canonical"} {
+func.func @f(%x: memref<?x?x64xf32>, %c: memref<64xf32>, %g: memref<?x64xf32>) {
+  // expected-error@+1 {{expected no sums over all rows beside groups of rows in the canonical order, got operand1; compute them in a program of their own}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x64xf32>)
+      outs(%c[n] add : memref<64xf32>, %g[b, n] add : memref<?x64xf32>) {
+  ^row(%r: vector<64xf32>):
+    lnbwd.yield %r, %r : vector<64xf32>, vector<64xf32>
+  }
+  return
+}
+}
