@@ -118,10 +118,12 @@ def _place(digits: _Parts, places: _Parts) -> _Parts:
     return tuple(parts)
 
 
-def _swizzle(count: int, blocks: int, size: int) -> tuple[_Parts, _Parts]:
+def _of_scales(count: int, blocks: int, size: int, is_swizzled: bool) -> tuple[_Parts, _Parts]:
     """Where the scales of ``count`` rows of ``blocks`` of ``size`` lie, by the row and by the
-    element in it, in the order of cuBLASLt's block scales: tiles of 128 rows and 4 blocks, row r of
-    a tile at 16 (r mod 32) + 4 (r / 32)."""
+    element in it. Swizzled, in the order of cuBLASLt's block scales: tiles of 128 rows and 4
+    blocks, row r of a tile at 16 (r mod 32) + 4 (r / 32)."""
+    if not is_swizzled:
+        return ((1, count, blocks),), ((size, blocks, 1),)
     return (((1, 32, 16), (32, 4, 4), (128, count // 128, blocks // 4 * 512)),
             ((size, 4, 1), (4 * size, blocks // 4, 512)))
 
@@ -264,7 +266,7 @@ class _Program(Draft):
         """The program of values that are quantised along its rows, by the names' prefixes."""
         parts: _Parts = ()
         if is_swizzled:
-            by_row, by_element = _swizzle(rows, self.length // BLOCKS[block], BLOCKS[block])
+            by_row, by_element = _of_scales(rows, self.length // BLOCKS[block], BLOCKS[block], True)
             parts = (*_place(((self.length, rows, 1),), by_row),
                      *_place(((1, self.length, 1),), by_element))
         for prefix, value in values.items():
@@ -285,10 +287,9 @@ def _of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
         return ((1, rows, length // 2),), ((2, length // 2, 1),)
     size = _SIZES[given.dtype]
     blocks = length // size
-    if given.kind == "part" and size < 128:
-        return _swizzle(rows, blocks, size)
-    below = size if given.kind == "part" else 1
-    return ((below, rows // below, blocks),), ((size, blocks, 1),)
+    if given.kind == "part" and size == 128:
+        return ((size, rows // size, blocks),), ((size, blocks, 1),)
+    return _of_scales(rows, blocks, size, given.kind == "part")
 
 
 @functools.lru_cache(1024)
@@ -349,14 +350,11 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
         if "rstd" in p.values:
             x = x * p.values["rstd"]
         values = {"": p.scaled(x)}
-    blocks = rows // size
     for prefix, value in values.items():
         if has_rows:
-            p.quantize(value, dtype, block, matrix, places(*(
-                _swizzle(rows, length // size, size) if is_swizzled else
-                (((1, rows, length // size),), ((size, length // size, 1),)))), prefix)
-        of_columns, of_rows = (_swizzle(length, blocks, size) if is_swizzled else
-                               (((1, length, blocks),), ((size, blocks, 1),)))
+            p.quantize(value, dtype, block, matrix, places(
+                *_of_scales(rows, length // size, size, is_swizzled)), prefix)
+        of_columns, of_rows = _of_scales(length, rows // size, size, is_swizzled)
         p.quantize(value, dtype, block, places((each_row,), ((1, length, rows),)),
                    places(of_rows, of_columns), prefix + "columns_", across)
     return p.made(rows * length // tile, is_known=True)
