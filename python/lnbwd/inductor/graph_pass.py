@@ -30,6 +30,7 @@ from typing import Any
 
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
+from torch._inductor.pattern_matcher import stable_topological_sort
 from torch.fx import Graph, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
@@ -52,7 +53,7 @@ from .regions import (
     normalised,
     without_region,
 )
-from .replacing import replace, sort
+from .replacing import replace
 from .rewrites import restore, simplify
 from .surroundings import Surroundings, surroundings
 
@@ -192,10 +193,8 @@ _warned: set[str] = set()
 
 def _warn_once(what: str, reason: str, category: type[Warning] = RuntimeWarning) -> None:
     """Warns of each thing once in a process."""
-    with _lock:
-        is_first = what not in _warned
+    if what not in _warned:
         _warned.add(what)
-    if is_first:
         warnings.warn(f"{what}: {reason}", category, stacklevel=3)
 
 
@@ -264,7 +263,7 @@ class _Pass(CustomGraphPass):
         _set_up_log()
         try:
             # Inductor's own passes leave nodes in front of their operands.
-            sort(graph)
+            stable_topological_sort(graph)
             self._run(graph)
         except Exception as error:  # A model never fails because of a region.
             _record([Decision("a whole graph", False, _report(error), 0, 0, None)])
@@ -321,7 +320,7 @@ class RegionPass(_Pass):
                                for node, reason in alone)]
         _record(made)
         _mark(graph, made)
-        sort(graph)
+        stable_topological_sort(graph)
         graph.lint()
 
     def _compile_ahead(self, graph: Graph, regions: Sequence[Region], splits: Sequence[Split],

@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.pattern_matcher import stable_topological_sort
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, GraphModule, Node, map_arg
 
@@ -48,7 +49,7 @@ from .nodes import STORED, is_constant
 from .partial_sums import Split, latest, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
-from .replacing import replace, sort
+from .replacing import replace
 from .rewrites import REWRITTEN, restore
 from .surroundings import Surroundings, is_made
 
@@ -195,7 +196,7 @@ class Neighbourhood:
             replace(graph, region)
         merge(graph, splits)
         restore(graph)
-        sort(graph)
+        stable_topological_sort(graph)
         graph.eliminate_dead_code()
         return GraphModule(torch.nn.Module(), graph)
 
@@ -427,7 +428,7 @@ def _extracted(region: Region, splits: Sequence[Split], whole: set[Node],
     seen = {before.args[0][place] for place in before.meta.get(_SEEN, ())}
     end.meta[_SEEN] = [place for place, node in enumerate(results)
                        if node in seen and STORED not in node.meta]
-    sort(graph)
+    stable_topological_sort(graph)
     [moved], moved_splits = _moved([region], splits, copies)
     return graph, moved, moved_splits
 

@@ -139,10 +139,3 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
                         replacement, node.meta["val"].dtype))
                 replacements.append((node, replacement))
     return replacements
-
-
-def sort(graph: Graph) -> None:
-    """Puts every node after its operands, changing as little as it can."""
-    from torch._inductor.pattern_matcher import stable_topological_sort
-
-    stable_topological_sort(graph)
