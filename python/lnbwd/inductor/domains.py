@@ -149,16 +149,16 @@ class Domain:
             return None
         key = (value.shape, value.stride(), value.dtype in INTEGERS)
         try:
-            role = self._roles.get(key, "")
+            role = self._known.get(key, "")
         except TypeError:  # Symbols cannot be looked up.
             return self._role(value)
         if role == "":
-            role = self._roles[key] = self._role(value)
-        return role
+            role = self._known[key] = self._role(value)
+        return role  # type: ignore[no-any-return]
 
     @functools.cached_property
-    def _roles(self) -> dict[Any, str | None]:
-        """What is known already."""
+    def _known(self) -> dict[Any, Any]:
+        """Roles and places that were looked up already."""
         return {}
 
     def _role(self, value: torch.Tensor) -> str | None:
@@ -216,7 +216,18 @@ class Domain:
         """What a tensor is that is spread over a row block or a lead; None: nothing that a program
         has. ``moves`` are dimensions of ``over`` along which its indices are others, and by how
         much: index i is its index i + a."""
-        runs = _runs(value, over, moves or {})
+        key = (value.shape, value.stride(), value.storage_offset(), value.dtype,
+               over.shape, over.stride(), over.dtype, *(moves or {}).items())
+        try:
+            if key not in self._known:
+                self._known[key] = self._place(value, over, moves or {})
+            return self._known[key]  # type: ignore[no-any-return]
+        except TypeError:  # As in role().
+            return self._place(value, over, moves or {})
+
+    def _place(self, value: torch.Tensor, over: torch.Tensor,
+               moves: Mapping[int, int]) -> Input | None:
+        runs = _runs(value, over, moves)
         dtype = SCALARS.get(value.dtype)
         if not runs and runs is not None and dtype:
             kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else "number"
