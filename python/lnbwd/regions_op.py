@@ -30,6 +30,8 @@ the first dimension of the first row block.
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import operator
@@ -145,6 +147,8 @@ _lock = threading.Lock()
 _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
+_loading: dict[str, concurrent.futures.Future[None]] = {}
+"""Of programs whose kernels are being loaded."""
 _has_warned = False
 _Resolver = Callable[[str], RegionProgram | None]
 resolvers: list[_Resolver] = []
@@ -307,6 +311,33 @@ def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     return _kernels.get(kernel_key(program.text, where)) or _load(program, device, where)
 
 
+def load_later(program: RegionProgram, device: torch.device,
+               pool: concurrent.futures.Executor) -> concurrent.futures.Future[bool]:
+    """Has a thread load a kernel, which :func:`find_kernel` waits for; tells whether there is one
+    when the compiler's own choice is compiled, while it is compared with others."""
+    compiled: concurrent.futures.Future[bool] = concurrent.futures.Future()
+
+    def load() -> None:
+        tuning.when_compiled.set(lambda: compiled.set_result(True))
+        is_loaded = False
+        with contextlib.suppress(Exception):  # Who asks for the kernel is told.
+            load_kernel(program, device)
+            is_loaded = True
+        if not compiled.done():
+            compiled.set_result(is_loaded)
+
+    _loading[program.text] = pool.submit(load)
+    return compiled
+
+
+def finish_loading() -> None:
+    """Waits for all that :func:`load_later` began with: no kernel changes from here on, and a CUDA
+    graph may be captured."""
+    for text, future in [*_loading.items()]:
+        concurrent.futures.wait([future])
+        _loading.pop(text, None)
+
+
 def is_loaded(text: str, like: Tensor) -> bool:
     """Whether the kernel of a program is loaded for tensors that are where ``like`` is."""
     return kernel_key(text, device_key(like)) in _kernels
@@ -328,6 +359,8 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
     global _has_warned
     where = device_key(first)
     key = kernel_key(program.text, where)
+    if (future := _loading.get(program.text)) is not None:
+        concurrent.futures.wait([future])
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel

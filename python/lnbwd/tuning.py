@@ -12,6 +12,7 @@ docs/python.md says what it costs.
 from __future__ import annotations
 
 import concurrent.futures
+import contextvars
 import dataclasses
 import json
 import os
@@ -21,7 +22,7 @@ import statistics
 import tempfile
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from . import compiler, kernels, runtime, schedule
@@ -49,10 +50,13 @@ _LEAST_BYTES = 16
 _PATTERN = 0x3C
 
 _enabled: bool | None = None
-_compiling = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
-"""Whoever compiles for a search has it: Inductor works beside them."""
+_compiling = threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) // 2))
+"""Whoever compiles has it: half of the cores are left to Inductor, which goes on meanwhile."""
 measuring = threading.Lock()
 """Whoever times something on a device has it."""
+when_compiled: contextvars.ContextVar[Callable[[], object]] = contextvars.ContextVar(
+    "when_compiled", default=lambda: None)
+"""What a search calls when the compiler's own choice is compiled, before it tries others."""
 
 
 def autotune(enabled: bool = True) -> None:
@@ -120,6 +124,7 @@ def _candidates(spec: Spec, count: int) -> list[_Candidate]:
     which are not the same code and do not spill."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
         own = _compile(spec, f"candidates={count + 1}", folder)
+        when_compiled.get()()
         chosen = schedule.of_programs(schedule.last_stage(pathlib.Path(folder)))
     found = [_Candidate("", own.code)]
     if len(chosen) != 1:  # In two passes: one schedule does not fit both.

@@ -4,8 +4,11 @@
 """lnbwd.autotune(): a search when a kernel is first used, with fake times and with the simulator's
 counts."""
 
+import concurrent.futures
 import functools
 import json
+import threading
+import unittest.mock
 
 import pytest
 import torch
@@ -259,9 +262,8 @@ GROUPS = 2
 
 
 @pytest.fixture
-def load_region(tune, monkeypatch):
-    """What says that it is a card is the simulator. Loads a region of torch.compile, in groups of
-    rows."""
+def region(tune, monkeypatch):
+    """One of torch.compile, in groups of rows. What says that it is a card is the simulator."""
     monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
     monkeypatch.setattr(tuning, "_enabled", None)
     monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
@@ -269,7 +271,12 @@ def load_region(tune, monkeypatch):
     x = builder.add("input", 0)
     program = builder.finish(2 * ROWS, [Input("row", "f32")], [
         Output("scalar", "f32", builder.add("row_sum", x)), Output("group_sum", "f32", x)], GROUPS)
-    return lambda: regions_op.load_kernel(graph_pass.register(program.text()), torch.device("cpu"))
+    return graph_pass.register(program.text())
+
+
+@pytest.fixture
+def load_region(region):
+    return lambda: regions_op.load_kernel(region, torch.device("cpu"))
 
 
 def test_a_region_has_a_short_search(tune, load_region):
@@ -285,6 +292,40 @@ def test_a_region_has_a_short_search(tune, load_region):
     load_region()
     assert len(tune.searches) == 2
     assert [spec.schedule for spec in kernels._memory] == [texts[1]]
+
+
+def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
+    """What it is called with is what was found."""
+    goes_on, searches = threading.Event(), []
+
+    def measure(device, codes, *_):
+        assert goes_on.wait(60)
+        searches.append(codes)
+        return [*range(len(codes), 0, -1)]
+
+    monkeypatch.setattr(tuning, "_measure", measure)
+    monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        try:
+            assert regions_op.load_later(region, torch.device("cpu"), pool).result(60)
+            assert not regions_op._kernels
+        finally:
+            goes_on.set()
+        kernel = regions_op.find_kernel(region, torch.empty(0))
+        assert kernel is not None and [kernel] == [*regions_op._kernels.values()]
+    [codes] = searches
+    assert len(codes) > 1 and [*kernels._memory.values()] == [codes[-1]]
+    regions_op.finish_loading()
+    assert not regions_op._loading
+
+
+def test_a_region_without_a_kernel_is_known_at_once(region, monkeypatch):
+    monkeypatch.setattr(tuning, "_candidates", raising := unittest.mock.Mock(
+        side_effect=errors.CompileError("no")))
+    monkeypatch.setattr(kernels, "compiled", raising)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert not regions_op.load_later(region, torch.device("cpu"), pool).result(60)
+    assert raising.called
 
 
 @pytest.mark.parametrize("why", ["switched off", "by the environment", "simulated", "by order"])

@@ -24,11 +24,12 @@ import sys
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._inductor import config
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch._inductor.pattern_matcher import stable_topological_sort
 from torch.fx import Graph, Node
@@ -131,7 +132,8 @@ def _record(made: Sequence[Decision]) -> None:
 
 def explain(text: str) -> None:
     """Called by a graph's code where that is loaded: has its decisions among those of this process
-    if they are not, since the code is from a cache."""
+    if they are not, since the code is from a cache. Its kernels are all loaded behind it."""
+    regions_op.finish_loading()
     with _lock:
         is_from_cache = not _explained[text]
         _explained[text] -= not is_from_cache
@@ -279,6 +281,16 @@ def _is_worth(moved: Estimate) -> bool:
     return moved.is_worth or is_batch_invariant()
 
 
+_Ahead = dict[str, concurrent.futures.Future[bool]]
+"""Whether there are kernels of programs, by their texts: known when they are compiled."""
+
+
+@functools.cache
+def _threads() -> concurrent.futures.Executor:
+    """Those in which kernels are loaded."""
+    return concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lnbwd")
+
+
 class RegionPass(_Pass):
     """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs.
 
@@ -307,11 +319,11 @@ class RegionPass(_Pass):
             with settled(graph):
                 regions = find_regions(graph, [node for one in splits for node in one.combining()])
                 alone = without_region(graph, regions)
-                with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-                    ahead = self._compile_ahead(graph, regions, splits, pool)
-                    # The last first: what it computes anew, no region before has to write for it.
-                    made = [self._decide(graph, region, splits, ahead)
-                            for region in reversed(regions)]
+                ahead = self._compile_ahead(graph, regions, splits)
+                # The last first: what it computes anew, no region before has to write for it.
+                made = [self._decide(graph, region, splits, ahead) for region in reversed(regions)]
+                if config.max_autotune or config.max_autotune_gemm:  # Inductor times products.
+                    regions_op.finish_loading()
         finally:
             self._measurements.stop()
             merge(graph, splits)
@@ -323,18 +335,13 @@ class RegionPass(_Pass):
         stable_topological_sort(graph)
         graph.lint()
 
-    def _compile_ahead(self, graph: Graph, regions: Sequence[Region], splits: Sequence[Split],
-                       pool: concurrent.futures.Executor
-                       ) -> dict[str, concurrent.futures.Future[None]]:
+    def _compile_ahead(self, graph: Graph, regions: Sequence[Region],
+                       splits: Sequence[Split]) -> _Ahead:
         """Has what regions need compiled side by side: their programs, by their texts, and what is
         timed. On a copy of the graph all regions are taken that may be; what is different by the
         time of its turn is compiled then."""
-        def load(program: RowProgram, device: torch.device) -> None:
-            with contextlib.suppress(LnbwdError):  # Who asks for the kernel is told.
-                regions_op.load_kernel(register(program.text()), device)
-
-        ahead: dict[str, concurrent.futures.Future[None]] = {}
-        measured, found = [], []
+        ahead: _Ahead = {}
+        found = []
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
@@ -343,16 +350,14 @@ class RegionPass(_Pass):
                 found.append((region, spec, spec is None or moved.is_far))
                 replace(copy, region)
         chosen = self._measurements.choose(len(copy.nodes))
-        for region, spec, is_worth in found:
-            device = region.inputs[0].meta["val"].device
+        # What is timed first: others are loaded while Inductor compiles the graph.
+        for region, spec, is_worth in sorted(found, key=lambda one: one[1] not in chosen):
             for program in region.programs:
                 text = program.text()
                 if text not in ahead and (is_worth or spec in chosen):
-                    ahead[text] = pool.submit(load, program, device)
-                if spec in chosen:
-                    measured.append(ahead[text])
+                    ahead[text] = regions_op.load_later(
+                        register(text), region.inputs[0].meta["val"].device, _threads())
         self._measurements.start()
-        concurrent.futures.wait(measured)
         self._measurements.start_rest()
         return ahead
 
@@ -390,7 +395,7 @@ class RegionPass(_Pass):
             return self._look_at(region, splits)
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],
-                ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
+                ahead: _Ahead) -> Decision:
         """Takes a region, or leaves it: what goes wrong with one is no matter of the others."""
         taken = False
         try:
@@ -410,7 +415,7 @@ class RegionPass(_Pass):
                         tuple(n.name for one in (region, *region.then) for n in one.nodes))
 
     def _take(self, graph: Graph, region: Region, splits: Sequence[Split],
-              ahead: Mapping[str, concurrent.futures.Future[None]]) -> str:
+              ahead: _Ahead) -> str:
         """Puts a region's program in its place, and gives the reason.
 
         Raises:
@@ -418,12 +423,10 @@ class RegionPass(_Pass):
         """
         around, moved, is_measured = self._look_at(region, splits)
         device = region.inputs[0].meta["val"].device
-        texts = [program.text() for program in region.programs]
-        for text in ahead.keys() & texts:
-            ahead[text].result()
         times = self._measurements.find(around, moved) if is_measured else None
-        for text in texts:
-            regions_op.load_kernel(register(text), device)
+        for text in (program.text() for program in region.programs):
+            if text not in ahead or not ahead[text].result():
+                regions_op.load_kernel(register(text), device)
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)
         else:
