@@ -208,6 +208,29 @@ def test_columns_of_groups_that_are_parts_of_a_tensor(device, n, kind):
     assert [i.kind for i in program.inputs] == ["row", *sorted([kind, "part"])]
 
 
+@torch.library.custom_op("lnbwd_test::apart", mutates_args=())
+def apart(x: torch.Tensor) -> torch.Tensor:
+    """Rows with gaps, of which no kernel knows where they begin."""
+    return torch.cat([x, x], 1)[:, :x.shape[1]]
+
+
+@apart.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty_strided(x.shape, (2 * x.shape[1], 1))
+
+
+def test_slices_of_unknown_memory_are_copied(device):
+    def function(x, condition):
+        scale, shift = apart(condition).chunk(2, 1)
+        return (modulate(x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6), shift, scale),)
+
+    x, = operands(device, "r", leading=(9, 7), n=64)
+    condition = torch.randn(9, 128, generator=torch.Generator().manual_seed(2)).to(device)
+    check_against_double(function, [x, condition], tolerance=1e-6)
+    program, = (d.program for d in taken())
+    assert [i.kind for i in program.inputs] == ["row", "group_column", "group_column"]
+
+
 def test_what_is_spread_over_samples_is_no_column_of_groups(device):
     """A position's row is spread over the samples: with as many tokens as samples it has the size
     of a group column, and is none."""

@@ -212,21 +212,21 @@ class Domain:
         return False
 
     def place(self, value: torch.Tensor, over: torch.Tensor,
-              moves: Mapping[int, int] | None = None) -> Input | None:
+              moves: Mapping[int, int] | None = None, is_in_reach: bool = True) -> Input | None:
         """What a tensor is that is spread over a row block or a lead; None: nothing that a program
         has. ``moves`` are dimensions of ``over`` along which its indices are others, and by how
-        much: index i is its index i + a."""
-        key = (value.shape, value.stride(), value.storage_offset(), value.dtype,
+        much: index i is its index i + a. What is not in reach is copied if it is small."""
+        key = (value.shape, value.stride(), value.storage_offset(), value.dtype, is_in_reach,
                over.shape, over.stride(), over.dtype, *(moves or {}).items())
         try:
             if key not in self._known:
-                self._known[key] = self._place(value, over, moves or {})
+                self._known[key] = self._place(value, over, moves or {}, is_in_reach)
             return self._known[key]  # type: ignore[no-any-return]
         except TypeError:  # As in role().
-            return self._place(value, over, moves or {})
+            return self._place(value, over, moves or {}, is_in_reach)
 
-    def _place(self, value: torch.Tensor, over: torch.Tensor,
-               moves: Mapping[int, int]) -> Input | None:
+    def _place(self, value: torch.Tensor, over: torch.Tensor, moves: Mapping[int, int],
+               is_in_reach: bool) -> Input | None:
         runs = _runs(value, over, moves)
         dtype = SCALARS.get(value.dtype)
         if not runs and runs is not None and dtype:
@@ -236,7 +236,7 @@ class Domain:
             return None
         if is_copy := not is_side_by_side(runs):
             has_order = _has_order(value, over)
-            strided = self._strided(value, over, runs, has_order) if self.role(
+            strided = self._strided(value, over, runs, has_order, is_in_reach) if self.role(
                 over) == "row" else None
             # A copy of what is small has the order of its dimensions.
             if strided or value.is_contiguous() or any(len(run) > 3 for run in runs) or (
@@ -288,7 +288,7 @@ class Domain:
         return [(distance * repeats, *rest) for distance, *rest in runs]
 
     def _strided(self, value: torch.Tensor, over: torch.Tensor, runs: list[Run],
-                 has_order: bool) -> Input | None:
+                 has_order: bool, is_in_reach: bool = True) -> Input | None:
         """What a tensor is that is read where it lies, not side by side or not in the order of a
         row block: a slice, permuted heads, channels before pixels. None of one that has few of the
         row block's elements, and a different one for each of them: that is copied, but not into
@@ -304,7 +304,7 @@ class Domain:
         is_small = SMALL_SHARE * count <= self.rows * self.length and not is_moved
         *others, (distance, size, stride, *_) = parts
         # Whole rows that lie apart are loaded as vectors: slices of a projection, as AdaLN's.
-        is_aligned = distance == stride == 1 and size == self.length and all(
+        is_aligned = is_in_reach and distance == stride == 1 and size == self.length and all(
             isinstance(step, int) and step * value.element_size() % VECTOR == 0
             for step in (value.storage_offset(), *(part[2] for part in others)))
         is_copied = is_small and has_order and distance < LEAST_REPEATS and not is_aligned
