@@ -501,8 +501,7 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
     if found := _combined(node, conversion.domain):
         source: Any = node.args[0]
         conversion.values[node] = conversion.value(source)
-        if node.target in _TOTALS and conversion.domain.role(source.meta["val"]) == "row" and (
-                found[0] in ("total", "total_max")):
+        if found[0].startswith("total") and conversion.domain.role(source.meta["val"]) == "row":
             conversion.values[node] = conversion.builder.add(
                 "row_max" if found[0] == "total_max" else "row_sum", conversion.values[node])
         return
