@@ -131,8 +131,6 @@ def main() -> int:
           always_taken() if options.always else contextlib.nullcontext()):
         for place, line in enumerate(results.patterns(options.patterns)):
             pattern = json.loads(line)
-            if not pattern.get("reduces", True):
-                continue
             outcome, obstacles = examine(pattern)
             count = counts[results.BLOCKS[not pattern.get("seen", True)]]
             count[outcome] += 1

@@ -153,7 +153,7 @@ def main() -> int:
     patterns = dict(enumerate(map(json.loads, results.patterns(options.patterns))))
     small, large = ({place: patterns[place] for place in options.only or patterns
                      if any(math.prod(shape) >= _LARGE for _, shape, _ in patterns[place]["inputs"])
-                     == is_large and patterns[place].get("reduces", True)}
+                     == is_large}
                     for is_large in (False, True))
     rows = []
     for row in processes.rows_of(

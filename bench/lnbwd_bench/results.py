@@ -43,8 +43,7 @@ Row = Mapping[str, Any]
 
 def patterns(file: pathlib.Path = PATTERNS) -> list[str]:
     """The patterns of a file of region_capture.py, each as JSON. Those of models that nobody had
-    looked at when they were taken have ``"seen": false``; those of earlier captures that have no
-    reduction, and do not count, ``"reduces": false``."""
+    looked at when they were timed have ``"seen": false``."""
     return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 
