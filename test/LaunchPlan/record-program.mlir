@@ -154,3 +154,17 @@ func.func @maxima(%x: memref<?x8xf32>, %m: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+// It says which of the sums a row belongs to, and is not written row by row.
+// CHECK-LABEL: func.func @last(
+// CHECK-SAME:    "outputs":[{"argument":1,"kind":"column","row":{{\[\[}}1,4,1,0,0]],"row_length":4,"sum":true,"type":"f32","value":1}]}]"
+func.func @last(%x: memref<?x4x8xf32>, %s: memref<4xf32>) {
+  lnbwd.rowwise @last domain(b, t | n) ins(%x[b, t, n] : memref<?x4x8xf32>) outs(%s[t] add : memref<4xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    %r = vector.reduction <add>, %xr : vector<8xf32> into f32
+    lnbwd.yield %r : f32
+  }
+  return
+}
