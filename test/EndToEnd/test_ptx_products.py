@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import compiling
-import device as devices
 import ptx_machine
 from test_products import FORMS, check_launch, text
 
