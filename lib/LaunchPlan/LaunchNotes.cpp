@@ -102,8 +102,7 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   return success();
 }
 
-LaunchCounts lnbwd::makeLaunchCounts(OpBuilder &builder, RowwiseOp op) {
-  Location loc = op.getLoc();
+LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
   LaunchCounts counts;
   if (hasOwnRows(op)) {
     // What lnbwd.workgroup_count says, of a number of rows that is known.
@@ -112,22 +111,20 @@ LaunchCounts lnbwd::makeLaunchCounts(OpBuilder &builder, RowwiseOp op) {
       workgroups = llvm::divideCeil(rows, least);
     if (auto bound = int64_t(op.getFixedWorkgroups()))
       workgroups = std::min(workgroups, bound);
-    counts.rows = arith::ConstantIndexOp::create(builder, loc, rows);
-    counts.workgroups = arith::ConstantIndexOp::create(
-        builder, loc, std::max<int64_t>(1, workgroups));
+    counts.rows = arith::ConstantIndexOp::create(b, rows);
+    counts.workgroups =
+        arith::ConstantIndexOp::create(b, std::max<int64_t>(1, workgroups));
     return counts;
   }
-  counts.rows =
-      RowCountOp::create(builder, loc, op.getRowBlock(), op.getRowRank());
+  counts.rows = RowCountOp::create(b, op.getRowBlock(), op.getRowRank());
   if (Attribute ratio = op->getAttr(rowRatioAttr))
     counts.rows.getDefiningOp()->setAttr(rowRatioAttr, ratio);
   if (int64_t dims = op.getNumGroupDims())
-    counts.groups = GroupCountOp::create(builder, loc, op.getRowBlock(), dims);
+    counts.groups = GroupCountOp::create(b, op.getRowBlock(), dims);
   counts.workgroups =
-      WorkgroupCountOp::create(builder, loc, counts.rows, counts.groups,
-                               *op.getSchedule(), op.getFixedWorkgroups());
+      WorkgroupCountOp::create(b, counts.rows, counts.groups, *op.getSchedule(),
+                               op.getFixedWorkgroups());
   if (counts.groups)
-    counts.rows =
-        arith::DivUIOp::create(builder, loc, counts.rows, counts.groups);
+    counts.rows = arith::DivUIOp::create(b, counts.rows, counts.groups);
   return counts;
 }

@@ -26,6 +26,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -58,16 +59,11 @@ static int64_t countPartsOfLeaf(RowwiseOp op) {
 
 /// Gives `memory`, of partial sums group by group, a dimension for each of
 /// those of the groups: all but the first have the sizes `inner`.
-static Value splitGroups(OpBuilder &builder, Value memory, Value groups,
+static Value splitGroups(IndexBuilder &b, Value memory, Value groups,
                          Value workgroups, ArrayRef<int64_t> inner) {
-  Location loc = memory.getLoc();
   auto shape = llvm::to_vector(cast<MemRefType>(memory.getType()).getShape());
   SmallVector<OpFoldResult> sizes{
-      arith::DivUIOp::create(
-          builder, loc, groups,
-          arith::ConstantIndexOp::create(builder, loc,
-                                         ShapedType::getNumElements(inner)))
-          .getResult()};
+      b.divide(groups, ShapedType::getNumElements(inner))};
   SmallVector<ReassociationIndices> dims{
       llvm::to_vector(llvm::seq<int64_t>(int64_t(inner.size()) + 1))};
   shape.insert(shape.begin() + 1, inner.begin(), inner.end());
@@ -75,19 +71,18 @@ static Value splitGroups(OpBuilder &builder, Value memory, Value groups,
     if (ShapedType::isDynamic(shape[i]))
       sizes.push_back(workgroups);
     else
-      sizes.push_back(builder.getIndexAttr(shape[i]));
+      sizes.push_back(b.getIndexAttr(shape[i]));
     if (i > inner.size())
       dims.push_back({int64_t(i)});
   }
   return memref::ExpandShapeOp::create(
-      builder, loc, MemRefType::get(shape, builder.getF32Type()), memory, dims,
-      sizes);
+      b, MemRefType::get(shape, b.getF32Type()), memory, dims, sizes);
 }
 
 /// Adds, before `op`, one allocation of partial sums for each of its sums.
-static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
-  Location loc = op.getLoc();
-  LaunchCounts counts = makeLaunchCounts(builder, op);
+static Partials allocatePartials(RowwiseOp op) {
+  IndexBuilder b(op.getLoc(), op);
+  LaunchCounts counts = makeLaunchCounts(b, op);
   SmallVector<int64_t> columns = op.getRowBlockShape();
   columns.erase(columns.begin(), columns.end() - op.getRowRank());
   int64_t parts = countPartsOfLeaf(op);
@@ -103,24 +98,21 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
       sizes = {};
     }
     llvm::append_range(shape, columns);
-    auto type = MemRefType::get(shape, builder.getF32Type());
-    Value memory = memref::AllocOp::create(builder, loc, type, sizes);
+    auto type = MemRefType::get(shape, b.getF32Type());
+    Value memory = memref::AllocOp::create(b, type, sizes);
     if (parts == 1)
       return memory;
     // A row for each part of a leaf. Only leaves are counted at launch.
-    Value rows = arith::MulIOp::create(
-        builder, loc, sizes.front(),
-        arith::ConstantIndexOp::create(builder, loc, parts));
+    Value rows = b.multiply(sizes.front(), parts);
     shape.erase(shape.begin() + 1);
-    auto rowsType = MemRefType::get(shape, builder.getF32Type());
+    auto rowsType = MemRefType::get(shape, b.getF32Type());
     SmallVector<OpFoldResult> lengths{rows}, strides;
     for (int64_t length : ArrayRef(shape).drop_front())
-      lengths.push_back(builder.getIndexAttr(length));
+      lengths.push_back(b.getIndexAttr(length));
     for (int64_t stride : rowsType.getStridesAndOffset().first)
-      strides.push_back(builder.getIndexAttr(stride));
-    return memref::ReinterpretCastOp::create(builder, loc, rowsType, memory,
-                                             builder.getIndexAttr(0), lengths,
-                                             strides);
+      strides.push_back(b.getIndexAttr(stride));
+    return memref::ReinterpretCastOp::create(
+        b, rowsType, memory, b.getIndexAttr(0), lengths, strides);
   };
   Partials partials;
   if (isCanonical(op)) {
@@ -130,24 +122,23 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
                                        op.getSchedule()->getRowsPerWorkgroup());
     fields.workgroupsPerComputeUnit = 0;
     if (hasOwnRows(op))
-      counts.workgroups = arith::ConstantIndexOp::create(
-          builder, loc,
+      counts.workgroups = b.index(
           llvm::divideCeil(*op.getStaticRowCount(), fields.rowsPerWorkgroup));
     else
       counts.workgroups = WorkgroupCountOp::create(
-          builder, loc, counts.workgroups.getDefiningOp()->getOperand(0),
-          counts.groups, fields.get(op.getContext()), 0);
+          b, counts.workgroups.getDefiningOp()->getOperand(0), counts.groups,
+          fields.get(op.getContext()), 0);
   }
   Value workgroups = counts.workgroups;
   if (counts.groups && !op.getColumnSums().empty())
-    workgroups = arith::MulIOp::create(builder, loc, workgroups, counts.groups);
+    workgroups = b.multiply(workgroups, counts.groups);
   for (size_t i = 0; i < op.getColumnSums().size(); ++i)
     partials.columns.push_back(allocate(workgroups));
   SmallVector<int64_t> sizes = op.getDimSizes();
   for (size_t i = 0; i < op.getGroupSums().size(); ++i) {
     Value memory = allocate({counts.groups, counts.workgroups});
     if (int64_t inner = op.getNumGroupDims() - 1)
-      memory = splitGroups(builder, memory, counts.groups, counts.workgroups,
+      memory = splitGroups(b, memory, counts.groups, counts.workgroups,
                            ArrayRef(sizes).slice(1, size_t(inner)));
     partials.groups.push_back(memory);
   }
@@ -354,8 +345,7 @@ class FinalizeColumnSums
 
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs) {
-      rewriter.setInsertionPoint(op);
-      Partials partials = allocatePartials(rewriter, op);
+      Partials partials = allocatePartials(op);
       rewriter.setInsertionPointAfter(op);
       for (auto [values, sums] :
            {std::pair(ArrayRef(partials.columns), op.getColumnSums()),

@@ -18,6 +18,8 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
 namespace lnbwd {
 
 /// The dimensions that operand `index` of a row program has to the kernel.
@@ -40,7 +42,7 @@ struct LaunchCounts {
 };
 
 /// Adds the operations that give the numbers of `op`, which has a schedule.
-LaunchCounts makeLaunchCounts(mlir::OpBuilder &builder, RowwiseOp op);
+LaunchCounts makeLaunchCounts(mlir::ImplicitLocOpBuilder &b, RowwiseOp op);
 
 } // namespace lnbwd
 
