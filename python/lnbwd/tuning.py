@@ -230,7 +230,7 @@ def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: _Rota
     return counts
 
 
-def _measure(device: runtime.Device, codes: list[bytes], rows: int,
+def measure(device: runtime.Device, codes: list[bytes], rows: int,
              groups: int | None = None) -> list[float]:
     """Microseconds of a launch of each; on the simulator, counts.
 
@@ -259,7 +259,7 @@ def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
     """The best, and what is kept of a search: the schedule ("": the compiler's own), and what was
     measured."""
     found = _candidates(spec, count)
-    times = (_measure(device, [candidate.code for candidate in found], rows, groups)
+    times = (measure(device, [candidate.code for candidate in found], rows, groups)
              if len(found) > 1 else [0.0])
     # Of those that are as fast the first, and the compiler's own unless another is faster by more
     # than measuring is unsure of.

@@ -152,6 +152,34 @@ def test_wrong_usage_is_an_error(arguments, words, tmp_path):
     assert result.returncode == 2 and words in result.stderr
 
 
+def test_a_card_has_the_schedules_that_do_not_spill(tmp_path, monkeypatch):
+    """As the simulator behind the driver's interface, which counts instructions."""
+    library = BUILD / "lib" / "liblnbwd-hip-sim.so"
+    if not library.exists():
+        pytest.skip("no simulator in the build")
+    monkeypatch.setenv("LNBWD_HIP_LIBRARY", str(library))
+    result = run("--chip", "gfx908", "--device", "hip", "--shapes", "24x256", "--candidates", 2,
+                 "--sweep", tmp_path / "s.jsonl.xz")
+    assert "the best of 3" in result.stdout and "All times are timed on " in result.stdout, (
+        result.stderr)
+
+
+def test_shapes_are_drawn_until_the_minutes_are_over(tmp_path, monkeypatch, capsys):
+    """Each once for every operation, and half of the time is left for training."""
+    seen = []
+    monkeypatch.setattr(tune.time, "monotonic", lambda: float(len(seen)))
+    monkeypatch.setattr(tune, "time_shape", lambda shape, op, device: seen.append((shape, op)) or (
+        {"us": [1.0], "schedules": [""]}, 1.0, 1.0))
+    monkeypatch.setattr(tune, "append", lambda *_: None)
+    arguments = ["--chip", "gfx942", "--ops", "layer_norm,rms_norm", "--shapes", "24x256",
+                 "--sweep", str(tmp_path / "s.jsonl.xz")]
+    tune.main(arguments)
+    assert seen == [(Shape(24, 256), "layer_norm"), (Shape(24, 256), "rms_norm")]
+    seen.clear()
+    tune.main([*arguments, "--minutes", "0.2"])
+    assert len(seen) == len(set(seen)) == 7 and capsys.readouterr().out.count("the best of 1") == 9
+
+
 def test_what_cannot_be_timed_is_named(tmp_path):
     result = run("--chip", "sm_90", "--device", "sim", "--shapes", "40x96", "--candidates", 0,
                  "--sweep", tmp_path / "s.jsonl.xz")

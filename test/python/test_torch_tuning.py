@@ -47,7 +47,7 @@ def load(rows=ROWS):
 
 # What there is to choose from is the same whatever the times are: it is compiled once.
 candidates = functools.cache(tuning._candidates)
-MEASURE = tuning._measure
+MEASURE = tuning.measure
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def tune(monkeypatch, tmp_path):
         return process.found
 
     monkeypatch.setattr(tuning, "_candidates", find)
-    monkeypatch.setattr(tuning, "_measure", process.measure)
+    monkeypatch.setattr(tuning, "measure", process.measure)
     with lnbwd.simulate(CHIP):
         yield process
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
     def fail(device, codes, rows, groups):
         raise errors.LnbwdError("out of memory")
 
-    monkeypatch.setattr(tuning, "_measure", fail)
+    monkeypatch.setattr(tuning, "measure", fail)
     with pytest.warns(RuntimeWarning, match="no schedule was searched for.*out of memory"):
         load()
     assert kernels._memory.keys() == {spec_of()}
@@ -243,7 +243,7 @@ def test_a_device_that_is_not_simulated_is_timed(short, monkeypatch):
     monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
     codes = [candidate.code for candidate in candidates(spec_of(), tuning.CANDIDATES)][:8]
     free, _ = device.memory()
-    times = tuning._measure(device, codes, 64)
+    times = tuning.measure(device, codes, 64)
     assert device.memory()[0] == free
     assert len(times) == len(codes) > 5 and min(times) > 0
 
@@ -346,7 +346,7 @@ def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, 
     def fail(device, codes, rows, groups):
         raise errors.LnbwdError("out of memory")
 
-    monkeypatch.setattr(tuning, "_measure", fail)
+    monkeypatch.setattr(tuning, "measure", fail)
     load_region()
     assert not recwarn and [spec.schedule for spec in kernels._memory] == [""]
 
