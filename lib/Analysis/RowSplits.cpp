@@ -251,6 +251,8 @@ static bool isMeasured(RowwiseOp op, const ProgramFacts &program,
 /// times.
 static constexpr int64_t mostTwoPassRows = 384;
 static constexpr double mostTwoPassBytes = 16.0 * 1024 * 1024;
+/// Rows of 14928 to 53475 columns took 1.24 to 1.45 times as long.
+static constexpr int64_t mostTwoPassColumns = 12288;
 
 bool lnbwd::areFewRows(const ProgramFacts &program) {
   return program.rows <= mostTwoPassRows &&
@@ -261,6 +263,7 @@ bool lnbwd::isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   return chip.workgroups.hasBulkCopy && op.hasRowSums() &&
          op.getRowElementBits() < 32 && !op.getColumnSums().empty() &&
          !op.getRowOuts().empty() && !op.hasGroups() && !isCanonical(op) &&
+         op.getRowLength() <= mostTwoPassColumns &&
          areFewRows(ProgramFacts::of(op, rows)) &&
          !chooseSplitsWhereFaster(op, chip, /*allowRejected=*/false, rows);
 }
