@@ -52,10 +52,6 @@ static constexpr int64_t leastComputeUnitThreads = 128,
 static constexpr int64_t mostUnboundedThreads = 512, mostUnboundedColumns = 48;
 /// What a tile writes in one layout: values and scales.
 static constexpr size_t outsOfOneLayout = 2;
-/// Cluster size from which on, with several workgroups on a compute unit and
-/// column sums to add up, the kernel is launched when the preceding one has
-/// ended: not all clusters would find a place among what is about to end.
-static constexpr int64_t leastLateSplit = 4;
 /// What is tried, in this order: cluster sizes, work-items of a workgroup at
 /// most, its iterations at least, workgroups of a compute unit.
 static constexpr int64_t triedSplits[] = {1, 2, 4, 8, 16};
@@ -104,12 +100,9 @@ static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
 /// Lanes of a tile of columns that nothing sums, and a lane's columns, at
 /// least.
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
-/// In the canonical order, compute units of which clusters of so many
-/// workgroups leave one, and those of each part of the chip that they have
-/// then: of the parts of an H100 some have 16, others 18; and leaves that they
-/// add up before they store them, at most: four took 1.3 times as long as two.
-static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11, partUnits = 16;
-static constexpr int64_t mostLeavesOfCluster = 2;
+/// In the canonical order, leaves that clusters of so many workgroups add up
+/// before they store them, at most: four took 1.3 times as long as two.
+static constexpr int64_t largeCluster = 4, mostLeavesOfCluster = 2;
 /// In that order, how many times as long as rows sums of leaves of as many
 /// bytes take.
 static constexpr double leafSumCost = 2;
@@ -263,6 +256,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
   int64_t width = std::min(chooseAccessWidth(op, chip), mostBytes * 8 / bits);
   int64_t leastColumns = leastPartColumns, leastGroups = 1;
   ScheduleFields fields;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   if (op.hasRowSums() && mayTakeLanesAcross(op)) {
     fields.lanesAcross = width = 1;
     leastColumns = leastPartColumnsAcross;
@@ -324,9 +318,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           SmallVector<int64_t, 16> grids;
           for (int64_t workgroups : triedWorkgroups) {
             fields.workgroupsPerComputeUnit = workgroups;
-            fields.dependentLaunch =
-                chip.workgroups.hasDependentLaunch &&
-                (split < leastLateSplit || workgroups == 1 || !hasSums);
             if (workgroup * workgroups <
                     std::min(leastComputeUnitThreads,
                              workgroup * *std::rbegin(triedWorkgroups)) ||
@@ -355,7 +346,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           if (!hasSums && !hasOwnRows(op) && split == 1 && !stages &&
               !prefetch && workgroup <= mostUnboundedThreads &&
               (accesses * width <= mostUnboundedColumns || tilesTogether)) {
-            fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
             fields.workgroupsPerComputeUnit = 0;
             fields.rowsPerWorkgroup = fields.rowGroups;
             visit(fields);
@@ -478,16 +468,8 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
     // A workgroup with one leaf stores one sum, as in the default order.
     int64_t sums = (llvm::divideCeil(leaves, together) - sets) * parts;
     double bytes = some.rows * (program.bytesRead + program.bytesWritten);
-    // Clusters that do not fit at once begin when others have ended.
-    int64_t atOnce = sets;
-    if (split >= largeCluster)
-      atOnce = std::max<int64_t>(
-          1, (chip.computeUnits - chip.computeUnits / unitsOfLostUnit) *
-                 (partUnits * workgroups / split) / partUnits);
-    double rounds = std::ceil(double(sets) / double(atOnce));
     return predictMicroseconds(some, getFeatures(some, whole, chip), chip)[0] *
-           (1 + sumBytes * double(sums) / bytes) *
-           (rounds > 1 ? rounds * double(atOnce) / double(sets) : 1);
+           (1 + sumBytes * double(sums) / bytes);
   };
   // The number of rows is a hint, unless the types have it: some rows more may
   // leave half of the workgroups that add up many leaves without any.

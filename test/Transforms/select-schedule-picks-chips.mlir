@@ -183,7 +183,7 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, workgroups_per_row = 4, prefetch = 1, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_4096x8192(
@@ -201,7 +201,7 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, workgroups_per_row = 2, prefetch = 1, stages = 3, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, workgroups_per_row = 8, prefetch = 1, stages = 2, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_65536x2048(
@@ -322,7 +322,7 @@
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 6>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 6, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, reload = true>
 
@@ -354,6 +354,6 @@
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 6, workgroups_per_row = 8, prefetch = 1, stages = 4>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 6, workgroups_per_row = 8, prefetch = 1, stages = 4, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 4, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, reload = true>

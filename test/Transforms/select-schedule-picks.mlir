@@ -176,7 +176,7 @@ func.func @forward_bf16_8192x4096(%x: memref<8192x4096xbf16>, %y: memref<8192x40
 
 // Two workgroups of a cluster of eight on a compute unit take 0.79 of the time of one.
 // CHECK-LABEL: func.func @backward_bf16_7559x33800(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 3>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 3, dependent_launch = true>
 // AMD-LABEL: func.func @backward_bf16_7559x33800(
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
@@ -190,7 +190,7 @@ func.func @backward_bf16_7559x33800(%dy: memref<7559x33800xbf16>, %x: memref<755
 
 // Here 192 lanes leave room for a second workgroup, and 256 do not: 118 µs for 145.
 // CHECK-LABEL: func.func @backward_f16_2387x30596(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 2>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 2, dependent_launch = true>
 // AMD-LABEL: func.func @backward_f16_2387x30596(
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 4, rows_per_workgroup = 64, workgroups_per_compute_unit = 3, column_tile = 256, unroll = 8>
 // AMD: schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>

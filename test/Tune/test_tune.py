@@ -20,7 +20,7 @@ BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve(
 os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 PROGRAM = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
 
-from lnbwd import KernelSpec, compiler, schedule  # noqa: E402
+from lnbwd import schedule  # noqa: E402
 from lnbwd_bench.shapes import Shape  # noqa: E402
 
 
@@ -59,19 +59,6 @@ def test_the_compiler_ranks_for_every_chip(chip):
             shape, "layer_norm_bwd", f"--lnbwd-set-chip=chip={chip}",
             f"--lnbwd-select-schedule=schedule={tune.overrides(text)}").stdout)
         assert tune.overrides(chosen) == tune.overrides(text)
-
-
-def test_clusters_that_fill_compute_units_start_late():
-    spec = KernelSpec("layer_norm_bwd", 16384, "f16", "any", "f32", "f32")
-    text = spec.mlir().replace("?x", "2048x")
-    compiled = compiler.compile_mlir(text, "sm_90", format="mlir",
-                                     pipeline_options="candidates=400")
-    found = [schedule.whole(schedule.parse_printed(one))
-             for one in schedule.ranked(compiled.diagnostics)]
-    late = [fields for fields in found if fields["workgroups_per_row"] >= 4
-            and fields["workgroups_per_compute_unit"] > 1]
-    assert late and len(late) < len(found)
-    assert all(fields["dependent_launch"] == (fields not in late) for fields in found)
 
 
 def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
