@@ -18,17 +18,6 @@ func.func @two_phases(%x: memref<8192x4096xf32>, %y: memref<8192x4096xf32>, %mea
   return
 }
 
-// As many registers hold half of that in 16 bits, and gamma and beta as well.
-// CHECK-LABEL: func.func @little_on_the_way(
-// CHECK-NOT:   workgroups_per_compute_unit = 0
-// CHECK:       return
-func.func @little_on_the_way(%x: memref<8192x4096xbf16>, %gamma: memref<4096xbf16>, %beta: memref<4096xbf16>,
-                             %y: memref<8192x4096xbf16>, %mean: memref<8192xf32>, %rstd: memref<8192xf32>) {
-  lnbwd.layer_norm x(%x : memref<8192x4096xbf16>) gamma(%gamma : memref<4096xbf16>) beta(%beta : memref<4096xbf16>)
-      outs y(%y : memref<8192x4096xbf16>) mean(%mean : memref<8192xf32>) rstd(%rstd : memref<8192xf32>) {epsilon = 1.0e-5 : f64}
-  return
-}
-
 // With column sums each workgroup would have partial ones.
 // CHECK-LABEL: func.func @column_sums(
 // CHECK-NOT:   workgroups_per_compute_unit = 0
