@@ -320,16 +320,19 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
     size = BLOCKS[block]
     width = 16 // max([2, *(ELEMENTS[i.dtype].bytes for _, i in types if i.kind == "row")])
     # Of two gradients there are registers for no more than a block along the rows.
-    across = math.gcd(length, 2 * width if block == 128 else 32 if "grad" in dict(types)
-                      else 8 * width)
-    # Of a row with one scale, that would be no row.
-    tall = 64 if size * across == 32 else size
+    is_wide, is_gradient = has_rows or size != 32, "grad" in dict(types)
+    across = math.gcd(length, 2 * width if block == 128 else 32 if is_gradient
+                      else 8 * width if is_wide else 4 * width)
+    # Two blocks fill sectors of what is transposed; a row with one scale would be no row.
+    tall = 64 if size * across == 32 or not (is_wide or is_gradient) else size
+    stride = tall // size * across
     below = max(1, tall * across // (32 * width))
     tile, over = tall * across, math.gcd(rows // tall, 128 // tall)
     # The last bit of an element's number is the first of its row's: so many accesses as a lane has,
     # their rows are neighbours.
     bits = tuple((tile >> bit + 1, 2, 1 << bit) for bit in range(below.bit_length() - 1))
-    by_row = ((across, tall // below, below), *bits, (tile, over, tall),
+    by_row = ((stride, size // below, below), *bits, (across, tall // size, size),
+              (tile, over, tall),
               (tile * over * (length // across), rows // tall // over, tall * over))
     by_column = ((1, across, 1), (tile * over, length // across, across))
 
@@ -356,7 +359,7 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
                 *_of_scales(rows, length // size, size, is_swizzled)), prefix)
         of_columns, of_rows = _of_scales(length, rows // size, size, is_swizzled)
         p.quantize(value, dtype, block, places((each_row,), ((1, length, rows),)),
-                   places(of_rows, of_columns), prefix + "columns_", across)
+                   places(of_rows, of_columns), prefix + "columns_", stride)
     return p.made(rows * length // tile, is_known=True)
 
 
