@@ -386,10 +386,9 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
 
 def chooser(block: Block) -> list[str]:
     """How good the choice of schedules is."""
-    return ["## The choice of schedules", "", "Regret is the time of the schedule that trees choose"
-            " over the best one's of the sweep, for programs that they were not trained on. AMD's "
-            "times are predicted, by the simulator's clock or by an earlier model, without the "
-            "instructions that the compiler adds.", "",
+    return ["## The choice of schedules", "", "Regret is the time of the chosen schedule over the "
+            "best one's, for programs that the trees were not trained on. AMD's times are "
+            "predicted.", "",
             *table(("trees", "sweep", "regret, median", "95th percentile"),
                    ((row["trees"], row["sweep"], f"{row['median']:.3f}", f"{row['p95']:.3f}")
                     for row in block["rows"])), where(block), ""]
