@@ -265,15 +265,15 @@ bool lnbwd::isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
          !op.getRowOuts().empty() && !op.hasGroups() && !isCanonical(op) &&
          op.getRowLength() <= mostTwoPassColumns &&
          areFewRows(ProgramFacts::of(op, rows)) &&
-         !chooseSplitsWhereFaster(op, chip, /*allowRejected=*/false, rows);
+         !chooseSplitsWhereFaster(op, chip, rows);
 }
 
 ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
-                                            bool allowRejected, int64_t rows) {
+                                            int64_t rows) {
   if (!isMeasured(op, ProgramFacts::of(op, rows), chip))
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
-  bool isAllowed = schedule && (allowRejected ||
-                                !isRestRejected(op, ScheduleFields(schedule)));
-  return isAllowed ? schedule : ScheduleAttr();
+  if (schedule && isRestRejected(op, ScheduleFields(schedule)))
+    return {};
+  return schedule;
 }

@@ -500,9 +500,9 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   return best;
 }
 
-SmallVector<RankedSchedule>
-lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
-                     int64_t rows, ArrayRef<ScheduleAttr> rejected) {
+SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
+                                                 const ChipInfo &chip,
+                                                 int64_t count, int64_t rows) {
   SmallVector<RankedSchedule> result;
   if (count <= 0)
     return result;
@@ -510,7 +510,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
   double spilling = std::numeric_limits<double>::infinity();
   // Tiles of what is left when splits are summed say nothing of whole rows.
-  for (ScheduleAttr schedule : rejected)
+  for (ScheduleAttr schedule : getRejected(op))
     if (!op.hasRowSums() || !schedule.getColumnTile())
       spilling = std::min(
           spilling,
@@ -659,16 +659,13 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    int64_t rows) {
-  if (ScheduleAttr splits =
-          chooseSplitsWhereFaster(op, chip, /*allowRejected=*/false, rows);
+  if (ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows);
       splits && getObstacle(op, splits, chip).empty())
     return splits;
-  SmallVector<ScheduleAttr> rejected = getRejected(op);
-  SmallVector<RankedSchedule> best =
-      rankSchedules(op, chip, /*count=*/1, rows, rejected);
+  auto best = rankSchedules(op, chip, /*count=*/1, rows);
   // Whether rows take two passes was decided for a usual number of them.
   if (best.empty() && rows > 0)
-    best = rankSchedules(op, chip, /*count=*/1, /*rows=*/0, rejected);
+    best = rankSchedules(op, chip, /*count=*/1, /*rows=*/0);
   if (!best.empty())
     return best.front().schedule;
   return op.getAllSums().empty() ? chooseForLongRows(op, chip) : ScheduleAttr();

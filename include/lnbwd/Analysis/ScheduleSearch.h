@@ -36,11 +36,10 @@ struct RankedSchedule {
 
 /// The first `count` schedules of whole rows that can run on `chip`, the
 /// fastest first. Where the types do not say the number of rows, `rows` does; 0
-/// is a usual number. What is `rejected` spills, and so may what takes nearly
-/// as many registers.
+/// is a usual number. What was rejected spills, and so may what takes nearly as
+/// many registers.
 llvm::SmallVector<RankedSchedule>
-rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count, int64_t rows,
-              llvm::ArrayRef<ScheduleAttr> rejected = {});
+rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count, int64_t rows);
 
 /// The schedule of `op` that is predicted fastest on `chip`; null if none can
 /// run and is not rejected. `rows` is as for rankSchedules.
@@ -70,11 +69,10 @@ bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows);
 
 /// A schedule of `op` with splits of its rows, and their number chosen for it,
 /// where that was measured to take less time than any schedule without, on a
-/// chip with measured parameters; null elsewhere. What is rejected is not
-/// chosen, unless `allowRejected`; whether it can run is not asked. `rows` is
-/// as for chooseSplitSchedule.
+/// chip with measured parameters; null elsewhere, and where it was rejected.
+/// Whether it can run is not asked. `rows` is as for chooseSplitSchedule.
 ScheduleAttr chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
-                                     bool allowRejected, int64_t rows);
+                                     int64_t rows);
 
 } // namespace lnbwd
 
