@@ -78,6 +78,32 @@ def test_what_is_wrong_is_found_behind_an_index(monkeypatch):
         assert any("an error of" in fault for fault in pattern_check.check(pattern, False))
 
 
+def test_attention_is_exact_in_its_own_types():
+    attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+    narrow = torch.library.Library("attention_of_tests", "DEF")
+    narrow.define("attend(Tensor q, Tensor k, Tensor v) -> (Tensor, Tensor)")
+    seen = []
+
+    def attend_in_float32(q, k, v):
+        seen.append((q.dtype, k.dtype, v.dtype))
+        return attend(q, k, v)
+
+    narrow.impl("attend", attend_in_float32, "CPU")
+    inputs = [["float32", [1, 2, 8, 16], [256, 128, 16, 1]]] * 3
+    graph = torch.fx.Graph()
+    rows = [graph.placeholder(f"x{place}") for place in range(len(inputs))]
+    for row in rows:
+        row.meta["val"] = torch.empty(inputs[0][1])
+    both = graph.call_function(torch.ops.attention_of_tests.attend.default, tuple(rows))
+    graph.output(both)
+    values = [torch.rand(inputs[0][1], dtype=torch.float64) for _ in rows]
+    got = pattern_check.runnable(torch.fx.GraphModule({}, graph), is_exact=True)(*values)
+    assert seen == [(torch.float32,) * 3]
+    torch.testing.assert_close(got[0], attend(*(x.float() for x in values))[0].double(),
+                               rtol=0, atol=0)
+    assert all(x.dtype == torch.float64 for x in got)
+
+
 def test_additions_come_in_order():
     region_times = pytest.importorskip("region_times")
     graph = torch.fx.Graph()
