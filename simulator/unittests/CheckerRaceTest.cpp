@@ -523,6 +523,13 @@ TEST_P(CheckerTest, ValuesThatDifferInRounding) {
                               "v_mov_b32 v4, 0x38800000\n"
                               "v_fma_f32 v2, v3, v4, v2\n"),
               Says);
+  // NaNs of both signs, and infinities.
+  auto SignsOf = [&](const std::string &Number) {
+    return Store("v_lshlrev_b32_e32 v2, 31, v0\nv_or_b32_e32 v2, " + Number +
+                 ", v2\n");
+  };
+  EXPECT_CLEAN(SignsOf("0x7fc00000"));
+  EXPECT_SAYS(SignsOf("0x7f800000"), Says);
   // Numbers of another instruction, or of a wave that is elsewhere.
   EXPECT_SAYS(run("v_mov_b32 v1, 0\nv_mov_b32 v3, 0x3f800001\n"
                   "v_mov_b32 v2, 1.0\nv_readfirstlane_b32 s8, v0\n"

@@ -53,6 +53,9 @@ bool RoundingJudge::accepts(const Place &At, uint32_t X, uint32_t Y) {
   if (X == Y && TheStage != Stage::Compares)
     return true;
   Case New = {At, floatOf(X), floatOf(Y)};
+  // Which of two an addition returns depends on the order of its operands.
+  if (std::isnan(New.X) && std::isnan(New.Y))
+    return true;
   auto IsNumber = [](float Value) { return !Value || std::isnormal(Value); };
   if (X != Y && !(IsNumber(New.X) && IsNumber(New.Y)))
     return false;
