@@ -186,7 +186,7 @@ def _is_viewed(source: Any, node: Node) -> bool:
     try:
         with before.fake_mode:
             return bool(before.view(after.shape).stride() == after.stride())
-    except RuntimeError:
+    except (RuntimeError, ValueError):
         return False
 
 
