@@ -10,6 +10,7 @@ with the residual addition before it; its gradient with casts and the bias gradi
 become one kernel each; all else is Inductor's. ``LNBWD_LOG=regions`` says what became of each.
 """
 
-from .graph_pass import Decision, RegionPass, backend, decisions, pass_
+from .explanations import Decision, decisions
+from .graph_pass import RegionPass, backend, pass_
 
 __all__ = ["Decision", "RegionPass", "backend", "decisions", "pass_"]

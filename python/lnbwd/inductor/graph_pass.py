@@ -11,21 +11,14 @@ and nothing that goes wrong in here ends a compilation: the region or graph is I
 
 from __future__ import annotations
 
-import base64
-import collections
 import concurrent.futures
 import contextlib
 import functools
-import json
 import logging
 import os
 import pathlib
-import sys
-import threading
 import warnings
-import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -41,6 +34,7 @@ from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
 from .conversion import Unsupported
 from .estimates import Estimate, estimate
+from .explanations import Decision, expect, record, set_up_log
 from .measuring import Measurements, copied
 from .orders import settled
 from .partial_sums import Split, merge, new_node, split
@@ -61,109 +55,14 @@ from .surroundings import Surroundings, surroundings
 log = logging.getLogger("lnbwd.regions")
 
 
-@functools.lru_cache(maxsize=1)
-def _set_up_log() -> None:
-    """Shows the log on standard error if LNBWD_LOG asks for it."""
-    chosen = {part.strip() for part in os.environ.get("LNBWD_LOG", "").split(",") if part.strip()}
-    unknown = chosen - {"regions"}
-    if unknown:
-        raise LnbwdError(f"LNBWD_LOG: expected 'regions', got {', '.join(sorted(unknown))!r}")
-    if "regions" in chosen:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("[lnbwd] %(message)s"))
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What became of a region, or what keeps a kernel torch.compile's.
-
-    Attributes:
-        region: what it is, in a few words.
-        taken: whether a kernel of ours computes it.
-        reason: why not, or what it saves.
-        row_sums, column_sums: how many sums over the row, and over all rows or those of a group, it
-            has.
-        program: the row program, if the region could be written as one.
-        nodes: the names of the graph's nodes that it has, by which Inductor's kernels name theirs.
-        kernel: the name of one of Inductor's kernels or calls; empty of what is about a region.
-    """
-
-    region: str
-    taken: bool
-    reason: str
-    row_sums: int
-    column_sums: int
-    program: RowProgram | None
-    nodes: tuple[str, ...] = ()
-    kernel: str = ""
-
-
-_decisions: list[Decision] = []
-_lock = threading.Lock()
-
-
-def decisions(clear: bool = False) -> list[Decision]:
-    """What became of the regions of all graphs that this process compiled, or had out of Inductor's
-    caches; with ``clear``, the list begins anew. Of graphs in C++ (``cpp_wrapper``) a cache keeps
-    none."""
-    with _lock:
-        result = list(_decisions)
-        if clear:
-            _decisions.clear()
-    return result
-
-
-_explained: collections.Counter[str] = collections.Counter()
-"""What this process will load of graphs that it compiled itself."""
-
-
-def _record(made: Sequence[Decision]) -> None:
-    """Adds to the decisions of this process, and logs those about regions."""
-    _set_up_log()
-    for decision in made:
-        if not decision.kernel:
-            log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
-                     decision.reason)
-    with _lock:
-        _decisions.extend(made)
-
-
-def explain(text: str) -> None:
-    """Called by a graph's code where that is loaded: has its decisions among those of this process
-    if they are not, since the code is from a cache. Its kernels are all loaded behind it."""
-    regions_op.finish_loading()
-    with _lock:
-        is_from_cache = not _explained[text]
-        _explained[text] -= not is_from_cache
-    if is_from_cache:
-        _record(of_text(text))
-
-
-def of_text(text: str) -> list[Decision]:
-    """Decisions from a graph or its code."""
-    return [Decision(**{**one, "nodes": (*one["nodes"],), "program": one["program"]
-                        and RowProgram.from_text(one["program"])})
-            for one in json.loads(zlib.decompress(base64.b85decode(text)))]
-
-
-def as_text(made: Iterable[Decision]) -> str:
-    """Decisions, for :func:`of_text`."""
-    fields = [{**vars(one), "program": one.program and one.program.text()} for one in made]
-    return base64.b85encode(zlib.compress(json.dumps(fields).encode())).decode()
-
-
 def _mark(graph: Graph, made: Sequence[Decision]) -> None:
-    """Has the graph's code call :func:`explain`."""
+    """Has the graph's code call :func:`.explanations.explain`."""
     from . import lowering
 
     device = next((node.meta["val"].device for node in graph.nodes
                    if isinstance(node.meta.get("val"), torch.Tensor)), None)
     if device is not None:
-        text = as_text(made)
-        with _lock:
-            _explained[text] += 1
+        text = expect(made)
         with graph.inserting_before(graph.output_node()):
             new_node(graph, lowering.explained, (text, str(device)))
 
@@ -262,13 +161,13 @@ class _Pass(CustomGraphPass):
 
     def __call__(self, graph: Graph) -> None:
         """Changes ``graph`` in place."""
-        _set_up_log()
+        set_up_log()
         try:
             # Inductor's own passes leave nodes in front of their operands.
             stable_topological_sort(graph)
             self._run(graph)
         except Exception as error:  # A model never fails because of a region.
-            _record([Decision("a whole graph", False, _report(error), 0, 0, None)])
+            record([Decision("a whole graph", False, _report(error), 0, 0, None)])
         if self._then is not None:
             self._then(graph)
 
@@ -330,7 +229,7 @@ class RegionPass(_Pass):
             restore(graph)
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
-        _record(made)
+        record(made)
         _mark(graph, made)
         stable_topological_sort(graph)
         graph.lint()

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
-from .graph_pass import Decision, as_text, of_text
+from .explanations import Decision, as_text, of_text
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -99,7 +99,7 @@ class _Explanation(ir.ExternKernel):
             log.warning("torch.compile's kernels are not explained: %s", error, exc_info=True)
         wrapper.add_import_once("import lnbwd.inductor")
         for text in texts:
-            wrapper.header.writeline(f"lnbwd.inductor.graph_pass.explain({text!r})")
+            wrapper.header.writeline(f"lnbwd.inductor.explanations.explain({text!r})")
 
 
 def _kernels(nodes: Sequence[Any], made: Sequence[Decision]) -> list[Decision]:
@@ -132,8 +132,8 @@ def _kernels(nodes: Sequence[Any], made: Sequence[Decision]) -> list[Decision]:
 
 
 def explained(text: str, device: str) -> None:
-    """A node without users, so that a graph's code has :func:`.graph_pass.explain` for its regions:
-    where that comes out of a cache, no pass sees the graph."""
+    """A node without users, so that a graph's code has :func:`.explanations.explain` for its
+    regions: where that comes out of a cache, no pass sees the graph."""
     if isinstance(V.graph, torch._inductor.graph.GraphLowering) and not V.graph.cpp_wrapper:
         _Explanation(text, torch.device(device))
 
