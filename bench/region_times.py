@@ -118,7 +118,7 @@ def prepare(file: pathlib.Path) -> None:
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
-    processes.take_turns(file, (CachingAutotuner, "autotune_to_one_config"), (tuning, "_measure"),
+    processes.take_turns(file, (CachingAutotuner, "autotune_to_one_config"), (tuning, "measure"),
                          (measuring, "time_calls"))
 
 

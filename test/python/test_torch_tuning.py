@@ -303,7 +303,7 @@ def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
         searches.append(codes)
         return [*range(len(codes), 0, -1)]
 
-    monkeypatch.setattr(tuning, "_measure", measure)
+    monkeypatch.setattr(tuning, "measure", measure)
     monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         try:
