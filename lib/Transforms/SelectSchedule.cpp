@@ -95,6 +95,9 @@ private:
                               "rows in the canonical order, got ")
                << op.getOperandName(op.getColumnSums().getBeginOperandIndex())
                << "; compute them in a program of their own";
+      // A half of two passes, which cannot be split any more.
+      bool isOfColumns = op.getRowOuts().empty() &&
+                         op.getScalarOuts().empty() && !op.hasRowSums();
       if (!selected)
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "
@@ -105,6 +108,9 @@ private:
                        ? ", not even where rows are read again for each "
                          "row sum; split the program into ones with fewer "
                          "row blocks"
+                   : isOfColumns
+                       ? ", nor its grid as tiles of columns; split the rows "
+                         "into shorter ones"
                        : " in one pass; run lnbwd-split-two-pass before");
       ++numSelected;
     }

@@ -288,9 +288,10 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
     is_second = input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])
     if (is_last and is_second) or not (is_last or is_second):  # (Of symbols no comparison.)
         remedy = "; it is both. Pass input.flatten(0, -2) and target.flatten()" if is_last else ""
-        raise ValueError(f"target: expected the shape of input without its last dimension, which "
-                         f"is V, or without its second, as PyTorch has it, input being "
-                         f"{list(input.shape)}, got {list(target.shape)}{remedy}")
+        size = list(input.shape)
+        second = f", or as PyTorch has it {[*size[:1], *size[2:]]}" if len(size) > 2 else ""
+        raise ValueError(f"target: expected the shape of classes {size[:-1]}{second} for an input "
+                         f"of {size}, got {list(target.shape)}{remedy}")
     input = input.movedim(1, -1) if is_second else input
     if target.device != input.device:
         raise ValueError(f"target: expected a tensor on {input.device} like input, got one on "

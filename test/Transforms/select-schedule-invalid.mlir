@@ -183,6 +183,18 @@ func.func @f(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: memref<10
 
 // -----
 
+// A half of two passes: the tiles of its columns are more than a grid has.
+func.func @f(%x: memref<?x33554432xf32>, %s: memref<33554432xf32>) {
+  // expected-error@+1 {{row length 33554432 does not fit the registers of gfx942, nor its grid as tiles of columns; split the rows into shorter ones}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x33554432xf32>) outs(%s[n] add : memref<33554432xf32>) {
+  ^bb0(%xr: vector<33554432xf32>):
+    lnbwd.yield %xr : vector<33554432xf32>
+  }
+  return
+}
+
+// -----
+
 !block = memref<?x262144xf32>
 !row = vector<262144xf32>
 

@@ -216,6 +216,9 @@ static LogicalResult run(int argc, char **argv) {
       openInputFile(inputName, &message);
   if (!input)
     return fail(message);
+  if (input->getBuffer().starts_with("\177ELF"))
+    return fail("expected MLIR, got the machine code '" + inputName +
+                "'; lnbwd-run runs it");
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
     std::string text;
