@@ -129,7 +129,7 @@ class Case:
                 for name, a, e in zip(("y", *self.NAMES), self.run(who), exact, strict=True)}
 
 
-WAYS = (linear.KERNEL, linear.TORCH, linear.BRANCHES, "auto")
+WAYS = (linear.KERNEL, linear.TORCH, "auto")
 
 
 def measure_layer(shape: str) -> dict[str, Any]:

@@ -6,9 +6,9 @@
 The forward pass is a norm and a row program with a product of matrices; the compiler derives the
 gradient from both as one program. docs/layer-norm-linear.md derives what it finds.
 
-There are several ways through either pass, which read and keep the same tensors. ``kernel`` has all
-of it computed by kernels of ours; ``torch`` has PyTorch's products, which are the vendor's, with
-row programs of ours around them, and ``branches`` the same on two streams. On an H100 ``branches``
+There are two ways through either pass, which read and keep the same tensors. ``kernel`` has all of
+it computed by kernels of ours; ``torch`` has PyTorch's products, which are the vendor's, with row
+programs of ours around them, in the gradient of a CUDA graph on two streams. On an H100 the latter
 took the device least time for all but the smallest sizes, and ``kernel``, which is one launch, the
 host: :func:`choose` has the rule. Whatever does not depend on a call's tensors is made once and
 kept: texts, gradients, loaded kernels.
@@ -53,15 +53,15 @@ __all__ = ["layer_norm_linear", "rms_norm_linear"]
 INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
 
-KERNEL, TORCH, BRANCHES = "kernel", "torch", "branches"
-_WAYS = ("auto", KERNEL, TORCH, BRANCHES)
+KERNEL, TORCH = "kernel", "torch"
+_WAYS = ("auto", KERNEL, TORCH)
 _whose = "auto"
 
 _SMALLEST, _SMALL = 1 << 12, 1 << 30
 """Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
 and of calls, where the host's time is longer than the device's."""
 
-# Passes, devices and ranges of rows whose ways in a graph were run.
+# Passes, devices and ranges of rows that went by PyTorch's products.
 _loaded: set[tuple[object, int | None, int]] = set()
 
 _MAX_LAYERS = 4096
@@ -395,23 +395,6 @@ def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
             if name in gradient.wanted}
 
 
-def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor],
-                       side: torch.cuda.Stream | None = None) -> dict[str, Tensor]:
-    """What dw and db need, which may be done on another stream, and what the norm's gradients need:
-    neither waits for the other."""
-    layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
-    # All that outlives the other stream's work is memory of the current one.
-    gradients = {"d" + name: torch.empty_like(known[name]) for name in ("w", "b") if name in wanted}
-    with torch.cuda.stream(side):
-        if "w" in wanted:
-            torch.mm(dout.t(), _normalise(layer, known)[0], out=gradients["dw"])
-        if "b" in wanted:
-            _run(layer.bias_program(rows_hint(dout.shape[0])), known | gradients)
-    if gradient.norm_inputs:
-        gradients |= _norm_gradients(gradient, known, dout @ known["w"])
-    return gradients
-
-
 _streams = threading.local()
 
 
@@ -425,18 +408,29 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
     return stream
 
 
-def _backward_by_branches(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same side by side: where rows are few, none of the products fills the device. On a
-    simulated device all is done in order."""
-    device = known["dout"].device
-    if device.type != "cuda" or not gradient.norm_inputs or {"w", "b"}.isdisjoint(gradient.wanted):
-        return _backward_by_torch(gradient, known)
-    side = _side_stream(device)
-    side.wait_stream(torch.cuda.current_stream(device))
+def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
+    """What dw and db need, and what the norm's gradients need: neither waits for the other. In a
+    graph they are side by side: where rows are few, none of the products fills the device."""
+    layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
+    device = dout.device
+    side = None
+    if is_capturing(device) and gradient.norm_inputs and not {"w", "b"}.isdisjoint(wanted):
+        side = _side_stream(device)
+        side.wait_stream(torch.cuda.current_stream(device))
+    # All that outlives the other stream's work is memory of the current one.
+    gradients = {"d" + name: torch.empty_like(known[name]) for name in ("w", "b") if name in wanted}
     try:
-        return _backward_by_torch(gradient, known, side)
+        with torch.cuda.stream(side):
+            if "w" in wanted:
+                torch.mm(dout.t(), _normalise(layer, known)[0], out=gradients["dw"])
+            if "b" in wanted:
+                _run(layer.bias_program(rows_hint(dout.shape[0])), known | gradients)
+        if gradient.norm_inputs:
+            gradients |= _norm_gradients(gradient, known, dout @ known["w"])
     finally:
-        torch.cuda.current_stream(device).wait_stream(side)
+        if side is not None:
+            torch.cuda.current_stream(device).wait_stream(side)
+    return gradients
 
 
 # --------------------------------------------------------------------------------------------------
@@ -450,12 +444,9 @@ def forced(whose: str) -> Iterator[None]:
     for the whole process.
 
     Args:
-        whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them, one
-            after another; "branches" for these with the weight's gradient beside the rows', on two
-            streams (a forward pass goes by "torch" then, and so does a simulated device); or
+        whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them; or
             "auto", as it is otherwise: "kernel" on a simulated device and for small sizes, in a
-            CUDA graph for the smallest; else "branches" where a graph is captured, and "torch" of
-            other calls.
+            CUDA graph for the smallest, and else "torch".
     """
     global _whose
     if whose not in _WAYS:
@@ -475,29 +466,27 @@ def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
         one: tells the pass from others.
         device: where the tensors are.
         sizes: M, N and K of the product.
-        ways: of each way, a function that does what it would do. The way of a graph is called once
-            outside of one, so that a graph that is captured later finds its kernels loaded.
+        ways: of each way, a function that does what it would do. "torch" is called once where
+            "kernel" is the way of a call, so that a graph that is captured later finds its kernels
+            loaded.
         arguments: what they are called with.
     """
     if _whose != "auto":
-        return _whose if _whose in ways else TORCH
+        return _whose
     rows, n, k = sizes
     if device.type != "cuda" or rows * n * k <= _SMALLEST:
         return KERNEL
-    in_graph = BRANCHES if BRANCHES in ways else TORCH
-    if is_capturing(device):
-        return in_graph
-    called = KERNEL if rows * n * k <= _SMALL else TORCH
+    if is_capturing(device) or rows * n * k > _SMALL:
+        return TORCH
     key = (one, device.index, rows_hint(rows))
-    if in_graph != called and key not in _loaded:
-        ways[in_graph](*arguments)
+    if key not in _loaded:
+        ways[TORCH](*arguments)
         _loaded.add(key)
-    return called
+    return KERNEL
 
 
 _FORWARD = {KERNEL: _forward_by_kernels, TORCH: _forward_by_torch}
-_BACKWARD = {KERNEL: _backward_by_kernels, TORCH: _backward_by_torch,
-             BRANCHES: _backward_by_branches}
+_BACKWARD = {KERNEL: _backward_by_kernels, TORCH: _backward_by_torch}
 
 
 def _compute(ways: Mapping[str, Callable[[Any, dict[str, Tensor]], dict[str, Tensor]]],

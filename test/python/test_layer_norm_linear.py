@@ -63,11 +63,11 @@ def check(arguments, dy, tolerance):
         assert error <= tolerance * max(1, exact.abs().max()), name
 
 
-WAYS = ("kernel", "torch", "branches")
+WAYS = ("kernel", "torch")
 
 
 @pytest.mark.parametrize("chip,way", [
-    pytest.param(chip, way, marks=[] if place == k % 3 else [pytest.mark.full])
+    pytest.param(chip, way, marks=[] if place == k % 2 else [pytest.mark.full])
     for k, chip in enumerate(CHIPS) for place, way in enumerate(WAYS)])
 def test_the_puzzle(chip, way):
     """Batch 4, sequence 4, hidden 8, out 16, float32: within 2e-6 of float64."""
@@ -322,43 +322,38 @@ def calls(monkeypatch):
     return []
 
 
-def choose(calls, rows=512, source="a program", ways=WAYS, device="cuda:0"):
+def choose(calls, rows=512, source="a program", device="cuda:0"):
     return linear.choose(
         source, torch.device(device), (rows, 768, 2304),
-        {way: lambda x, way=way: calls.append((way, x)) for way in ways}, "an argument")
+        {way: lambda x, way=way: calls.append((way, x)) for way in WAYS}, "an argument")
 
 
 @pytest.mark.parametrize(("rows", "way"), [(512, "kernel"), (2048, "torch")])
 def test_a_call_of_large_sizes_has_the_vendors_products(rows, way, calls):
-    assert choose(calls, rows) == choose(calls, rows, ways=WAYS[:2]) == way
+    assert choose(calls, rows) == way
 
 
-def test_a_graph_has_branches_where_there_are_any(calls, monkeypatch):
+def test_a_graph_has_the_vendors_products(calls, monkeypatch):
     """Whatever the host takes for them."""
     monkeypatch.setattr(linear, "is_capturing", lambda device: True)
-    assert choose(calls) == "branches"
-    assert choose(calls, ways=WAYS[:2]) == "torch"
+    assert choose(calls) == "torch"
     assert not calls
 
 
 def test_kernels_of_a_graph_are_loaded_by_the_first_call(calls):
     for rows in (512, 512, 500):
         choose(calls, rows)
-    assert calls == [("branches", "an argument")]
-    choose(calls, 8192)
+    assert calls == [("torch", "an argument")]
+    choose(calls, 8192)  # Which loads them itself.
+    assert len(calls) == 1
     choose(calls, 512, "another program")
     choose(calls, 512, device="cuda:1")
-    assert len(calls) == 4
-    choose(calls, 512, "a forward pass", ways=WAYS[:2])
-    choose(calls, 8192, "a forward pass", ways=WAYS[:2])
-    assert calls[4:] == [("torch", "an argument")]
+    assert len(calls) == 3
 
 
-@pytest.mark.parametrize("way", ["torch", "branches"])
-def test_the_way_of_a_graph_is_called_with_all_that_it_takes(way, monkeypatch):
-    """By both passes, of which the forward one has no branches."""
+def test_the_way_of_a_graph_is_called_with_all_that_it_takes(monkeypatch):
     def choose(one, device, sizes, ways, *arguments):
-        results.append(ways[way if way in ways else "torch"](*arguments))
+        results.append(ways["torch"](*arguments))
         return "kernel"
 
     results = []
@@ -378,13 +373,12 @@ def test_the_smallest_sizes_and_simulated_devices_have_kernels(calls, monkeypatc
 
 
 def test_the_choice_can_be_made_by_hand(calls):
-    with linear.forced("kernel"):
-        assert choose(calls) == "kernel"
-    with linear.forced("branches"):  # There are none of a forward pass.
-        assert choose(calls, ways=WAYS[:2]) == "torch"
+    for way in WAYS:
+        with linear.forced(way):
+            assert choose(calls) == way
     assert not calls
     with pytest.raises(ValueError, match="whose: expected one of 'auto', 'kernel', 'torch', "
-                                         "'branches', got 'both'"), linear.forced("both"):
+                                         "got 'both'"), linear.forced("both"):
         pass
 
 
