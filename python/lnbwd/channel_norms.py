@@ -135,6 +135,15 @@ def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Par
     return (dx * rstd).to(x.dtype)
 
 
+@rowwise
+def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
+                       eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Of groups of one channel: that of the input, and the sums for those of weight and bias."""
+    along, total = _sums(dy, x, mean, variance, eps)
+    dx = _input_gradient(dy, x, mean, variance, weight, along, total, x.shape[-1], False, eps)
+    return dx, along, total
+
+
 class _ChannelNorm(torch.autograd.Function):
     """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, which changes
     running statistics."""
@@ -191,22 +200,29 @@ class _ChannelNorm(torch.autograd.Function):
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
         has_sums = any(needs[1:])
-        is_whole = groups and (ctx.count <= _MOST_SUMMED_ROW if has_sums else
-                               _is_held(x, ctx.count, _MOST_ROW))
-        if has_sums or not is_whole:
+        is_held = groups and _is_held(x, ctx.count, _MOST_ROW)
+        is_whole = is_held and (not has_sums or ctx.count <= _MOST_SUMMED_ROW)
+        is_left = needs[0]
+        if is_left and is_held and has_sums and groups == channels:
+            is_left = False
+            dx, along, total = _channel_gradients(dy, rows, means, variances, weights, eps)
+            dx = reshaped(dx, x.shape)
+        elif has_sums or not is_whole:
             along, total = _sums(dy, rows, means, variances, eps)
         if has_sums or not groups:
             # What follows from the sums of a batch takes them as they are.
-            sums = run_rows(_sum_of_samples(channels, *(
-                torch.float32 if t is None or not groups else t.dtype for t in (weight, bias))),
-                samples, [along, total])
+            dtypes = tuple(torch.float32 if t is None or not groups else t.dtype
+                           for t in (weight, bias))
+            sums = ((along.view(-1), total.view(-1))
+                    if samples == 1 and set(dtypes) == {torch.float32} else
+                    run_rows(_sum_of_samples(channels, *dtypes), samples, [along, total]))
             dweight, dbias = (t if p is None else t.to(p.dtype)
                               for t, p in zip(sums, (weight, bias), strict=True))
-        if is_whole and needs[0]:
+        if is_whole and is_left:
             dy, x, mean, variance = (t.view(samples, groups, -1) for t in (dy, x, mean, variance))
             dx = _gradient_of_groups(dy, x, mean, variance, weight, eps)
             dx = reshaped(dx, (samples, channels, size))
-        elif needs[0]:
+        elif is_left:
             are_weighted = groups not in (0, channels)
             if not groups:
                 along, total = (t.view(channels, 1) for t in sums)
