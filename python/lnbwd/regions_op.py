@@ -147,8 +147,8 @@ _lock = threading.Lock()
 _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
-_loading: dict[str, concurrent.futures.Future[None]] = {}
-"""Of programs whose kernels are being loaded."""
+_loading: dict[_Key, concurrent.futures.Future[None]] = {}
+"""Of kernels that are being loaded."""
 _has_warned = False
 _Resolver = Callable[[str], RegionProgram | None]
 resolvers: list[_Resolver] = []
@@ -300,14 +300,19 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
 
 
+def _where(device: torch.device) -> object:
+    """What :func:`.launching.device_key` is of a tensor on a device."""
+    return simulated_chip() if device.type == "cpu" else (
+        torch.cuda.current_device() if device.index is None else device.index)
+
+
 def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache.
 
     Raises:
         LnbwdError: there is no device, no compiler, or the compiler refuses the program.
     """
-    where: object = simulated_chip() if device.type == "cpu" else (
-        torch.cuda.current_device() if device.index is None else device.index)
+    where = _where(device)
     return _kernels.get(kernel_key(program.text, where)) or _load(program, device, where)
 
 
@@ -326,16 +331,16 @@ def load_later(program: RegionProgram, device: torch.device,
         if not compiled.done():
             compiled.set_result(is_loaded)
 
-    _loading[program.text] = pool.submit(load)
+    _loading[kernel_key(program.text, _where(device))] = pool.submit(load)
     return compiled
 
 
 def finish_loading() -> None:
     """Waits for all that :func:`load_later` began with: no kernel changes from here on, and a CUDA
     graph may be captured."""
-    for text, future in [*_loading.items()]:
+    for key, future in [*_loading.items()]:
         concurrent.futures.wait([future])
-        _loading.pop(text, None)
+        _loading.pop(key, None)
 
 
 def is_loaded(text: str, like: Tensor) -> bool:
@@ -359,7 +364,7 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
     global _has_warned
     where = device_key(first)
     key = kernel_key(program.text, where)
-    if (future := _loading.get(program.text)) is not None:
+    if (future := _loading.get(key)) is not None:
         concurrent.futures.wait([future])
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:

@@ -319,6 +319,19 @@ def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
     assert not regions_op._loading
 
 
+def test_a_kernel_is_waited_for_on_each_device(region, monkeypatch):
+    goes_on = threading.Event()
+    monkeypatch.setattr(regions_op, "load_kernel", lambda *_: goes_on.wait(60))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for index in range(2):
+            regions_op.load_later(region, torch.device("cuda", index), pool)
+        waits = [*regions_op._loading.values()]
+        goes_on.set()
+        regions_op.finish_loading()
+        assert len(waits) == 2 and all(future.done() for future in waits)
+    assert not regions_op._loading
+
+
 def test_a_region_without_a_kernel_is_known_at_once(region, monkeypatch):
     monkeypatch.setattr(tuning, "_candidates", raising := unittest.mock.Mock(
         side_effect=errors.CompileError("no")))
