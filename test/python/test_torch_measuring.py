@@ -16,7 +16,7 @@ import lnbwd.inductor
 from lnbwd import tuning
 from lnbwd.cache import KernelCache
 from lnbwd.errors import CacheWarning, LnbwdError
-from lnbwd.inductor import measuring, random_inputs
+from lnbwd.inductor import measuring, nodes, random_inputs
 from lnbwd.inductor.estimates import Estimate
 from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times
@@ -319,6 +319,34 @@ def test_what_reads_a_view_of_the_same_rows_is_a_neighbour(device, tmp_path):
     assert asked
     assert all(len([target for target in targets(both.theirs) if "sum" in str(target)]) == 2
                for both, _ in asked)
+
+
+def test_few_that_are_added_up_are_neighbours_as_what_is_elementwise(device, tmp_path):
+    """Inductor writes out sums of four, in the loops of the mean behind them."""
+    def function(x, gates):
+        shares = gates / gates.sum(-1, keepdim=True)
+        y = (x * shares.unsqueeze(-1)).sum(1)
+        return y, y - y.mean(-1, keepdim=True)
+
+    timer, asked = check(device)
+    run(function, torch.rand(32, 4, 64), torch.rand(32, 4), timer=timer, folder=tmp_path)
+    assert asked
+    for both, _ in asked:
+        assert [target for target in targets(both.theirs) if target in nodes.ROW_SUMS] == [
+            torch.ops.aten.sum.dim_IntList, torch.ops.aten.sum.dim_IntList,
+            torch.ops.aten.mean.dim]
+
+
+def test_what_is_added_to_places_is_a_neighbour_by_way_of_a_view(device, tmp_path):
+    """The copy has its operand's order, in which the region's kernel may write it."""
+    def function(x, index):
+        y = torch.where((index == 0).unsqueeze(1), 0.0, (x.sum(0) + 1).permute(1, 0))
+        return torch.zeros(9, 32, device=device).index_put(
+            (index,), y.clone(memory_format=torch.contiguous_format), accumulate=True)
+
+    timer, asked = check(device)
+    run(function, torch.rand(40, 32, 64), torch.arange(64) % 9, timer=timer, folder=tmp_path)
+    assert torch.ops.aten.index_put.default in targets(only(asked)[0].theirs)
 
 
 def test_a_product_that_rows_are_padded_for_is_a_neighbour(device, tmp_path):

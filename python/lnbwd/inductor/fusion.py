@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
-from torch._inductor import inductor_prims, lowering
+from torch._inductor import config, inductor_prims, lowering
 from torch.fx import Node
 
 from ..rowprogram import reached
@@ -101,6 +101,18 @@ def _is_lowered_to_loops(target: Any) -> bool:
             and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 
+def is_reduced(node: Node) -> bool:
+    """Whether Inductor reduces in a loop: a reduction of few elements it writes out, as elementwise
+    operations."""
+    if not is_reduction(node):
+        return False
+    value, source = node.meta["val"], node.args[0].meta["val"]  # type: ignore[union-attr]
+    result = value[0] if isinstance(value, tuple) else value
+    few = config.unroll_reductions_threshold
+    return not all(isinstance(one.numel(), int) for one in (source, result)) or (
+        source.numel() >= few * result.numel())
+
+
 def is_fused(node: Node) -> bool:
     """Whether torch.compile computes a node, or what it is a view of, in a kernel of its own
     making, and no sum."""
@@ -145,7 +157,7 @@ def _is_read_again(node: Node) -> bool:
     def is_made(current: Node) -> bool | None:
         if is_constant(current):
             return None
-        return current is node or (_is_fused(current) and not is_reduction(current) and all(
+        return current is node or (_is_fused(current) and not is_reduced(current) and all(
             map(_is_fused, other_users(current))))
 
     found = made_of(node, is_made)
@@ -196,7 +208,7 @@ def made_in_place(node: Node, inside: Collection[Node] = ()) -> tuple[set[Node],
     def is_made(current: Node) -> bool | None:
         if is_constant(current):
             return None
-        if is_alias(current) or (is_fused(current) and (
+        if is_alias(current) or (_is_fused(current) and not is_reduced(current) and (
                 current is base or not is_in_memory(current, inside))):
             return True
         return False if isinstance(current.meta.get("val"), torch.Tensor) else None

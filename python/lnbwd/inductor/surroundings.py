@@ -20,6 +20,7 @@ from .fusion import (
     is_alias,
     is_fused,
     is_in_memory,
+    is_reduced,
     is_scatter,
     made_in_place,
     separated,
@@ -97,16 +98,19 @@ def surroundings(region: Region, splits: Sequence[Split] = ()) -> Surroundings:
     outputs = [node for one in both for _, nodes in one.outputs for node in nodes]
     outputs += [node for one in split for _, node, _ in one.results if not node._erased]
     barred = inside | before | apart | separated(inside, lambda node: node.users)
+    # What has no loop of its own is computed in that of a reduction behind it.
+    has_loop = any(map(is_reduced, inside))
 
     def following(node: Node) -> Iterable[Node]:
         if isinstance(node.meta["val"], tuple):
             return node.users  # Of a reduction or convolution.
         is_end = node not in inside and not is_alias(node) and (
-            is_reduction(node) or node.target in CONVOLUTIONS or is_in_memory(node, inside))
+            node.target in CONVOLUTIONS or is_reduced(node)
+            or (has_loop and (is_reduction(node) or is_in_memory(node, inside))))
         # Rows are padded in place for a product.
         is_padded = node.target is aten.constant_pad_nd.default
         return [user for user in node.users if user not in barred and (
-            user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and is_made(user))
+            user.target in CONVOLUTIONS or _is_scattered(user) or (not is_end and is_made(user))
             or (is_padded and user.target in PRODUCTS))]
 
     behind = reached(outputs, following)
@@ -119,6 +123,11 @@ def surroundings(region: Region, splits: Sequence[Split] = ()) -> Surroundings:
     is_empty = not computed(around, max(map(size_of, inside | around)))
     return Surroundings(
         region, split, inside, before, behind, is_empty, barred, outputs, following)
+
+
+def _is_scattered(node: Node) -> bool:
+    """Whether a node, or a view of another one that does, writes to places of a tensor."""
+    return is_scatter(node) or (is_alias(node) and any(map(_is_scattered, node.users)))
 
 
 def _leading(nodes: set[Node], among: set[Node]) -> set[Node]:
