@@ -147,7 +147,7 @@ _lock = threading.Lock()
 _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
-_loading: dict[_Key, concurrent.futures.Future[None]] = {}
+_loading: dict[_Key, Loading] = {}
 """Of kernels that are being loaded."""
 _has_warned = False
 _Resolver = Callable[[str], RegionProgram | None]
@@ -316,14 +316,44 @@ def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     return _kernels.get(kernel_key(program.text, where)) or _load(program, device, where)
 
 
+@dataclass
+class Loading:
+    """A kernel that a thread loads.
+
+    Attributes:
+        compiled: whether there is one, known when the compiler's own choice is compiled.
+        is_wanted: whether that is compared with others then; if not, nothing is loaded.
+        ended: when the thread has ended.
+    """
+
+    compiled: concurrent.futures.Future[bool]
+    is_wanted: concurrent.futures.Future[bool]
+    ended: concurrent.futures.Future[None]
+
+    def search(self, is_wanted: bool = True) -> None:
+        """Says whether the choice is compared with others, unless somebody has."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            self.is_wanted.set_result(is_wanted)
+
+    def finish(self) -> None:
+        """Waits for the kernel."""
+        self.search()
+        concurrent.futures.wait([self.ended])
+
+
 def load_later(program: RegionProgram, device: torch.device,
-               pool: concurrent.futures.Executor) -> concurrent.futures.Future[bool]:
-    """Has a thread load a kernel, which :func:`find_kernel` waits for; tells whether there is one
-    when the compiler's own choice is compiled, while it is compared with others."""
+               pool: concurrent.futures.Executor) -> Loading:
+    """Has a thread load a kernel, which :func:`find_kernel` waits for."""
     compiled: concurrent.futures.Future[bool] = concurrent.futures.Future()
+    is_wanted: concurrent.futures.Future[bool] = concurrent.futures.Future()
+
+    def when_compiled() -> None:
+        compiled.set_result(True)
+        if not is_wanted.result():
+            raise concurrent.futures.CancelledError
 
     def load() -> None:
-        tuning.when_compiled.set(lambda: compiled.set_result(True))
+        tuning.when_compiled.set(when_compiled)
         is_loaded = False
         with contextlib.suppress(Exception):  # Who asks for the kernel is told.
             load_kernel(program, device)
@@ -331,15 +361,16 @@ def load_later(program: RegionProgram, device: torch.device,
         if not compiled.done():
             compiled.set_result(is_loaded)
 
-    _loading[kernel_key(program.text, _where(device))] = pool.submit(load)
-    return compiled
+    loading = _loading[kernel_key(program.text, _where(device))] = Loading(
+        compiled, is_wanted, pool.submit(load))
+    return loading
 
 
 def finish_loading() -> None:
     """Waits for all that :func:`load_later` began with: no kernel changes from here on, and a CUDA
     graph may be captured."""
-    for key, future in [*_loading.items()]:
-        concurrent.futures.wait([future])
+    for key, loading in [*_loading.items()]:
+        loading.finish()
         _loading.pop(key, None)
 
 
@@ -364,8 +395,8 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
     global _has_warned
     where = device_key(first)
     key = kernel_key(program.text, where)
-    if (future := _loading.get(key)) is not None:
-        concurrent.futures.wait([future])
+    if (loading := _loading.get(key)) is not None:
+        loading.finish()
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel

@@ -307,7 +307,7 @@ def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
     monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         try:
-            assert regions_op.load_later(region, torch.device("cpu"), pool).result(60)
+            assert regions_op.load_later(region, torch.device("cpu"), pool).compiled.result(60)
             assert not regions_op._kernels
         finally:
             goes_on.set()
@@ -328,8 +328,19 @@ def test_a_kernel_is_waited_for_on_each_device(region, monkeypatch):
         waits = [*regions_op._loading.values()]
         goes_on.set()
         regions_op.finish_loading()
-        assert len(waits) == 2 and all(future.done() for future in waits)
+        assert len(waits) == 2 and all(one.ended.done() for one in waits)
     assert not regions_op._loading
+
+
+def test_what_no_graph_takes_has_no_search(region, monkeypatch):
+    monkeypatch.setattr(tuning, "measure", measure := unittest.mock.Mock())
+    monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        loading = regions_op.load_later(region, torch.device("cpu"), pool)
+        assert loading.compiled.result(60)
+        loading.search(False)
+    loading.finish()
+    assert not (measure.called or regions_op._kernels or kernels._memory)
 
 
 def test_a_region_without_a_kernel_is_known_at_once(region, monkeypatch):
@@ -337,7 +348,7 @@ def test_a_region_without_a_kernel_is_known_at_once(region, monkeypatch):
         side_effect=errors.CompileError("no")))
     monkeypatch.setattr(kernels, "compiled", raising)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        assert not regions_op.load_later(region, torch.device("cpu"), pool).result(60)
+        assert not regions_op.load_later(region, torch.device("cpu"), pool).compiled.result(60)
     assert raising.called
 
 

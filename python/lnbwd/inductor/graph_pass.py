@@ -15,7 +15,6 @@ import concurrent.futures
 import contextlib
 import functools
 import logging
-import os
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
@@ -180,14 +179,17 @@ def _is_worth(moved: Estimate) -> bool:
     return moved.is_worth or is_batch_invariant()
 
 
-_Ahead = dict[str, concurrent.futures.Future[bool]]
-"""Whether there are kernels of programs, by their texts: known when they are compiled."""
+_Ahead = dict[str, regions_op.Loading]
+"""The kernels that are loaded ahead, by the texts of their programs."""
+
+_MOST_LOADED = 256
+"""Of those, so many at once: most wait until it is known whether they are taken."""
 
 
 @functools.cache
 def _threads() -> concurrent.futures.Executor:
     """Those in which kernels are loaded."""
-    return concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)), "lnbwd")
+    return concurrent.futures.ThreadPoolExecutor(_MOST_LOADED, "lnbwd")
 
 
 class RegionPass(_Pass):
@@ -214,19 +216,25 @@ class RegionPass(_Pass):
             simplify(graph)
             mark_powers(graph)
         splits = split(graph)
+        ahead: _Ahead = {}
+        taken = set[str]()
         try:
             with settled(graph):
                 regions = find_regions(graph, [node for one in splits for node in one.combining()])
                 alone = without_region(graph, regions)
-                ahead = self._compile_ahead(graph, regions, splits)
+                self._compile_ahead(graph, regions, splits, ahead)
                 # The last first: what it computes anew, no region before has to write for it.
                 made = [self._decide(graph, region, splits, ahead) for region in reversed(regions)]
-                if config.max_autotune or config.max_autotune_gemm:  # Inductor times products.
-                    regions_op.finish_loading()
+                taken = {program.text() for region, one in zip(reversed(regions), made, strict=True)
+                         for program in region.programs if one.taken}
         finally:
+            for text, loading in ahead.items():
+                loading.search(text in taken)
             self._measurements.stop()
             merge(graph, splits)
             restore(graph)
+        if config.max_autotune or config.max_autotune_gemm:  # Inductor times products.
+            regions_op.finish_loading()
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
         record(made)
@@ -235,11 +243,10 @@ class RegionPass(_Pass):
         graph.lint()
 
     def _compile_ahead(self, graph: Graph, regions: Sequence[Region],
-                       splits: Sequence[Split]) -> _Ahead:
+                       splits: Sequence[Split], ahead: _Ahead) -> None:
         """Has what regions need compiled side by side: their programs, by their texts, and what is
         timed. On a copy of the graph all regions are taken that may be; what is different by the
         time of its turn is compiled then."""
-        ahead: _Ahead = {}
         found = []
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
@@ -256,9 +263,10 @@ class RegionPass(_Pass):
                 if text not in ahead and (is_worth or spec in chosen):
                     ahead[text] = regions_op.load_later(
                         register(text), region.inputs[0].meta["val"].device, _threads())
+                    if spec in chosen:  # The others are searched for while Inductor goes on.
+                        ahead[text].search()
         self._measurements.start()
         self._measurements.start_rest()
-        return ahead
 
     def _look_at(self, region: Region, splits: Sequence[Split]
                  ) -> tuple[Surroundings, Estimate, bool]:
@@ -324,7 +332,7 @@ class RegionPass(_Pass):
         device = region.inputs[0].meta["val"].device
         times = self._measurements.find(around, moved) if is_measured else None
         for text in (program.text() for program in region.programs):
-            if text not in ahead or not ahead[text].result():
+            if text not in ahead or not ahead[text].compiled.result():
                 regions_op.load_kernel(register(text), device)
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)

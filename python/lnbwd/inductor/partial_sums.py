@@ -96,10 +96,13 @@ def split(graph: Graph) -> list[Split]:
         if make is None:
             continue
         whole = (node.target, node.args, dict(node.kwargs), dict(node.meta))
-        before = set(graph.nodes)
+        before = node.prev
         with graph.inserting_before(node), node.args[0].meta["val"].fake_mode:
             partial, values = make(graph, node)
-        made = [new for new in graph.nodes if new not in before]
+        made = []
+        while (last := (made[-1] if made else node).prev) is not before:
+            made.append(last)
+        made.reverse()
         results = []
         for place, item in ([(item.args[1], item) for item in node.users]
                             if node.target is aten.var_mean.correction else [(None, node)]):
