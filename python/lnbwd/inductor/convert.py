@@ -580,6 +580,13 @@ def _is_of_columns(value: torch.Tensor, over: Any, domain: Domain) -> bool:
     return place is not None and place.kind == "column"
 
 
+def is_elsewhere(node: Node, domain: Domain) -> bool:
+    """Whether a node is no part of the domain by what it gives alone: most nodes of a graph are of
+    other domains, which :func:`check` takes longer to say."""
+    return (domain.role(node.meta.get("val")) in (None, "number")
+            and isinstance(node.meta.get("val"), torch.Tensor) and node.target not in ROW_SUMS)
+
+
 def check(node: Node, domain: Domain) -> None:
     """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
     if node.op != "call_function" or is_constant(node):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import functools
+import gc
 import logging
 import pathlib
 import warnings
@@ -161,12 +162,17 @@ class _Pass(CustomGraphPass):
     def __call__(self, graph: Graph) -> None:
         """Changes ``graph`` in place."""
         set_up_log()
+        is_collected = gc.isenabled()
+        gc.disable()  # Each full collection goes through all that Inductor has.
         try:
             # Inductor's own passes leave nodes in front of their operands.
             stable_topological_sort(graph)
             self._run(graph)
         except Exception as error:  # A model never fails because of a region.
             record([Decision("a whole graph", False, _report(error), 0, 0, None)])
+        finally:
+            if is_collected:
+                gc.enable()
         if self._then is not None:
             self._then(graph)
 
@@ -410,7 +416,15 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
     wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
     wrapper.config["post_grad_custom_pre_pass"] = pass_(behind["post_grad_custom_pre_pass"])
     wrapper.config["joint_custom_post_pass"] = RecomputePass(behind["joint_custom_post_pass"])
-    result: Callable[..., Any] = wrapper(model, example_inputs)
+    # What is there already is no garbage of this: each full collection would go through it all.
+    is_frozen = bool(gc.get_freeze_count())
+    if not is_frozen:
+        gc.freeze()
+    try:
+        result: Callable[..., Any] = wrapper(model, example_inputs)
+    finally:
+        if not is_frozen:
+            gc.unfreeze()
     return result
 
 

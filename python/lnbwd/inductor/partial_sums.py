@@ -99,7 +99,7 @@ def split(graph: Graph) -> list[Split]:
         before = node.prev
         with graph.inserting_before(node), node.args[0].meta["val"].fake_mode:
             partial, values = make(graph, node)
-        made = []
+        made: list[Node] = []
         while (last := (made[-1] if made else node).prev) is not before:
             made.append(last)
         made.reverse()

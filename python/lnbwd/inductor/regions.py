@@ -55,7 +55,7 @@ from .conversion import (
     reads_by_itself,
     spread_over,
 )
-from .convert import check, is_scale, is_supported
+from .convert import check, is_elsewhere, is_scale, is_supported
 from .domains import (
     CODES,
     DTYPES,
@@ -305,7 +305,8 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
     """The nodes that can be part of a row program over the domain."""
     result: set[Node] = set()
     for node in graph.nodes:
-        if node in taken or node.op != "call_function" or not _is_looked_at(node, domain):
+        if (node in taken or node.op != "call_function" or is_elsewhere(node, domain)
+                or not _is_looked_at(node, domain)):
             continue
         if is_copy(node, domain, result):
             result.add(node)
