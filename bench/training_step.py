@@ -4,11 +4,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times whole training steps: PyTorch's beside ours.
 
-A step is forward, backward and the optimizer (fused AdamW) of a transformer on random data. The
-ways to compute it take turns within one process, so that all meet the same clocks:
+A step is forward, backward and the optimizer (fused AdamW) of a model on random data. Each way to
+compute it has a process, caches and cores of its own:
 
   torch     torch.compile(model)
   lnbwd     torch.compile(model, backend="lnbwd")
+
+They compile side by side: that is the first step's time. What either times on the device
+meanwhile, and the steps after that, take turns. CUDA_VISIBLE_DEVICES and taskset say where; nothing
+else is to run there.
 
 The learning rate is 0: the optimizer does its work, and the weights stay what they are, so that all
 ways see the same numbers, on which the time of a matrix product depends.
@@ -19,12 +23,16 @@ bench/dashboard.py reads the files of --out.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
-import gc
 import json
+import multiprocessing
+import os
 import pathlib
 import statistics
 import sys
+import tempfile
+from concurrent import futures
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -32,6 +40,7 @@ sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().par
 
 import torch  # noqa: E402
 
+from lnbwd._files import write_whole  # noqa: E402
 from lnbwd_bench import training  # noqa: E402
 from lnbwd_bench.models import CONFIGS, Config  # noqa: E402
 
@@ -48,14 +57,31 @@ def line(row: dict[str, Any]) -> str:
 def measure(config: Config, precision: str, mode: str, options: argparse.Namespace
             ) -> dict[str, Any]:
     """One row of the results: every way's times."""
-    ways = [training.make_way(name, mode, config, precision == "autocast", "cuda")
-            for name in options.ways]
-    training.time_interleaved(ways, options.steps)
-    row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode, "ways": {}}
-    for way in ways:
-        way.check()
-        row["ways"][way.name] = {"peak_bytes": way.peak_bytes, "first_seconds": way.first_seconds,
-                                 "times_ms": way.times}
+    cores = sorted(os.sched_getaffinity(0))
+    share = max(1, len(cores) // len(options.ways))
+    with contextlib.ExitStack() as stack:
+        ways, started = [], []
+        turns = pathlib.Path(stack.enter_context(tempfile.NamedTemporaryFile()).name)
+        for place, name in enumerate(options.ways):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="training-step-"))
+            pool = stack.enter_context(futures.ProcessPoolExecutor(
+                1, multiprocessing.get_context("spawn")))
+            # The process has what this one has when it is started.
+            for kind in ("LNBWD", "TORCHINDUCTOR", "TRITON"):
+                os.environ[f"{kind}_CACHE_DIR"] = f"{folder}/{kind}"
+            os.sched_setaffinity(0, cores[place * share:(place + 1) * share])
+            started.append(pool.submit(training.begin, name, mode, config,
+                                       precision == "autocast", "cuda", turns))
+            ways.append((name, pool))
+        os.sched_setaffinity(0, cores)
+        found = {name: {**one.result(), "times_ms": list[float]()}
+                 for name, one in zip(options.ways, started, strict=True)}
+        for turn in range(options.steps // training.STEPS_A_TURN):
+            for name, pool in ways[turn % len(ways):] + ways[:turn % len(ways)]:
+                found[name]["times_ms"].append(pool.submit(training.take_steps).result())
+        for _, pool in ways:
+            pool.submit(training.check).result()
+    row = {"model": config.name, "precision": precision, "mode": mode, "ways": found}
     print(line(row), flush=True)
     return row
 
@@ -74,23 +100,18 @@ def main() -> int:
     if not torch.cuda.is_available():
         parser.error("expected an NVIDIA GPU, found none")
 
-    # First steps are to compile: no way is to find what another, or another run, compiled.
-    torch.compiler.config.force_disable_caches = True
-    training.warm_up("cuda")
     results = []
     for name in options.models:
         for precision in options.precision:
             for mode in options.modes:
                 results.append(measure(CONFIGS[name], precision, mode, options))
-                gc.collect()
-                torch._dynamo.reset()
-                torch.cuda.empty_cache()
-    if options.out:
-        options.out.write_text(json.dumps({
-            "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-            "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-            "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
-            "results": results}, indent=1) + "\n")
+                if options.out:
+                    write_whole(options.out, json.dumps({
+                        "date": datetime.date.today().isoformat(),
+                        "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+                        "machine": {"name": torch.cuda.get_device_name(),
+                                    "torch": torch.__version__},
+                        "results": results}, indent=1) + "\n")
     return 0
 
 

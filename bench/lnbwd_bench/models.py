@@ -27,16 +27,18 @@ class Config:
 
     Attributes:
         name: what tables call it.
-        kind: "gpt2", "vit", "llama", "gemma", "dit", or the name of a class of transformers
-            that has a loss for tokens, "BertForMaskedLM".
+        kind: "gpt2", "vit", "llama", "gemma", "dit", the name of a class of transformers that has
+            a loss for tokens, "BertForMaskedLM", or of a model of torchvision, "resnet50", whose
+            sizes its name says.
         layers, width, heads: depth, width of the residual stream, attention heads.
-        batch, tokens: sequences of a batch, and their length.
+        batch, tokens: sequences of a batch, and their length; of images, the pixels of a side.
         vocabulary: classes of the last layer.
         hidden: width of the feed-forward layer; 0: four times ``width``.
         key_heads: heads of keys and values, in a Llama; 0: ``heads``.
         dropout: the probability of dropout, in a model of transformers'.
         attention: how such a model computes attention: "eager", operation by operation, or "sdpa".
         checkpointing: whether each layer of a GPT-2 is computed again in the backward pass.
+        is_last: whether images are channels-last.
     """
 
     name: str
@@ -52,7 +54,12 @@ class Config:
     dropout: float = 0.0
     attention: str = "sdpa"
     checkpointing: bool = False
+    is_last: bool = False
 
+    @property
+    def is_vision(self) -> bool:
+        """Whether it is torchvision's."""
+        return not self.width
 
 CONFIGS = {config.name: config for config in (
     Config("gpt2-small", "gpt2", 12, 768, 12, 8, 1024, 50304),
@@ -76,6 +83,12 @@ CONFIGS = {config.name: config for config in (
     Config("qwen3", "Qwen3ForCausalLM", 14, 1024, 16, 4, 2048, 32000, 3072, 8),
     Config("neox", "GPTNeoXForCausalLM", 16, 1024, 16, 4, 2048, 32000),
     Config("olmo2", "Olmo2ForCausalLM", 12, 1536, 12, 4, 2048, 32000, 4096),
+    Config("electra", "ElectraForMaskedLM", 12, 768, 12, 16, 512, 30522, dropout=0.1),
+    # Convolutions and batch norms; and layer norms of pixels.
+    Config("resnet-50", "resnet50", 0, 0, 0, 64, 224, 1000),
+    Config("resnet-50-last", "resnet50", 0, 0, 0, 64, 224, 1000, is_last=True),
+    Config("convnext-tiny", "convnext_tiny", 0, 0, 0, 64, 224, 1000),
+    Config("vit-b-16", "vit_b_16", 0, 0, 0, 64, 224, 1000),
 )}
 """The models of the training benchmark, by name."""
 
@@ -375,6 +388,22 @@ class Transformers(nn.Module):
         return result
 
 
+class Vision(nn.Module):
+    """A model of torchvision's, with a loss."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        import torchvision
+
+        self.model = getattr(torchvision.models, config.kind)(num_classes=config.vocabulary)
+        if config.is_last:
+            self.model.to(memory_format=torch.channels_last)
+
+    def forward(self, images: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss of the images."""
+        return F.cross_entropy(self.model(images).float(), targets)
+
+
 _KINDS: dict[str, Callable[[Config], nn.Module]] = {
     "gpt2": GPT2, "vit": ViT, "llama": Llama, "gemma": Gemma, "dit": DiT}
 
@@ -383,15 +412,19 @@ def make_model(config: Config, device: str = "cpu", dtype: torch.dtype = torch.f
                seed: int = 0) -> nn.Module:
     """The model of a configuration with random parameters, the same for the same seed."""
     torch.manual_seed(seed)
-    return _KINDS.get(config.kind, Transformers)(config).to(device=device, dtype=dtype)
+    make = Vision if config.is_vision else _KINDS.get(config.kind, Transformers)
+    return make(config).to(device=device, dtype=dtype)
 
 
 def make_batch(config: Config, device: str = "cpu", dtype: torch.dtype = torch.float32,
                seed: int = 0) -> tuple[Tensor, Tensor]:
     """Inputs and targets of one step, random, the same for the same seed."""
     generator = torch.Generator().manual_seed(seed)
-    if config.kind == "vit":
-        patches = torch.randn(config.batch, config.tokens - 1, 588, generator=generator)
+    if config.kind == "vit" or config.is_vision:
+        shape = (3, config.tokens, config.tokens) if config.is_vision else (config.tokens - 1, 588)
+        patches = torch.randn(config.batch, *shape, generator=generator)
+        if config.is_last:
+            patches = patches.to(memory_format=torch.channels_last)
         targets = torch.randint(config.vocabulary, (config.batch,), generator=generator)
         return patches.to(device=device, dtype=dtype), targets.to(device)
     if config.kind == "dit":

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
+from . import processes
 from .models import Config, make_batch, make_model
 
 MODES = ("compiled", "reduce-overhead", "max-autotune")
@@ -27,13 +30,12 @@ STEPS_A_TURN = 3
 
 @dataclasses.dataclass
 class Way:
-    """One way to compute a step, and its times in milliseconds."""
+    """One way to compute a step."""
 
     name: str
-    step: Callable[[], float]
+    step: Callable[[], Tensor]
     first_seconds: float
     peak_bytes: int
-    times: list[float] = dataclasses.field(default_factory=list)
 
     def check(self) -> None:
         """Takes one step more.
@@ -89,17 +91,43 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
     step()
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
-    return Way(name, step, seconds, peak)  # type: ignore[arg-type]
+    return Way(name, step, seconds, peak)
 
 
-def time_interleaved(ways: list[Way], steps: int) -> None:
-    """Takes ``steps`` times of each way, some consecutive ones at a time."""
-    for turn in range(-(-steps // STEPS_A_TURN)):
-        for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-            way.step()  # Brings the way's own data back before the clock starts.
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(STEPS_A_TURN):
-                way.step()
-            torch.cuda.synchronize()
-            way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
+_ways: list[Way] = []
+
+
+def begin(name: str, mode: str, config: Config, autocast: bool, device: str,
+          turns: pathlib.Path) -> dict[str, Any]:
+    """What a process does first for the way that it is for: the step that compiles. What it times
+    then on the device it times in turns with others."""
+    owners: list[tuple[Any, str]] = [(CachingAutotuner, "autotune_to_one_config")]
+    if name == "lnbwd":
+        from lnbwd import tuning
+        from lnbwd.inductor import measuring
+
+        owners += [(tuning, "measure"), (measuring, "time_calls")]
+    processes.take_turns(turns, *owners)
+    # First steps are to compile: no way is to find what another, or another run, compiled.
+    torch.compiler.config.force_disable_caches = True
+    warm_up(device)
+    way = make_way(name, mode, config, autocast, device)
+    _ways.append(way)
+    return {"first_seconds": way.first_seconds, "peak_bytes": way.peak_bytes}
+
+
+def take_steps() -> float:
+    """Milliseconds of a step, of some consecutive ones."""
+    [way] = _ways
+    way.step()  # Brings the way's own data back before the clock starts.
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(STEPS_A_TURN):
+        way.step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e3 / STEPS_A_TURN
+
+
+def check() -> None:
+    """As :meth:`Way.check`."""
+    _ways[0].check()
