@@ -9,6 +9,7 @@ import importlib
 import math
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -229,13 +230,10 @@ def log_softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Te
     return _along(_log_softmax, input, dim, dtype)
 
 
-# PyTorch's kernel is one workgroup, which up to here has 16 rows a thread.
-_MOST_ROWS_OF_NLL_LOSS = 16384
-
-
 @rowwise(saved=("largest", "total"))
 def _cross_entropy(input: Rows, target: Scalars, ignore_index: int, label_smoothing: float,
-                   sign: float) -> Tensor:
+                   is_summed: bool) -> Any:
+    """The losses; or their sum, and how many of them count."""
     logits, target = input.float(), target.float()
     largest = logits.amax(-1, keepdim=True).detach()
     shifted = logits - largest
@@ -247,7 +245,8 @@ def _cross_entropy(input: Rows, target: Scalars, ignore_index: int, label_smooth
         loss = loss - label_smoothing * shifted.mean(-1, keepdim=True)
     is_ignored = target == ignore_index
     is_right = is_ignored | ((target >= 0) & (target < input.shape[-1]))
-    return torch.where(is_ignored, 0, loss * torch.where(is_right, sign, math.nan))
+    losses = torch.where(is_ignored, 0, loss * torch.where(is_right, 1.0, math.nan))
+    return (losses.sum(), torch.where(is_ignored, 0.0, 1.0).sum()) if is_summed else losses
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *,
@@ -309,22 +308,15 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
             rows, classes, ignore_index=ignore_index, reduction=reduction,
             label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
-    is_few = (reduction != "none" and classes.numel() <= _MOST_ROWS_OF_NLL_LOSS
-              and not transforms_are_active())  # Which want integers of 64 bits.
-    losses = _cross_entropy(rows, classes[:, None], ignore_index, label_smoothing,
-                            -1.0 if is_few else 1.0)
-    if is_few:
-        # One kernel for the sum, the number of rows that count, and the quotient.
-        is_ignored = (classes == ignore_index).view(torch.uint8)
-        losses = torch.nn.functional.nll_loss(losses, is_ignored, ignore_index=1,
-                                              reduction=reduction)
-    elif reduction == "none":
-        losses = losses.view(target.shape)
+    if reduction == "none" or transforms_are_active():
+        each: Tensor = _cross_entropy(rows, classes[:, None], ignore_index, label_smoothing, False)
+        if reduction == "none":
+            return each.view(target.shape).to(_widened(input))
+        total, count = each.sum(), (classes != ignore_index).sum()
     else:
-        losses = losses.sum()
-        if reduction == "mean":
-            losses = losses / (classes != ignore_index).sum()
-    return losses.to(_widened(input))
+        total, count = _cross_entropy(rows, classes[:, None], ignore_index, label_smoothing, True)
+    loss: Tensor = total / count.detach() if reduction == "mean" else total
+    return loss.to(_widened(input))
 
 
 @rowwise
