@@ -4,7 +4,7 @@
 """Group, instance and batch norm, whose inputs are ``[B, C, ...]`` with a weight for each channel.
 
 A group norm is a norm of rows, the groups. A batch norm, and one of long groups, takes the
-statistics of each channel of a sample, combines them, and normalises. The gradient has two passes
+statistics of each channel of a sample, combines them, and normalises. Its gradient has two passes
 over the rows of channels: the sums that weight and bias need are what that of the input needs, too.
 A batch norm of channels that a workgroup or cluster holds, in all samples, is one kernel each way.
 What is not contiguous, and what has few elements in a channel, is PyTorch's or derived.
@@ -43,10 +43,6 @@ _LEAST_ROW = 64
 
 _MOST_ROW = 1 << 16
 """Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
-
-_MOST_SUMMED_ROW = 3 << 11
-"""Longer groups, whose channels are summed for the gradients of weight and bias, take these sums
-for that of the input, too."""
 
 _MOST_BATCH_ROW, _MOST_ODD_ROW = 1 << 17, 3 << 12
 """Channels with more elements in a batch, likewise; and those in pieces of an odd number of
@@ -200,10 +196,9 @@ class _ChannelNorm(torch.autograd.Function):
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
         has_sums = any(needs[1:])
-        is_held = groups and _is_held(x, ctx.count, _MOST_ROW)
-        is_whole = is_held and (not has_sums or ctx.count <= _MOST_SUMMED_ROW)
+        is_whole = groups and _is_held(x, ctx.count, _MOST_ROW)
         is_left = needs[0]
-        if is_left and is_held and has_sums and groups == channels:
+        if is_left and is_whole and has_sums and groups == channels:
             is_left = False
             dx, along, total = _channel_gradients(dy, rows, means, variances, weights, eps)
             dx = reshaped(dx, x.shape)
