@@ -6,8 +6,8 @@
 
   dashboard.py [--check]          writes the page, or only says whether it is stale
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
-                                  block of the results: known, random, operations and
-                                  operations_random from operations.py, row_functions and
+                                  block of the results: known, random, stream, operations
+                                  and operations_random from operations.py, row_functions and
                                   quantized from row_functions.py, regions from region_times.py,
                                   coverage from region_exam.py, steps from training_step.py, host
                                   from host_cost.py, compile_time from compile_time.py, linear
@@ -65,9 +65,13 @@ COUNTED_N, COUNTED_ROWS = 1024, 16384
 # The blocks of operations.py and row_functions.py: whether operations.py drew their shapes, and of
 # which operations they are, all if it says none.
 OF_OPERATIONS = {"known": (False, (LAYER_NORM_BWD,)), "random": (True, (LAYER_NORM_BWD,)),
+                 "stream": (False, (LAYER_NORM_BWD,)),
                  "operations": (False, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
                  "operations_random": (True, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
                  "row_functions": (False, ())}
+
+# Columns beyond which rows are long.
+LONG_ROW = 36_000
 
 Block = dict[str, Any]
 
@@ -130,7 +134,23 @@ def known_shapes(block: Block) -> list[str]:
                     "times faster"), cells), where(block), ""]
 
 
-def random_shapes(block: Block) -> list[str]:
+def of_the_stream(block: Block) -> list[str]:
+    """LayerNorm backward of large shapes drawn at random, beside the stream alone."""
+    kinds: dict[str, Callable[[results.Row], bool]] = {
+        "even N to 36,000": lambda row: row["n"] % 2 == 0 and row["n"] <= LONG_ROW,
+        "odd N": lambda row: row["n"] % 2 == 1,
+        "N beyond 36,000": lambda row: row["n"] > LONG_ROW,
+        "N beyond 36,000, 16 bits": lambda row: row["n"] > LONG_ROW and row["dtype"] != "f32",
+        "all": lambda row: True}
+    cells = []
+    for kind, is_of in kinds.items():
+        shares = shares_of(row for row in block["rows"] if is_of(row))
+        cells.append((kind, str(len(shares)), *mean_and_least(shares)))
+    return ["Of shapes of 100 MB to 1.4 GB drawn by other seeds, beside the stream alone:", "",
+            *table(("shapes", "number", "of the stream: mean", "least"), cells), where(block), ""]
+
+
+def random_shapes(block: Block, large: Block | None) -> list[str]:
     """LayerNorm backward of shapes drawn at random."""
     rows = block["rows"]
     cells = []
@@ -158,7 +178,7 @@ def random_shapes(block: Block) -> list[str]:
             "(images/random_shapes.svg)", "",
             *table(("seed", "shapes", "times faster than the best peer: mean", "least",
                     "of the stream: mean", "least"), cells),
-            where(block), ""]
+            where(block), "", *(of_the_stream(large) if large else ())]
 
 
 def best_words(row: results.Row) -> tuple[str, str]:
@@ -432,7 +452,7 @@ def page(blocks: dict[str, Block]) -> str:
     lines = ["<!-- Written by bench/dashboard.py from docs/results/performance.json; do not edit. "
              "-->", "", "# Performance", ""]
     sections: list[tuple[Callable[..., list[str]], tuple[str, ...]]] = [
-        (known_shapes, ("known",)), (random_shapes, ("random",)),
+        (known_shapes, ("known",)), (random_shapes, ("random", "stream")),
         (operations, ("operations", "operations_random")), (row_functions, ("row_functions",)),
         (quantized, ("quantized",)),
         (regions, ("regions", "coverage")),
