@@ -37,29 +37,21 @@ SmallVector<int64_t *> ScheduleFields::getValues() {
   };
 }
 
-/// Calls `build` with the attribute's parameters.
-template <typename Build>
-static ScheduleAttr buildFrom(const ScheduleFields &fields, Build build) {
+ScheduleAttr
+ScheduleFields::get(MLIRContext *context,
+                    function_ref<InFlightDiagnostic()> emitError) const {
   std::tuple parameters{
-#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) type(fields.member),
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) type(member),
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
 #undef LNBWD_SCHEDULE_FIELD
   };
-  return std::apply(build, parameters);
-}
-
-ScheduleAttr ScheduleFields::get(MLIRContext *context) const {
-  return buildFrom(*this, [&](auto... parameters) {
-    return ScheduleAttr::get(context, parameters...);
-  });
-}
-
-ScheduleAttr
-ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
-                           MLIRContext *context) const {
-  return buildFrom(*this, [&](auto... parameters) {
-    return ScheduleAttr::getChecked(emitError, context, parameters...);
-  });
+  return std::apply(
+      [&](auto... values) {
+        return emitError
+                   ? ScheduleAttr::getChecked(emitError, context, values...)
+                   : ScheduleAttr::get(context, values...);
+      },
+      parameters);
 }
 
 /// The fields that `overrides` names, and to what it sets each.
@@ -137,7 +129,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     if (info.isFlag && !info.takes(*value))
       return emitError() << "expected schedule field '" << info.name
                          << "' to be " << info.values << ", got " << *value;
-  ScheduleAttr result = fields.getChecked(emitError, schedule.getContext());
+  ScheduleAttr result = fields.get(schedule.getContext(), emitError);
   if (!result)
     return failure();
   return result;

@@ -356,12 +356,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
   }
 }
 
-/// Whether `op` sums columns, and no row holds its columns together.
-static bool sumsColumns(RowwiseOp op) {
-  return !op.hasRowSums() && op.getScalarOuts().empty() &&
-         !op.getAllSums().empty();
-}
-
 /// Calls `visit` with each schedule of column tiles for `rows` rows of a
 /// program whose rows hold no columns together.
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
@@ -508,15 +502,17 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
     return result;
   ProgramFacts program = ProgramFacts::of(op, rows);
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
-  double spilling = std::numeric_limits<double>::infinity();
+  constexpr double any = std::numeric_limits<double>::infinity();
+  double spilling = any;
   // Tiles of what is left when splits are summed say nothing of whole rows.
   for (ScheduleAttr schedule : getRejected(op))
-    if (!op.hasRowSums() || !schedule.getColumnTile())
-      spilling = std::min(
-          spilling,
-          rejectedShare *
-              predictRegisterShare(
-                  getFeatures(program, ScheduleFields(schedule), chip), chip));
+    if (!op.hasRowSums() || !schedule.getColumnTile()) {
+      ScheduleFields fields(schedule);
+      spilling = std::min(spilling,
+                          rejectedShare *
+                              predictRegisterShares(
+                                  getFeatures(program, fields, chip), chip)[0]);
+    }
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   bool isBeside = op->hasAttr(independentAttr) && areFewRows(program);
   int64_t tilesTogether = countTilesTogether(op, chip);
@@ -527,7 +523,6 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   // registers, which is no more than that, then only says what comes first.
   // Of blocks apart, which one wave has, it counts what repeats along the row
   // as if each element were another.
-  constexpr double any = std::numeric_limits<double>::infinity();
   SmallVector<std::pair<int64_t, double>> tried{
       {accessBytes, isOfWave(op) ? any : most}, {narrowBytes, most}};
   if (chip.backend == Backend::AMDGPU)
@@ -550,31 +545,33 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
     };
     forEachSchedule(op, chip, bytes, int64_t(program.rows),
                     isAnyCount || hasLeaves, add);
-    if (sumsColumns(op))
+    // Sums of columns that no row holds together.
+    if (!op.hasRowSums() && op.getScalarOuts().empty() &&
+        !op.getAllSums().empty())
       forEachTile(op, chip, int64_t(program.rows), add);
     // Rules that each breaks, its time in steps, and its number: what breaks
     // rules comes last, and of those that are as good the first, whatever the
     // last bits say.
     SmallVector<std::tuple<int64_t, double, size_t>, 0> order;
-    SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
+    SmallVector<double, 0> times = predictMicroseconds(program, features, chip),
+                           shares = predictRegisterShares(features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
       if (hasLeaves)
         times[i] = takeLeaves(op, fields[i], chip, program);
-      double share = predictRegisterShare(features[i], chip);
-      if (share > bound)
+      if (shares[i] > bound || shares[i] >= spilling)
         continue;
       // Accesses to rows apart waste most of each sector: of 35 measured
       // programs that have other schedules, 32 are slower with the best of
       // these.
-      double doubts = std::max(0.0, share - most) * doubtsOfRegisters +
+      double doubts = std::max(0.0, shares[i] - most) * doubtsOfRegisters +
                       double(features[i][size_t(Feature::apart_blocks)]);
       // Workgroups that stay would keep the columns' from the compute units
       // that they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and
       // 8.4 with one workgroup for each.
-      doubts += double(isBeside && fields[i].workgroupsPerComputeUnit != 0);
+      if (isBeside || tilesTogether)
+        doubts += double(fields[i].workgroupsPerComputeUnit != 0);
       if (tilesTogether)
-        doubts += double(fields[i].workgroupsPerComputeUnit != 0) +
-                  double(fields[i].rowGroups != tilesTogether);
+        doubts += double(fields[i].rowGroups != tilesTogether);
       if (chip.backend == Backend::AMDGPU) {
         times[i] += getAddedMicroseconds(program, fields[i], chip);
         // Each workgroup loads the columns, where as few as compute units
@@ -594,8 +591,7 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
     llvm::sort(order);
     for (auto [doubts, steps, i] : order) {
       ScheduleAttr schedule = fields[i].get(op.getContext());
-      if (predictRegisterShare(features[i], chip) >= spilling ||
-          !getObstacle(op, schedule, chip).empty())
+      if (!getObstacle(op, schedule, chip).empty())
         continue;
       result.push_back({times[i], schedule});
       if (int64_t(result.size()) == count)

@@ -33,12 +33,11 @@ struct ScheduleFields {
   /// The value of each of `kScheduleFields`.
   llvm::SmallVector<int64_t *> getValues();
 
-  ScheduleAttr get(mlir::MLIRContext *context) const;
-  /// The attribute of these fields, or null after an error if they do not fit
-  /// each other.
+  /// The attribute of these fields, which fit each other; where an error can be
+  /// emitted, null after one if they do not.
   ScheduleAttr
-  getChecked(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
-             mlir::MLIRContext *context) const;
+  get(mlir::MLIRContext *context,
+      llvm::function_ref<mlir::InFlightDiagnostic()> emitError = {}) const;
 };
 
 /// The number that `overrides` sets `field` to, if it does.
