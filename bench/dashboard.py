@@ -350,23 +350,14 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
     return text
 
 
-def compile_time(block: Block, first_steps: Block | None) -> list[str]:
-    """What a compilation takes, of a kernel and of a model."""
+def compile_time(block: Block) -> list[str]:
+    """What a compilation of a kernel takes."""
     text = ["## Compile time", "",
             "The whole process of `lnbwd-opt`, from the operation to the code object, on one core, "
             "over the shapes of the first table: "
             + "; ".join(f"{row['chip']} {row['median_ms']:.0f} ms in the median, "
                         f"{row['worst_ms']:.0f} ms at most" for row in block["rows"])
             + ".", "", where(block), ""]
-    if first_steps:
-        text += ["The first step of a model, its compilation included: the backend `lnbwd` and "
-                 "torch.compile each in fresh processes, without caches; the mean of one or two.",
-                 "",
-                 *table(("model", "lnbwd, s", "torch.compile, s", "ratio"),
-                        ((row["model"], f"{ours:.1f}", f"{theirs:.1f}", f"{ours / theirs:.2f}")
-                         for row in first_steps["rows"]
-                         for ours, theirs in [(mean(row["s"]["lnbwd"]), mean(row["s"]["torch"]))])),
-                 where(first_steps), ""]
     return text
 
 
@@ -457,7 +448,7 @@ def page(blocks: dict[str, Block]) -> str:
         (quantized, ("quantized",)),
         (regions, ("regions", "coverage")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
-        (compile_time, ("compile_time", "first_steps")),
+        (compile_time, ("compile_time",)),
         (amd, ("amd_counts", "amd_predicted", "amd_float8")),
         (chooser, ("chooser",))]
     for section, names in sections:
