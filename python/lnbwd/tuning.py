@@ -50,8 +50,10 @@ _LEAST_BYTES = 16
 _PATTERN = 0x3C
 
 _enabled: bool | None = None
-_compiling = threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) // 2))
-"""Whoever compiles has it: half of the cores are left to Inductor, which goes on meanwhile."""
+_own, _others = (threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) // part))
+                 for part in (1, 2))
+"""Whoever compiles has one of these: the compiler's own choice, which the pass waits for, or one of
+the others, for which half of the cores are left to Inductor, which goes on meanwhile."""
 measuring = threading.Lock()
 """Whoever times something on a device has it."""
 when_compiled: contextvars.ContextVar[Callable[[], object]] = contextvars.ContextVar(
@@ -113,7 +115,7 @@ class _Candidate(NamedTuple):
 
 
 def _compile(spec: Spec, options: str = "", save_temps: str = "") -> compiler.Compiled:
-    with _compiling:
+    with _others if spec.schedule else _own:
         return compiler.compile_mlir(
             spec.mlir(), spec.chip, pipeline_options=f"{spec.pipeline_options()} {options}".strip(),
             format=spec.format, source_name=spec.source_name, save_temps=save_temps)

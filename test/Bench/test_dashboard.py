@@ -83,7 +83,8 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
     ("steps", {"results": [{"model": "tiny", "precision": "bf16", "ways": {
         "torch": {"times_ms": [2.0, 4.0, 3.0], "peak_bytes": 100, "first_seconds": 5.0},
         "lnbwd": {"times_ms": [2.5], "peak_bytes": 99, "first_seconds": 4.0}}}]},
-     [{"model": "tiny, bf16", "ms": {"torch": 3.0, "lnbwd": 2.5}, "memory": 0.99}]),
+     [{"model": "tiny, bf16", "ms": {"torch": 3.0, "lnbwd": 2.5}, "memory": 0.99,
+       "first_s": {"torch": 5.0, "lnbwd": 4.0}}]),
     ("host", {"head": "here", "rows": [
         {"op": "layer_norm", "case": "operator", "pass": "forward", "torch": 2.04, "ours": 1.96},
         {"op": "layer_norm", "case": "call", "pass": "forward", "torch": 2.0, "ours": 1.0}]},

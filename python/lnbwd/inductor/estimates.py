@@ -113,12 +113,6 @@ class Estimate:
         return self.is_worth and self.is_clear
 
     @property
-    def is_far(self) -> bool:
-        """Whether it is so where others are measured first."""
-        return self.is_sure or (
-            self.is_worth and self.theirs >= _LEAST_GAIN * (self.ours + self.launch))
-
-    @property
     def saved(self) -> float:
         """The bytes that are saved."""
         return (self.theirs - self.ours - self.launch) * self.count

@@ -257,11 +257,11 @@ class RegionPass(_Pass):
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
-                around, moved, is_measured = self._look_at(region, splits)
-                spec = self._measurements.consider(around, moved.saved) if is_measured else None
-                found.append((region, spec, spec is None or moved.is_far))
+                around, moved, gain = self._look_at(region, splits)
+                spec = self._measurements.consider(around, gain) if gain else None
+                found.append((region, spec, spec is None or moved.is_worth))
                 replace(copy, region)
-        chosen = self._measurements.choose(len(copy.nodes))
+        chosen = self._measurements.choose(copy)
         # What is timed first: others are loaded while Inductor compiles the graph.
         for region, spec, is_worth in sorted(found, key=lambda one: one[1] not in chosen):
             for program in region.programs:
@@ -275,9 +275,9 @@ class RegionPass(_Pass):
         self._measurements.start_rest()
 
     def _look_at(self, region: Region, splits: Sequence[Split]
-                 ) -> tuple[Surroundings, Estimate, bool]:
+                 ) -> tuple[Surroundings, Estimate, float]:
         """Makes a region's program, and those of what follows if that is worth it; gives what is
-        around it, what it moves, and whether it is timed.
+        around it, what it moves, and the bytes that it may save, 0 if it is not to be timed.
 
         Raises:
             Unsupported: it is left; says why.
@@ -295,12 +295,13 @@ class RegionPass(_Pass):
                 raise Unsupported(reason)
             around = surroundings(region, splits)
             moved = estimate(around)
-            is_measured = not moved.is_sure and self._measurements.may_find(region)
-            if not (is_measured or _is_worth(moved)):
-                raise Unsupported(f"it would move {moved}")
-            if is_measured and not self._measurements.may_pay(region, moved):
+            if moved.is_sure or not self._measurements.may_find(region, moved):
+                if not _is_worth(moved):
+                    raise Unsupported(f"it would move {moved}")
+                return around, moved, 0
+            if not (gain := self._measurements.gain(region, moved)):
                 raise Unsupported(f"it is too small to be timed, and would move {moved}")
-            return around, moved, is_measured
+            return around, moved, gain
         except Unsupported:
             if not region.then:
                 raise
@@ -334,9 +335,9 @@ class RegionPass(_Pass):
         Raises:
             Unsupported: it is left; says why.
         """
-        around, moved, is_measured = self._look_at(region, splits)
+        around, moved, gain = self._look_at(region, splits)
         device = region.inputs[0].meta["val"].device
-        times = self._measurements.find(around, moved) if is_measured else None
+        times = self._measurements.find(around) if gain else None
         for text in (program.text() for program in region.programs):
             if text not in ahead or not ahead[text].compiled.result():
                 regions_op.load_kernel(register(text), device)
