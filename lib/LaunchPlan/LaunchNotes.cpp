@@ -95,8 +95,11 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
 LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     Dims dims = hasOwnRows(op) ? kColumn : getDims(op, i);
-    if (failed(recordRole(op, i, op.getOperandName(i), dims,
-                          hasOwnRows(op) ? 0 : op.countColumnDims(i))))
+    // The programs of a sum have other domains.
+    bool isSplit = op.getReduction(i) != Reduction::None && op.isSplitSum(i);
+    if (failed(
+            recordRole(op, i, op.getOperandName(i), dims,
+                       hasOwnRows(op) || isSplit ? 0 : op.countColumnDims(i))))
       return failure();
   }
   return success();

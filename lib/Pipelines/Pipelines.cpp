@@ -76,7 +76,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createRecordProgramPass());
   if (options.order != "default")
     pm.addPass(createFixOrderPass({options.order}));
-  pm.addPass(createSplitScalarSumsPass());
+  pm.addPass(createSplitSumsPass());
   pm.addPass(createSplitContractionsPass());
   pm.addPass(createSplitTwoPassPass(
       {options.twoPass, options.schedule, options.rows}));

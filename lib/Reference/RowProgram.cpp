@@ -416,12 +416,6 @@ private:
                          : program.operations[value - count].type;
   }
   int64_t groupOf(int64_t row) const { return row / (rows / groups); }
-  /// How many sums over rows an output has.
-  int64_t countSums(const ProgramOperand &output) const {
-    return output.dims.hasGroups ? groups
-           : output.row.empty()  ? 1
-                                 : output.rowLength();
-  }
   int64_t placeOf(const ProgramOperand &input, int64_t row) const;
   void load(const ProgramOperand &input, int64_t place, int64_t first,
             int64_t length, Values &values) const;
@@ -578,13 +572,14 @@ size_t Interpreter::comparedValue(const ProgramOperand &output) const {
 }
 
 /// The column of its own that each element of an output has; -1 where an
-/// earlier element has the same.
+/// earlier element has the same, of what is no sum.
 static std::vector<int64_t> findColumns(const ProgramOperand &output) {
   std::vector<int64_t> columns(static_cast<size_t>(output.type.size()));
   std::set<int64_t> taken;
   for (size_t j = 0; j < columns.size(); ++j) {
     columns[j] = locate(output.column, static_cast<int64_t>(j));
-    if (!output.column.empty() && !taken.insert(columns[j]).second)
+    if (!output.column.empty() && !output.lacksRows() &&
+        !taken.insert(columns[j]).second)
       columns[j] = -1;
   }
   return columns;
@@ -604,10 +599,10 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
     columns.push_back(findColumns(output));
     bool isOfGroups = output.dims.hasGroups;
     partials[o].firstGroup = isOfGroups ? groupOf(begin) : 0;
-    int64_t count = isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1
-                               : countSums(output);
+    int64_t count =
+        isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
     if (output.lacksRows())
-      partials[o].sums.resize(static_cast<size_t>(count * output.type.size()),
+      partials[o].sums.resize(static_cast<size_t>(count * output.rowLength()),
                               getNeutral(output));
   }
   for (int64_t row = begin; row < end; ++row) {
@@ -616,16 +611,17 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
       const ProgramOperand &output = program.outputs[o];
       const Values &value = values[output.value];
       if (output.lacksRows()) {
-        int64_t group = output.dims.hasGroups
-                            ? groupOf(row) - partials[o].firstGroup
-                        : output.row.empty() ? 0
-                                             : locate(output.row, row);
-        Sum *sum =
-            partials[o].sums.data() + static_cast<size_t>(group) * value.size();
-        for (const Bounded &term : value)
-          output.isMaximum    ? (sum++)->takeLarger(term)
-          : output.isMatrix() ? (sum++)->addInOrder(term)
-                              : (sum++)->add(term);
+        int64_t group =
+            output.dims.hasGroups ? groupOf(row) - partials[o].firstGroup : 0;
+        int64_t first = output.row.empty() ? group * output.rowLength()
+                                           : locate(output.row, row);
+        for (size_t j = 0; j < value.size(); ++j) {
+          Sum &sum =
+              partials[o].sums[static_cast<size_t>(first + columns[o][j])];
+          output.isMaximum    ? sum.takeLarger(value[j])
+          : output.isMatrix() ? sum.addInOrder(value[j])
+                              : sum.add(value[j]);
+        }
         continue;
       }
       int64_t first = output.row.empty() ? row * output.rowLength()
@@ -651,16 +647,17 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
 void Interpreter::finishSum(const ProgramOperand &output,
                             std::vector<Sum> &sums, Values &sumOut) {
   sumOut.resize(sums.size());
+  int64_t terms = output.column.empty() ? rows : rows * output.type.size();
   const ConstArray &before = inputs.buffers[output.buffer];
   for (size_t j = 0; j < sums.size(); ++j) {
     // An outer sum is put together of two such chains.
     Bounded &sum = sumOut[j];
     sum = output.isMaximum    ? sums[j].total
           : output.isMatrix() ? sums[j].inOrder(/*chains=*/2)
-                              : sums[j].inTree(static_cast<size_t>(rows));
+                              : sums[j].inTree(static_cast<size_t>(terms));
     if (program.accumulate && before.data) {
-      const Bounded terms[] = {sum, {before[j], 0}};
-      sum = findElementwise("arith.addf")->compute(terms, {});
+      const Bounded both[] = {sum, {before[j], 0}};
+      sum = findElementwise("arith.addf")->compute(both, {});
     }
     if (isFinal[output.buffer])
       consumer(0, output.buffer, j, sum);
@@ -705,8 +702,8 @@ void Interpreter::run() {
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
     if (output.lacksRows()) {
-      int64_t number = countSums(output);
-      auto length = static_cast<size_t>(output.type.size());
+      int64_t number = output.dims.hasGroups ? groups : 1;
+      auto length = static_cast<size_t>(output.rowLength());
       std::vector<Sum> sums(static_cast<size_t>(number) * length,
                             getNeutral(output));
       for (const std::vector<PartialSums> &partial : partials) {

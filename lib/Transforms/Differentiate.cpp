@@ -49,51 +49,31 @@ using namespace lnbwd;
 // The gradient
 //===----------------------------------------------------------------------===//
 
-/// Whether the gradient of input `index` is a sum that no row program has: over
-/// some row dimensions alone, or over columns.
-static bool isSplitSum(RowwiseOp op, unsigned index) {
-  using RowDims = RowwiseOp::RowDims;
-  bool isScalar = op.getAccess(index) == RowwiseOp::Access::Scalar;
-  AffineMap map = op.getMap(index);
-  if (map.getNumResults() ==
-      (isScalar ? unsigned(op.getNumRowDims()) : map.getNumDims()))
-    return false;
-  RowDims rows = op.getRowDims(index);
-  return rows == RowDims::WithinGroup || rows == RowDims::Some ||
-         !op.getPlace(index).isPlain();
-}
-
-namespace {
-/// The dimensions that a gradient has: from `first` to before `last` of the
-/// domain, of `all` that its terms have.
-struct KeptDims {
-  unsigned first, last, all;
-};
-} // namespace
-
-/// Those of input `index`, if its sum can be split: what comes after them is
-/// summed first, then what is before.
-static std::optional<KeptDims> findKeptDims(RowwiseOp op, unsigned index) {
-  AffineMap map = op.getMap(index);
-  auto numRows = unsigned(op.getNumRowDims());
-  if (map.getNumResults() == 0 || op.hasContractions() || op.isStrided(index))
-    return std::nullopt;
-  KeptDims kept{map.getDimPosition(0), 0,
-                op.countColumnDims(index) ? map.getNumDims() : numRows};
-  kept.last = map.getDimPosition(map.getNumResults() - 1) + 1;
-  SmallVector<int64_t> sizes = op.getDimSizes();
-  bool isNeighbouring = kept.last - kept.first == map.getNumResults();
-  if (kept.first == 0 || !isNeighbouring ||
-      llvm::is_contained(ArrayRef(sizes).drop_front(kept.first),
-                         ShapedType::kDynamic))
-    return std::nullopt;
-  return kept;
-}
-
 /// Whether operand `index` has no gradient: a mask, integers, or a table.
 static bool isConstant(RowwiseOp op, unsigned index) {
   return isa<IntegerType>(getElementTypeOrSelf(op.getOperand(index))) ||
          op.getAccess(index) == RowwiseOp::Access::Table;
+}
+
+/// Whether a value is the same in each program that computes it: it is not
+/// rounded, or in one way. (Products and sums may be fused, sums ordered.)
+static bool isSameElsewhere(Value value, bool mayRound = true) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return true;
+  if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp>(op)) {
+    if (!std::exchange(mayRound, false))
+      return false;
+  } else if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
+                  arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp,
+                  arith::SelectOp, arith::CmpFOp, math::AbsFOp,
+                  vector::BroadcastOp>(op) &&
+             !isRowMaximum(op)) {
+    return false;
+  }
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return isSameElsewhere(operand, mayRound);
+  });
 }
 
 namespace {
@@ -109,9 +89,17 @@ struct GradientOperands {
   /// itself, which goes in the end.
   SmallVector<std::optional<Place>> adjoints, saved;
   SmallVector<Place> outputs;
-  /// Of each maximum over rows with an adjoint how many elements it is, which
-  /// one program writes and the other reads.
-  SmallVector<std::optional<std::pair<Place, Place>>> ties;
+  /// What one program of the gradient writes and a later one reads.
+  struct Carried {
+    Place written, read;
+  };
+  /// Of a maximum over rows with an adjoint: how many elements it is; and where
+  /// other programs may round the elements in another way, these and it.
+  struct Ties {
+    Carried counts;
+    std::optional<Carried> elements, largest;
+  };
+  SmallVector<std::optional<Ties>> ties;
 };
 
 class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
@@ -143,7 +131,7 @@ private:
   bool isSaved(RowwiseOp op, unsigned index) {
     unsigned operand = op.getNumDpsInputs() + index;
     if (op.getReduction(operand) != Reduction::None)
-      return hasTies(op, index);
+      return hasTies(op, index) && isSameElsewhere(op.getYielded(index));
     if (saved.empty())
       return savesStatistics && index >= op.getRowOuts().size();
     return llvm::is_contained(saved, op.getOperandName(operand));
@@ -163,7 +151,7 @@ private:
            !isSaved(op, index);
   }
   /// Whether output `index` is the largest over rows, of which the gradient
-  /// finds the elements again.
+  /// finds the elements again: it is saved if these are the same there.
   bool hasTies(RowwiseOp op, unsigned index) {
     return op.getReduction(op.getNumDpsInputs() + index) ==
                Reduction::Maximum &&
@@ -238,14 +226,14 @@ LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
                  "not depend on";
 }
 
-/// The map of the first `count` dimensions of the domain of `like`.
-static AffineMap getFirstDims(unsigned count, AffineMap like) {
-  return AffineMap::getMultiDimIdentityMap(like.getNumDims(), like.getContext())
-      .getMajorSubMap(count);
+/// What the largest over rows, which a program yields as `value`, is the
+/// largest of: elements of rows, or numbers of rows.
+static Value getMaximised(Value value) {
+  Operation *producer = value.getDefiningOp();
+  return producer && isRowMaximum(producer) ? producer->getOperand(0) : value;
 }
 
 GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
-  SmallVector<int64_t> sizes = forward.getDimSizes();
   GradientOperands operands{ProgramOperands(unsigned(forward.getNumRowDims())),
                             {},
                             {},
@@ -257,8 +245,11 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
     auto type = cast<ShapedType>(forward.getOperand(index).getType());
     if (!isa<MemRefType>(type))
       type = MemRefType::get(type.getShape(), type.getElementType());
+    bool isSum = isOutput && index < forward.getNumDpsInputs() &&
+                 forward.isSplitSum(index);
     return operands.all.add(isOutput, type, forward.getMap(index),
-                            (prefix + forward.getOperandName(index)).str());
+                            (prefix + forward.getOperandName(index)).str(),
+                            isSum ? Reduction::Add : Reduction::None);
   };
   auto addIf = [&](bool isThere, unsigned index, bool isOutput,
                    StringRef prefix) -> std::optional<GradientOperands::Place> {
@@ -276,33 +267,41 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
   for (unsigned i = 0; i < numOutputs; ++i)
     operands.saved.push_back(
         addIf(isSaved(forward, i), numInputs + i, false, ""));
-  for (unsigned i = 0; i < numInputs; ++i) {
-    if (!isWanted(forward, i) || !isSplitSum(forward, i)) {
-      operands.gradients.push_back(addIf(isWanted(forward, i), i, true, "d"));
-      continue;
-    }
-    // The terms of the sum, for now.
-    unsigned all = findKeptDims(forward, i)->all;
-    auto type = MemRefType::get(ArrayRef(sizes).take_front(all),
-                                Float32Type::get(forward.getContext()));
-    operands.gradients.push_back(
-        operands.all.add(true, type, getFirstDims(all, forward.getMap(i)),
-                         "d" + forward.getOperandName(i)));
-  }
+  for (unsigned i = 0; i < numInputs; ++i)
+    operands.gradients.push_back(addIf(isWanted(forward, i), i, true, "d"));
   for (unsigned i = 0; i < numOutputs; ++i) {
     operands.outputs.push_back(add(numInputs + i, true, "forward "));
     operands.ties.emplace_back();
     if (!hasTies(forward, i))
       continue;
-    auto type = cast<ShapedType>(forward.getOperand(numInputs + i).getType());
-    auto addCount = [&](bool isOutput) {
-      return operands.all.add(
-          isOutput,
-          MemRefType::get(type.getShape(), Float32Type::get(type.getContext())),
-          forward.getMap(numInputs + i),
-          forward.getOperandName(numInputs + i) + "_ties");
+    std::string name = forward.getOperandName(numInputs + i);
+    Type f32 = Float32Type::get(forward.getContext());
+    AffineMap map = forward.getMap(numInputs + i);
+    auto carry = [&](ArrayRef<int64_t> shape, AffineMap map, StringRef suffix,
+                     Reduction reduction) {
+      auto type = MemRefType::get(shape, f32);
+      return GradientOperands::Carried{
+          operands.all.add(true, type, map, name + suffix.str(), reduction),
+          operands.all.add(false, type, map, name + suffix.str())};
     };
-    operands.ties.back() = {addCount(false), addCount(true)};
+    auto shape = cast<ShapedType>(forward.getOperand(numInputs + i).getType())
+                     .getShape();
+    GradientOperands::Ties &ties = operands.ties.back().emplace(
+        GradientOperands::Ties{carry(shape, map, "_ties", Reduction::Add),
+                               std::nullopt, std::nullopt});
+    Value value = forward.getYielded(i);
+    if (isSameElsewhere(value))
+      continue;
+    bool isRow = isa<VectorType>(getMaximised(value).getType());
+    unsigned numDims =
+        isRow ? map.getNumDims() : unsigned(forward.getNumRowDims());
+    SmallVector<int64_t> sizes = forward.getDimSizes();
+    ties.elements = carry(
+        ArrayRef(sizes).take_front(numDims),
+        AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext())
+            .getMajorSubMap(numDims),
+        "_elements", Reduction::None);
+    ties.largest = carry(shape, map, "_again", Reduction::Maximum);
   }
   return operands;
 }
@@ -346,31 +345,38 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
     if (ties) {
       // The elements that are the largest share its adjoint evenly, those of
       // all rows one by one. Of a NaN there are none, and 0 / 0 is NaN again.
-      Operation *producer = output.getDefiningOp();
-      bool isOfRow = producer && isRowMaximum(producer);
-      if (isOfRow)
-        output = producer->getOperand(0);
+      Value yielded = output;
+      output = getMaximised(yielded);
+      bool isOfRow = output != yielded;
       auto spread = [&](Value number) {
         return isOfRow ? rows.spread(number) : number;
       };
-      Value largest = operands.all.getArgument(*saved), value = output;
-      Type element = getElementTypeOrSelf(largest.getType());
-      if (!element.isF32())
-        value = rows.widen(arith::TruncFOp::create(
-            b, loc,
-            output.getType().isF32()
-                ? element
-                : Type(cast<VectorType>(output.getType()).clone(element)),
-            value));
+      Value largest, value = output;
+      if (ties->elements) {
+        operands.all.setResult(ties->elements->written, output);
+        operands.all.setResult(ties->largest->written, yielded);
+        value = operands.all.getArgument(ties->elements->read);
+        largest = operands.all.getArgument(ties->largest->read);
+      } else {
+        largest = operands.all.getArgument(*saved);
+        Type element = getElementTypeOrSelf(largest.getType());
+        if (!element.isF32())
+          value = rows.widen(arith::TruncFOp::create(
+              b, loc,
+              output.getType().isF32()
+                  ? element
+                  : Type(cast<VectorType>(output.getType()).clone(element)),
+              value));
+      }
       Value isLargest =
           arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, value,
                                 spread(rows.widen(largest)));
       Value shares =
           arith::UIToFPOp::create(b, loc, output.getType(), isLargest);
-      operands.all.setResult(ties->second,
+      operands.all.setResult(ties->counts.written,
                              isOfRow ? rows.rowSum(shares) : shares);
       Value share = arith::DivFOp::create(
-          b, loc, adjoint, operands.all.getArgument(ties->first));
+          b, loc, adjoint, operands.all.getArgument(ties->counts.read));
       adjoint = arith::MulFOp::create(b, loc, shares, spread(share));
     }
     adjoints.add(output, adjoint);
@@ -467,32 +473,11 @@ static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
   return success();
 }
 
-/// Whether a value is the same in each program that computes it: it is not
-/// rounded, or in one way. (Products and sums may be fused, sums ordered.)
-static bool isSameElsewhere(Value value, bool mayRound = true) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return true;
-  if (isa<arith::MulFOp, arith::AddFOp, arith::SubFOp>(op)) {
-    if (!std::exchange(mayRound, false))
-      return false;
-  } else if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
-                  arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp,
-                  arith::SelectOp, arith::CmpFOp, math::AbsFOp,
-                  vector::BroadcastOp>(op) &&
-             !isRowMaximum(op)) {
-    return false;
-  }
-  return llvm::all_of(op->getOperands(), [&](Value operand) {
-    return isSameElsewhere(operand, mayRound);
-  });
-}
-
 /// What several groups of rows share, or all rows a number, has a sum for its
 /// gradient that not every program has.
 LogicalResult Differentiate::checkShared(RowwiseOp op) {
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    if (isSplitSum(op, i) && isWanted(op, i) && !findKeptDims(op, i))
+    if (op.isSplitSum(i) && isWanted(op, i) && !op.getKeptDims(i))
       return op.emitOpError("expected the option wrt to name inputs that have "
                             "all row dimensions, columns, or neighbouring "
                             "dimensions without the first, all static from "
@@ -505,98 +490,38 @@ LogicalResult Differentiate::checkShared(RowwiseOp op) {
   return success();
 }
 
-/// Adds, at the end of the function of `gradient`, the programs that sum up the
-/// terms that it writes as `argument`, the gradient of input `index` of
-/// `forward`: a sum over the dimensions after those that are kept, of rows of
-/// these, and one over the dimensions before, of columns.
-static LogicalResult splitSum(IRRewriter &rewriter, RowwiseOp forward,
-                              unsigned index, RowwiseOp gradient,
-                              BlockArgument argument) {
-  KeptDims kept = *findKeptDims(forward, index);
-  Location loc = gradient.getLoc();
-  SmallVector<int64_t> sizes = forward.getDimSizes();
-  auto numRows = unsigned(forward.getNumRowDims());
-  auto count = [&](unsigned begin, unsigned end) {
-    return begin < end ? ShapedType::getNumElements(
-                             ArrayRef(sizes).slice(begin, end - begin))
-                       : 1;
-  };
-  std::string name = "d" + forward.getOperandName(index);
-
-  // A buffer of the first dimensions of the domain.
-  auto allocate = [&](unsigned numDims) -> Value {
-    SmallVector<Value> dynamic;
-    for (unsigned dim = 0; dim < numDims; ++dim) {
-      if (!ShapedType::isDynamic(sizes[dim]))
-        continue;
-      for (unsigned i = 0; i < gradient.getNumDpsInputs(); ++i)
-        if (std::optional<unsigned> position =
-                gradient.getMap(i).getResultPosition(
-                    getAffineDimExpr(dim, gradient.getContext()))) {
-          dynamic.push_back(memref::DimOp::create(
-              rewriter, loc, gradient.getOperand(i), int64_t(*position)));
-          break;
-        }
-    }
-    auto type = MemRefType::get(ArrayRef(sizes).take_front(numDims),
-                                rewriter.getF32Type());
-    if (dynamic.size() != size_t(type.getNumDynamicDims()))
-      return {};
-    auto alloc = memref::AllocOp::create(rewriter, loc, type, dynamic);
-    alloc->setAttr(rowScalarAttr,
-                   rewriter.getI64IntegerAttr(count(numRows, numDims)));
-    return alloc;
-  };
-  // A program over `terms`, of which each row has the dimensions from `rank`
-  // on, in one of the ways to sum.
-  auto addProgram = [&](Value terms, unsigned rank, unsigned numDims, Value sum,
-                        bool ofRows, StringRef suffix) {
-    MLIRContext *context = rewriter.getContext();
-    auto all = AffineMap::getMultiDimIdentityMap(numDims, context);
-    ProgramOperands operands(rank);
-    auto input = operands.addInput(terms, all, name + "_terms");
-    auto output =
-        operands.addOutput(sum,
-                           ofRows ? all.getMajorSubMap(rank)
-                                  : all.getMinorSubMap(numDims - kept.first),
-                           name, ofRows ? Reduction::None : Reduction::Add);
-    RowwiseOp program = operands.create(
-        rewriter, loc, (forward.getEntry() + "_bwd_" + name + suffix).str());
-    program->setAttr(rowRatioAttr,
-                     rewriter.getDenseI64ArrayAttr(
-                         {count(numRows, rank), count(rank, numRows)}));
-    OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
-    Value value = operands.getArgument(input);
-    if (ofRows)
-      value = vector::ReductionOp::create(body, loc, vector::CombiningKind::ADD,
-                                          value);
-    operands.setResult(output, value);
-    operands.yield(body, loc);
-  };
-
-  rewriter.setInsertionPoint(gradient);
-  SmallVector<Value> buffers{allocate(kept.all)};
-  if (!buffers.front())
-    return forward.emitOpError("expected the option wrt to name inputs that "
-                               "the outputs depend on, got ")
-           << forward.getOperandName(index);
-  argument.replaceAllUsesWith(buffers.front());
-  if (kept.last != kept.all)
-    buffers.push_back(allocate(kept.last));
-  rewriter.setInsertionPoint(gradient->getBlock()->getTerminator());
-  if (kept.last != kept.all)
-    addProgram(buffers[0], kept.last, kept.all, buffers[1], /*ofRows=*/true,
-               "_rows");
-  Block *entry = argument.getOwner();
-  auto type = cast<ShapedType>(forward.getOperand(index).getType());
-  Value sum = entry->insertArgument(
-      argument.getArgNumber(),
-      MemRefType::get(type.getShape(), type.getElementType()), loc);
-  entry->eraseArgument(argument.getArgNumber());
-  addProgram(buffers.back(), kept.first, kept.last, sum, /*ofRows=*/false, "");
-  for (Value buffer : buffers)
-    memref::DeallocOp::create(rewriter, loc, buffer);
-  return success();
+/// Puts one allocation in the place of two arguments of `entry`, what a program
+/// writes and what a later one reads.
+static void carryInBuffer(IRRewriter &rewriter, Block &entry, Value written,
+                          Value read) {
+  auto type = cast<MemRefType>(written.getType());
+  auto program = cast<RowwiseOp>(*written.user_begin());
+  Location loc = program.getLoc();
+  unsigned index = written.use_begin()->getOperandNumber();
+  rewriter.setInsertionPointToStart(&entry);
+  auto numRows = unsigned(program.getNumRowDims());
+  SmallVector<Value> dynamic;
+  int64_t ofRow = 1;
+  for (auto [result, size] :
+       llvm::zip_equal(program.getMap(index).getResults(), type.getShape())) {
+    if (cast<AffineDimExpr>(result).getPosition() >= numRows)
+      ofRow *= size;
+    for (unsigned i = 0; ShapedType::isDynamic(size) && i < index; ++i)
+      if (std::optional<unsigned> position =
+              program.getMap(i).getResultPosition(result)) {
+        dynamic.push_back(memref::DimOp::create(
+            rewriter, loc, program.getOperand(i), int64_t(*position)));
+        break;
+      }
+  }
+  auto alloc = memref::AllocOp::create(rewriter, loc, type, dynamic);
+  // (There are as many groups as rows at most.)
+  if (!type.hasStaticShape())
+    alloc->setAttr(rowScalarAttr, rewriter.getI64IntegerAttr(ofRow));
+  written.replaceAllUsesWith(alloc);
+  read.replaceAllUsesWith(alloc);
+  rewriter.setInsertionPoint(entry.getTerminator());
+  memref::DeallocOp::create(rewriter, loc, alloc);
 }
 
 LogicalResult Differentiate::differentiate(func::FuncOp function) {
@@ -617,19 +542,6 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   if (!forward.getOuterSums().empty())
     return forward.emitOpError("expected no outer sums in a program that is "
                                "differentiated");
-  for (unsigned i = 0; i < unsigned(forward.getNumDpsInits()); ++i) {
-    unsigned operand = forward.getNumDpsInputs() + i;
-    if (hasTies(forward, i) &&
-        (!cast<ShapedType>(forward.getOperand(operand).getType())
-              .hasStaticShape() ||
-         !isSameElsewhere(forward.getYielded(i))))
-      return forward.emitOpError(
-                 "expected maxima over rows, of a static number of groups, of "
-                 "inputs or of one product or sum of them, whose elements the "
-                 "gradient finds again, got ")
-             << forward.getOperandName(operand)
-             << "; write the rows, and take the maximum of these";
-  }
   savesStatistics = named || function->hasAttr(operationAttr);
   if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();
@@ -658,51 +570,45 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   llvm::BitVector keep(gradient.getNumDpsInits(), true);
   for (GradientOperands::Place place : operands.outputs)
     keep.reset(operands.all.getOutput(place));
-  // What counts the largest elements goes first.
-  llvm::BitVector counts(gradient.getNumDpsInits());
-  SmallVector<Value> buffers;
-  rewriter.setInsertionPoint(gradient);
+  // What counts the largest elements goes before the rest, and what computes
+  // them before that.
+  llvm::BitVector elements(gradient.getNumDpsInits()), counts = elements;
+  SmallVector<std::pair<Value, Value>> carried;
+  auto carry = [&](const GradientOperands::Carried &both,
+                   llvm::BitVector &outputs) {
+    unsigned output = operands.all.getOutput(both.written);
+    auto read = cast<BlockArgument>(operands.all.getArgument(both.read));
+    outputs.set(output);
+    carried.emplace_back(
+        gradient.getOperand(gradient.getNumDpsInputs() + output),
+        gradient.getOperand(read.getArgNumber()));
+  };
   for (const auto &ties : operands.ties) {
     if (!ties)
       continue;
-    unsigned output = operands.all.getOutput(ties->second);
-    counts.set(output);
-    Value read = gradient.getOperand(
-        cast<BlockArgument>(operands.all.getArgument(ties->first))
-            .getArgNumber());
-    Value written = gradient.getOperand(gradient.getNumDpsInputs() + output);
-    buffers.push_back(memref::AllocOp::create(
-        rewriter, loc, cast<MemRefType>(read.getType())));
-    read.replaceAllUsesWith(buffers.back());
-    written.replaceAllUsesWith(buffers.back());
+    carry(ties->counts, counts);
+    if (ties->elements) {
+      carry(*ties->elements, elements);
+      carry(*ties->largest, elements);
+    }
   }
+  rewriter.setInsertionPoint(gradient);
   auto makeProgram = [&](const llvm::BitVector &outputs, StringRef suffix) {
+    if (outputs.none())
+      return;
     RowwiseOp program = cloneWithOperands(
         rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
         outputs);
     program.setEntry((gradient.getEntry() + suffix).str());
     simplifyProgram(program);
   };
-  if (counts.any())
-    makeProgram(counts, "_ties");
-  makeProgram(keep.reset(counts), "");
+  makeProgram(elements, "_elements");
+  makeProgram(counts, "_ties");
+  makeProgram(keep.reset(counts).reset(elements), "");
   rewriter.eraseOp(gradient);
   (void)dropUnneeded(backward);
-  rewriter.setInsertionPoint(entry->getTerminator());
-  for (Value buffer : buffers)
-    memref::DeallocOp::create(rewriter, loc, buffer);
-  SmallVector<RowwiseOp> gradients(entry->getOps<RowwiseOp>());
-  for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
-    if (!isWanted(forward, i) || !isSplitSum(forward, i))
-      continue;
-    RowwiseOp program = gradients.back();
-    for (unsigned j = program.getNumDpsInputs(); j < program.getNumOperands();
-         ++j)
-      if (program.getOperandName(j) == "d" + forward.getOperandName(i) &&
-          failed(splitSum(rewriter, forward, i, program,
-                          cast<BlockArgument>(program.getOperand(j)))))
-        return failure();
-  }
+  for (auto [written, read] : carried)
+    carryInBuffer(rewriter, *entry, written, read);
   backward.setFunctionType(
       rewriter.getFunctionType(entry->getArgumentTypes(), {}));
 

@@ -121,9 +121,11 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = value[element // (rows * program.length // count)]
         elif output.kind in SUM_KINDS:
             combine = torch.sum if SUM_KINDS[output.kind] == "add" else torch.amax
-            shape = (groups, rows // max(groups, 1)) if output.dims.has_groups else (rows,)
-            length = program.length if output.dims.has_columns else 1
-            value = combine(value.expand(rows, length).reshape(*shape, length), -2)
+            shape = (groups, rows // max(groups, 1)) if output.dims.has_groups else (-1,)
+            is_row = output.is_row(program.length)
+            length = output.row_length(program.length) if output.parts or is_row else 1
+            value = value.expand(rows, program.length if is_row else 1)
+            value = combine(value.reshape(*shape, length), -2)
         elif output.kind == "row":
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
         else:

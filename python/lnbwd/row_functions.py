@@ -383,8 +383,7 @@ class RowFunction(Generic[P, R]):
             return self._by_torch([named[p.name] for p in self._parameters])
 
         with self._lock:
-            plan = self._plans.get((short, rows))
-            if plan is None and short not in self._traces:
+            if short not in self._traces:
                 _state.is_tracing = True
                 try:
                     self._traces[short] = trace(self.function, call, signature, self.saved)
@@ -395,9 +394,11 @@ class RowFunction(Generic[P, R]):
                         f"compiled for {_MANY_TRACES} sets of types, shapes and constants; a "
                         "number that changes from call to call is better handed over in a tensor, "
                         "as lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
+            found = self._traces[short].of_rows(first.shape)
+            plan = self._plans.get((short, rows, found.program))
             if plan is None:
-                plan = self._plans[short, rows] = Plan(
-                    self.function, call, signature, self._traces[short], rows, is_by_torch)
+                plan = self._plans[short, rows, found.program] = Plan(
+                    self.function, call, signature, found, rows, is_by_torch)
             if key is not None:
                 if len(self._calls) >= _MAX_CALLS:
                     self._calls.clear()
@@ -438,10 +439,11 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     value.
 
     It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, or what combines
-    all rows, ``[N]`` or ``[]``, of the types that
-    PyTorch's own rules give. Values are float32 within, rounded where the function itself casts
-    (``.to(torch.bfloat16)``) and where they are written. A call with float64 tensors is computed
-    by PyTorch, and so is one on the CPU where no chip is simulated, after one warning.
+    all rows, ``[N]`` or ``[]``, or those along the first dimensions, ``[T, N]`` or ``[T]``, of the
+    types that PyTorch's own rules give. Values are float32 within, rounded where the function
+    itself casts (``.to(torch.bfloat16)``) and where they are written. A call
+    with float64 tensors is computed by PyTorch, and so is one on the CPU where no chip is
+    simulated, after one warning.
 
     Args:
         saved: names of the function's variables of which the values at its end are kept for the

@@ -105,7 +105,7 @@ class Plan:
                 signature.parts[name][0] != () and len(signature.parts[name][1]) == 1))
             for name, kind in signature.kinds.items()]
         self.is_derived = trace.has_gradient
-        self.has_numbers = not {"number", "total", "column"}.isdisjoint(trace.shapes)
+        self.has_numbers = any(kind not in ("row", "scalar") for kind in trace.shapes)
         self._lock = threading.RLock()
         self._inference: _Forward | None = None
         self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
@@ -263,7 +263,9 @@ class Plan:
                                       [tensors[place] for place in forward.inputs])
         results = tuple([outputs[place] for place in forward.results])
         if self.has_numbers:
-            shapes = {"number": shape[:-1], "total": ()}
+            shapes: dict[Any, Sequence[int]] = {"number": shape[:-1], "total": ()}
+            shapes |= {kind: shape[kind[0]:kind[1]] for kind in self.trace.shapes
+                       if isinstance(kind, tuple)}
             results = tuple([reshaped(result, shapes[kind]) if kind in shapes else result
                              for result, kind in zip(results, self.trace.shapes, strict=True)])
             results = tuple([

@@ -367,9 +367,13 @@ class _Writer:
 
     def kind(self, value: Input | Output) -> str:
         """The kind of which a part is one to the compiler, which orders operands by kinds."""
+        length = self.program.length
+        if value.kind in SUM_KINDS:  # Of one index of each other dimension, a sum over all rows.
+            is_of_all = bool(value.parts) and math.prod(value.parts[0]) <= length
+            return (value.kind.replace("part_total", "total").replace("part_", "column_")
+                    if is_of_all else value.kind)
         if not value.parts:
             return value.kind
-        length = self.program.length
         if not value.is_row(length):
             return "scalar"
         of_rows = any(d * size > length for d, size, *_ in value.parts)

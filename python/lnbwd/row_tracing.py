@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import operator
 import re
 import sys
@@ -162,7 +163,7 @@ class Trace:
         inputs: the parameter of each of the program's inputs.
         results: for each result its place among the program's outputs.
         shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]), "column"
-            ([N]) or "total" ([]).
+            ([N]), "total" ([]), or which of the dimensions of the rows it has.
         conditions: for each result None, or that it is whether a number is greater than 0, True, or
             that it is not.
         has_gradient: for each result whether it has one.
@@ -175,13 +176,26 @@ class Trace:
     program: RowProgram
     inputs: tuple[str, ...]
     results: tuple[int, ...]
-    shapes: tuple[str, ...]
+    shapes: tuple[str | tuple[int, int | None], ...]
     conditions: tuple[bool | None, ...]
     has_gradient: tuple[bool, ...]
     is_tuple: bool
     saved: tuple[int, ...]
     parts: int
     signature: Signature
+
+    def of_rows(self, shape: Sequence[int]) -> Trace:
+        """The same for rows of a shape, which says how many elements are kept of what combines rows
+        along their first dimensions."""
+        outputs = list(self.program.outputs)
+        for kind, place in zip(self.shapes, self.results, strict=True):
+            if isinstance(kind, tuple):
+                first, end = kind
+                distance = self.program.length if end else 1
+                size = math.prod(shape[first:-1]) * (1 if end else self.program.length)
+                outputs[place] = dataclasses.replace(outputs[place], parts=((distance, size),))
+        return dataclasses.replace(self, program=dataclasses.replace(
+            self.program, outputs=tuple(outputs)))
 
 
 @dataclass
@@ -457,11 +471,28 @@ _TOTALS: dict[Any, str] = {
     aten.amax.default: "total_max", aten.max.default: "total_max"}
 
 
+def _partial(node: Node, domain: Domain) -> str | None:
+    """What a node is that combines rows along their first dimensions, and not along all."""
+    if node.target not in (aten.sum.dim_IntList, aten.amax.default) or len(node.args) != 2:
+        return None
+    source: Any = node.args[0]
+    along: Any = node.args[1]
+    shape = source.meta["val"].shape
+    dims = sorted(d % len(shape) for d in ([along] if isinstance(along, int) else along))
+    is_number = bool(dims) and dims[-1] == len(shape) - 1
+    first = dims[:-1] if is_number else dims
+    if (domain.length == 1 or domain.role(source.meta["val"]) != "row"
+            or not 0 < len(first) < len(shape) - 1 or first != list(range(len(first)))):
+        return None
+    return ("part_total" if is_number else "part") + (
+        "_max" if node.target is aten.amax.default else "" if is_number else "_sum")
+
+
 def _combined(node: Node, domain: Domain) -> tuple[str, bool | None] | None:
-    """What a node is that combines all rows, or is that in another type, as an output, and the
+    """What a node is that combines rows, or is that in another type, as an output, and the
     condition that it is of it."""
     value = node.meta.get("val")
-    if not isinstance(value, Tensor) or value.dim() > 1:
+    if not isinstance(value, Tensor):
         return None
     if value.dtype == torch.bool:
         found = node.target in (aten.ne.Scalar, aten.logical_not.default) and _combined(
@@ -471,7 +502,9 @@ def _combined(node: Node, domain: Domain) -> tuple[str, bool | None] | None:
         return None
     if node.target is prims.convert_element_type.default:
         return _combined(node.args[0], domain)  # type: ignore[arg-type]
-    kind = sum_kind(node, domain) if value.dim() else _TOTALS.get(node.target)
+    if value.dim() == 1 and (kind := sum_kind(node, domain)):
+        return kind, None
+    kind = _partial(node, domain) if value.dim() else _TOTALS.get(node.target)
     return (kind, None) if kind else None
 
 
@@ -501,9 +534,9 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
     if found := _combined(node, conversion.domain):
         source: Any = node.args[0]
         conversion.values[node] = conversion.value(source)
-        if found[0].startswith("total") and conversion.domain.role(source.meta["val"]) == "row":
+        if "total" in found[0] and conversion.domain.role(source.meta["val"]) == "row":
             conversion.values[node] = conversion.builder.add(
-                "row_max" if found[0] == "total_max" else "row_sum", conversion.values[node])
+                "row_max" if found[0].endswith("_max") else "row_sum", conversion.values[node])
         return
     if any(_combined(used, conversion.domain) for used in node.all_input_nodes):
         raise Unsupported("uses what combines all rows; expected it to be returned as it is")
@@ -632,7 +665,8 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
             raise refuse(node, reason if "expected" in reason
                          else f"{reason}; {_EXPECTED}") from None
 
-    outputs, shapes, has_gradient = [], [], []
+    outputs, has_gradient = [], []
+    shapes: list[str | tuple[int, int | None]] = []
     conditions: list[bool | None] = []
     conversion.over = None
     returned: Sequence[Node] = output.args[0]
@@ -642,7 +676,10 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
             kind, condition = found
             conditions.append(condition)
             has_gradient.append(condition is None and not _is_detached(conversion, node))
-            shapes.append("column" if value.dim() else "total")
+            is_number = "total" in kind
+            first = rows.dim() - is_number - value.dim()
+            shapes.append((first, -1 if is_number else None) if kind.startswith("part")
+                          else "column" if value.dim() else "total")
             outputs.append(Output(kind, DTYPES.get(value.dtype, "f32"), conversion.values[node]))
             continue
         role = domain.role(value)
@@ -653,7 +690,7 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         what = "it returns" if place < count else f"saved: {saved and saved[place - count]!r} is"
         got = f"{str(value.dtype).replace('torch.', '')} {shape}"
         expected = [*rows.shape[:-1], *{"row": [signature.length // block], "scalar": [1],
-                                        "number": []}[shapes[-1]]]
+                                        "number": []}[str(shapes[-1])]]
         types = ELEMENTS if role == "row" else DTYPES if role == "lead" else SCALARS
         if (role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected
                 or (value.dtype in INTEGERS and not is_index(node))):

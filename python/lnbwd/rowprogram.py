@@ -111,11 +111,12 @@ class Output(_Tensor):
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the sum
     of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of B
     groups, or "column_max" and "group_max", the largest, or "total" and "total_max" [], of numbers
-    of each row; ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
+    of each row, or "part_sum", "part_max", "part_total" and "part_total_max", which have ``parts``;
+     ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
     condition, or whole numbers from 0 to 255, of "i32" and "i64" whole numbers below 2^31. A "row"
     may have one number for each ``block`` elements, the first of these, [M, N / block]. With
     ``parts``, which are those of an input, a "row" or "scalar" lies in another order, all of its
-    elements or of each block of these the first."""
+    elements or of each block of these the first; what combines rows has them as its dimensions."""
 
     kind: str
     dtype: str
@@ -126,11 +127,11 @@ class Output(_Tensor):
     @property
     def is_strided(self) -> bool:
         """Whether its elements lie in another order than the row block's."""
-        return bool(self.parts)
+        return bool(self.parts) and self.kind not in SUM_KINDS
 
     def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own; of a strided one, all."""
-        if self.is_strided:
+        """The elements that it has for each row of its own; of one with parts, all."""
+        if self.parts:
             return math.prod(part[1] for part in self.parts)
         return length // self.block if self.dims.has_columns else 1
 
@@ -139,7 +140,9 @@ KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column"
               "group_column": "group_column", "scalar": "row_scalar",
               "repeated_scalar": "repeated_row_scalar", "group_scalar": "group_scalar",
               "number": "number", "part": "column", "lead": "row_block", "table": "column",
-              "total": "number", "total_max": "number", "column_sum": "column",
+              "part_sum": "column", "part_max": "column", "part_total": "column",
+              "part_total_max": "column", "total": "number", "total_max": "number",
+              "column_sum": "column",
               "column_max": "column", "group_sum": "group_column", "group_max": "group_column"}
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
@@ -147,11 +150,12 @@ INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repea
                "group_scalar", "number", "part", "lead", "table")
 """Kinds of inputs, in the order in which a program has them."""
 
-SUM_KINDS = {"total": "add", "total_max": "max", "column_sum": "add", "column_max": "max",
+SUM_KINDS = {"part_sum": "add", "part_max": "max", "part_total": "add", "part_total_max": "max",
+             "total": "add", "total_max": "max", "column_sum": "add", "column_max": "max",
              "group_sum": "add", "group_max": "max"}
 """Kinds of outputs that combine rows, and how."""
 
-OUTPUT_KINDS = ("row", "scalar", *SUM_KINDS)
+OUTPUT_KINDS = ("row", "part_sum", "part_max", "scalar", *list(SUM_KINDS)[2:])
 """Kinds of outputs, in the order in which a program has them."""
 
 
@@ -303,7 +307,7 @@ class RowProgram:
             "inputs": [[i.kind, i.dtype, *i.parts] + [i.rows] * (i.kind == "table")
                        for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
-            "outputs": [[o.kind, o.dtype, o.value, *[o.block] * (o.block > 1 or o.is_strided),
+            "outputs": [[o.kind, o.dtype, o.value, *[o.block] * (o.block > 1 or bool(o.parts)),
                          *o.parts] for o in self.outputs]}, separators=(",", ":"))
 
     @staticmethod

@@ -208,6 +208,66 @@ func.func @f(%x: {rows}, %s: memref<{t}xf32>, %m: memref<{t}xf32>, %a: memref<f3
             1 + grads[:, None] * (1 + 3 * ties / ties.sum((0, 2))[:, None]), 1e-6)
 
 
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"),
+                    kept=("g, c, s", "g, c", "c"), options=("", "order=canonical"))
+def test_kept_dimensions(build, runtime, tmp_path, chip, kept, options):
+    """Elements combined over dimensions that are not the last row dimensions, and their gradients,
+    where a NaN's is NaN; the maximum is of what has a sum over the row."""
+    sizes = {"g": 3, "c": 5, "s": 8}
+    letters = kept.split(", ")
+    axes = tuple(place for place, dim in enumerate("bgcs") if dim not in letters)
+    shape = tuple(sizes[dim] for dim in letters)
+    rows, wide = "memref<?x3x5x8xf32>", "vector<40xf32>"
+    sums = f"memref<{'x'.join(map(str, shape))}x"
+    text = f"""
+func.func @f(%x: {rows}, %s: {sums}f32>, %h: {sums}bf16>, %m: {sums}f32>) {{
+  lnbwd.rowwise @f domain(b, g | c, s) ins(%x[b, g, c, s] : {rows})
+      outs(%s[{kept}] add : {sums}f32>, %h[{kept}] add : {sums}bf16>, %m[{kept}] max : {sums}f32>)
+      attributes {{operand_names = ["x", "sum", "half", "largest"]}} {{
+  ^row(%xr: {wide}):
+    %e = math.exp %xr : {wide}
+    %total = vector.reduction <add>, %e : {wide} into f32
+    %wide = vector.broadcast %total : f32 to {wide}
+    %y = arith.divf %e, %wide : {wide}
+    %half = arith.constant dense<0.5> : {wide}
+    %xh = arith.mulf %xr, %half : {wide}
+    lnbwd.yield %xr, %xh, %y : {wide}, {wide}, {wide}
+  }}
+  return
+}}
+"""
+    files = tmp_path / "f.hsaco", tmp_path / "g.hsaco"
+    compiling.compile_to(files[0], build, text, chip, options)
+    compiling.compile_to(files[1], build, compiling.differentiate(build, text), chip, options)
+    forward, backward = (devices.Kernel(runtime.open("sim", chip), file) for file in files)
+    for count, special in ((1, 0), (37, 0), (37, np.inf), (37, np.nan)):
+        x = np.random.default_rng(count).integers(-16, 16, (count, 3, 5, 8)) / np.float32(8)
+        x[-1] = x[0]  # So that maxima tie.
+        x[count // 2, 1, 2, 3] += special
+        inputs = {"x": devices.encode(x.ravel(), "f32")}
+        outputs = forward.launch(count * 3, inputs)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            e = np.exp(x.astype(np.float64))
+            y = e / e.sum((2, 3), keepdims=True)
+            most = y.max(axes, keepdims=True)
+            for name, dtype, expected, tolerance in (
+                    ("sum", "f32", x.sum(axes), 0), ("half", "bf16", x.sum(axes) / 2, 2 ** -8),
+                    ("largest", "f32", most.reshape(shape), 1e-5)):
+                np.testing.assert_allclose(devices.decode(outputs[name], dtype).reshape(shape),
+                                           expected, tolerance, err_msg=name)
+            grads = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 7 - 2
+            inputs |= {"dsum": devices.encode(grads.ravel(), "f32"),
+                       "dhalf": devices.encode(2 * grads.ravel(), "bf16"),
+                       "dlargest": devices.encode(3 * grads.ravel(), "f32")}
+            ties = y == most
+            dy = np.expand_dims(3 * grads, axes) * (ties / ties.sum(axes, keepdims=True))
+            dx = np.expand_dims(2 * grads, axes) + y * (
+                dy - (dy * y).sum((2, 3), keepdims=True))
+        np.testing.assert_allclose(
+            devices.decode(backward.launch(count * 3, inputs)["dx"], "f32").reshape(x.shape),
+            dx, 1e-4, 1e-5)
+
+
 @pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"),
                     make={source: "columns", scalar_source: "scalars"})
 def test_ptx(build, tmp_path, chip, n, order, make):

@@ -490,14 +490,19 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
 // Products of matrices
 //===----------------------------------------------------------------------===//
 
-def SplitScalarSumsPass : Pass<"lnbwd-split-scalar-sums"> {
-  let summary = "Combine row scalars over rows in a program of their own";
+def SplitSumsPass : Pass<"lnbwd-split-sums"> {
+  let summary = "Combine in programs of their own what is no column sum";
   let description = [{
     An output without column dimensions that is combined over rows, `[] add` or
     `[b] max`, becomes a row scalar in an allocation of one number for each row,
     and a column sum or group sum of a second program, `<name>_sum` or
-    `<name>_sum_groups`, whose rows are those numbers. Expects memrefs and no
-    schedule.
+    `<name>_sum_groups`, whose rows are those numbers.
+
+    An output that has row dimensions without the first, `[t, n] add`, or lacks
+    column dimensions, `[g, c] max`, becomes a row block or row scalar as well:
+    `<name>_sum_1_3_rows` combines it over the dimensions after those from 1 to
+    before 3, if there are some, and `<name>_sum_1_3` over those before. Expects
+    memrefs and no schedule.
 
     Before:
 

@@ -300,7 +300,7 @@ static constexpr StringRef accessNames[] = {"a row block",    "a column",
                                             "a group column", "a row scalar",
                                             "a matrix",       "a table"};
 static constexpr StringRef sumNames[] = {
-    "", "a column sum", "a group sum", "a scalar sum", "an outer sum", ""};
+    "a sum", "a column sum", "a group sum", "a scalar sum", "an outer sum", ""};
 
 /// What operand `index` is, in the words of a diagnostic.
 static StringRef getAccessName(RowwiseOp op, unsigned index) {
@@ -536,23 +536,25 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                               "them, got "
                            << type << " with " << AffineMapAttr::get(map);
     }
-    if (added && (access == Access::Row ||
-                  (access == Access::Scalar &&
-                   op.getRowDims(index) == RowwiseOp::RowDims::Some &&
-                   countDims(map, numRows - rows, numRows) != rows)))
-      return emitError() << "rows to be added up over the last row dimensions "
-                            "or all, or their scalars over the first, got "
-                         << AffineMapAttr::get(map)
-                         << "; write rows, and add them up afterwards";
-    if (added && rows > 0 &&
+    bool isSplit = added && op.isSplitSum(index);
+    if (isSplit && !op.getKeptDims(index))
+      return emitError()
+             << name
+             << " to have all column dimensions and the leading row "
+                "dimensions or none, or neighbouring dimensions "
+                "without the first, all static from these on; got "
+             << type << " with " << AffineMapAttr::get(map)
+             << "; write rows, and combine them afterwards";
+    if (added && !isSplit && rows > 0 &&
         llvm::is_contained(ArrayRef(sizes).slice(1, size_t(rows) - 1),
                            ShapedType::kDynamic))
       return emitError() << "dimensions of groups but the first to be static, "
                             "got "
                          << type << " with " << AffineMapAttr::get(map)
                          << "; collapse them into one";
-    bool mayLackColumns = !hasContractions && access != Access::Table &&
-                          (!isOutput || (access == Access::Row && isFirst));
+    bool mayLackColumns =
+        !hasContractions && access != Access::Table &&
+        (!isOutput || isSplit || (access == Access::Row && isFirst));
     if (access == Access::Matrix
             ? columns != 2
             : access != Access::Scalar && !mayLackColumns &&

@@ -293,6 +293,34 @@ RowwiseOp::Place RowwiseOp::getPlace(unsigned index) {
   return place;
 }
 
+bool RowwiseOp::isSplitSum(unsigned index) {
+  AffineMap map = getMap(index);
+  bool isScalar = getAccess(index) == Access::Scalar;
+  if (map.getNumResults() ==
+      (isScalar ? unsigned(getNumRowDims()) : map.getNumDims()))
+    return false;
+  RowDims rows = getRowDims(index);
+  return rows == RowDims::WithinGroup || rows == RowDims::Some ||
+         !getPlace(index).isPlain();
+}
+
+std::optional<RowwiseOp::KeptDims> RowwiseOp::getKeptDims(unsigned index) {
+  AffineMap map = getMap(index);
+  if (map.getNumResults() == 0 || map.getNumSymbols() || hasContractions() ||
+      isStrided(index))
+    return std::nullopt;
+  KeptDims kept{
+      map.getDimPosition(0), map.getDimPosition(map.getNumResults() - 1) + 1,
+      countColumnDims(index) ? map.getNumDims() : unsigned(getNumRowDims())};
+  SmallVector<int64_t> sizes = getDimSizes();
+  bool isNeighbouring = kept.last - kept.first == map.getNumResults();
+  if (kept.first == 0 || !isNeighbouring ||
+      llvm::is_contained(ArrayRef(sizes).drop_front(kept.first),
+                         ShapedType::kDynamic))
+    return std::nullopt;
+  return kept;
+}
+
 AffineMap RowwiseOp::getAccessMap(unsigned index) {
   MLIRContext *context = getContext();
   Place place = getPlace(index);

@@ -29,12 +29,13 @@ P::Place P::addOutput(Value buffer, AffineMap map, StringRef name,
   return {true, unsigned(outputs.size()) - 1};
 }
 
-P::Place P::add(bool isOutput, Type type, AffineMap map, StringRef name) {
-  bool isReduced =
-      isOutput && detail::countDims(map, 0, numRowDims) < numRowDims;
+P::Place P::add(bool isOutput, Type type, AffineMap map, StringRef name,
+                Reduction reduction) {
+  if (isOutput && reduction == Reduction::None &&
+      detail::countDims(map, 0, numRowDims) < numRowDims)
+    reduction = Reduction::Add;
   auto &operands = isOutput ? outputs : inputs;
-  operands.push_back({Value(), type, map, name.str(),
-                      isReduced ? Reduction::Add : Reduction::None});
+  operands.push_back({Value(), type, map, name.str(), reduction});
   return {isOutput, unsigned(operands.size()) - 1};
 }
 

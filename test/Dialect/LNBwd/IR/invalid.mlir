@@ -1464,10 +1464,21 @@ func.func @f(%x: memref<8x65536x8192xf32>, %y: memref<65536x8x8192xf32>) {
 
 // -----
 
-// Of a table for each place in a sequence, the gradient.
-func.func @f(%x: memref<?x4x8xf32>, %t: memref<4x8xf32>) {
-  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, or their scalars over the first, got affine_map<(d0, d1, d2) -> (d1, d2)>; write rows, and add them up afterwards}}
-  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x8xf32>) outs(%t[t, n] add : memref<4x8xf32>) {
+// The gradient of a table for each place in a sequence of any length.
+func.func @f(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected row dimensions but the first to be static where an operand has only some of them, got 'memref<?x8xf32>' with affine_map<(d0, d1, d2) -> (d1, d2)>}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>) outs(%t[t, n] add : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x4x2x8xf32>, %t: memref<4x8xf32>) {
+  // expected-error@+1 {{operand 1: expected a sum to have all column dimensions and the leading row dimensions or none, or neighbouring dimensions without the first, all static from these on; got 'memref<4x8xf32>' with affine_map<(d0, d1, d2, d3) -> (d1, d3)>; write rows, and combine them afterwards}}
+  lnbwd.rowwise @k domain(b, t, h | n) ins(%x[b, t, h, n] : memref<?x4x2x8xf32>) outs(%t[t, n] add : memref<4x8xf32>) {
   ^row(%r: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>
   }
@@ -1501,10 +1512,10 @@ func.func @f(%x: memref<?x4x?x8xf32>, %g: memref<4x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x4x2x8xf32>, %c: memref<4xf32>) {
-  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, or their scalars over the first, got affine_map<(d0, d1, d2, d3) -> (d1)>; write rows, and add them up afterwards}}
-  lnbwd.rowwise @k domain(b, t, h | n) ins(%x[b, t, h, n] : memref<?x4x2x8xf32>)
-      outs(%c[t] max : memref<4xf32>) {
+func.func @f(%x: memref<3x4x2x8xf32>, %c: memref<3x2xf32>) {
+  // expected-error@+1 {{operand 1: expected a scalar sum to have all column dimensions and the leading row dimensions or none, or neighbouring dimensions without the first, all static from these on; got 'memref<3x2xf32>' with affine_map<(d0, d1, d2, d3) -> (d0, d2)>; write rows, and combine them afterwards}}
+  lnbwd.rowwise @k domain(b, t, h | n) ins(%x[b, t, h, n] : memref<3x4x2x8xf32>)
+      outs(%c[b, h] max : memref<3x2xf32>) {
   ^row(%r: vector<8xf32>):
     %m = vector.reduction <maximumf>, %r : vector<8xf32> into f32
     lnbwd.yield %m : f32
@@ -1514,10 +1525,10 @@ func.func @f(%x: memref<?x4x2x8xf32>, %c: memref<4xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
-  // expected-error@+1 {{operand 1: expected a column sum to have all column dimensions, got 'memref<4xf32>' with affine_map<(d0, d1, d2) -> (d1)>}}
-  lnbwd.rowwise @k domain(m | c, s) ins(%x[m, c, s] : memref<?x4x8xf32>)
-      outs(%c[c] add : memref<4xf32>) {
+func.func @f(%x: memref<?x3x4x8xf32>, %c: memref<?x4xf32>) {
+  // expected-error@+1 {{operand 1: expected a group sum to have all column dimensions and the leading row dimensions or none, or neighbouring dimensions without the first, all static from these on; got 'memref<?x4xf32>' with affine_map<(d0, d1, d2, d3) -> (d0, d2)>; write rows, and combine them afterwards}}
+  lnbwd.rowwise @k domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x3x4x8xf32>)
+      outs(%c[b, c] add : memref<?x4xf32>) {
   ^row(%r: vector<32xf32>):
     lnbwd.yield %r : vector<32xf32>
   }

@@ -242,6 +242,16 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
       bool isPlain() { return row.empty() && column.empty(); }
     };
     Place getPlace(unsigned index);
+    /// Whether a sum with the map of operand `index` takes programs of its own:
+    /// it is over some row dimensions that are not the last, or over columns.
+    bool isSplitSum(unsigned index);
+    /// The dimensions that such a sum has: from `first` to before `last` of the
+    /// domain, of `all` that its terms have. What comes after them is combined
+    /// first, then what is before. None if there are no such programs.
+    struct KeptDims {
+      unsigned first, last, all;
+    };
+    std::optional<KeptDims> getKeptDims(unsigned index);
     /// The same as a map from (row, column) of what has rows, (column) of what
     /// has one for a workgroup, or (row) of a row scalar to the indices of the
     /// kernel's buffer: the operand's own (row, column), (column) or (row); one

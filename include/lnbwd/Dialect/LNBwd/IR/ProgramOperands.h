@@ -45,9 +45,10 @@ public:
   /// matrix, or a sum. An input that is there already is there once.
   Place addInput(mlir::Value buffer, bool hasRows, llvm::StringRef name);
   Place addOutput(mlir::Value buffer, bool hasRows, llvm::StringRef name);
-  /// Adds one whose buffer `create` is to make, of this type.
+  /// Adds one whose buffer `create` is to make, of this type. An output that
+  /// lacks row dimensions is a sum if `reduction` does not say otherwise.
   Place add(bool isOutput, mlir::Type type, mlir::AffineMap map,
-            llvm::StringRef name);
+            llvm::StringRef name, Reduction reduction = Reduction::None);
 
   /// A row program with an empty block that has its arguments. `makeBuffer`
   /// makes the buffers that are yet to come, in the order of the operands.

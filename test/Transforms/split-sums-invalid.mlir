@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-split-scalar-sums --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-split-sums --verify-diagnostics
 
 func.func @tensors(%x: tensor<?x8xf32>, %o: tensor<f32>) -> tensor<f32> {
   // expected-error@+1 {{expected memrefs and no schedule; run bufferization before, and lnbwd-select-schedule after}}

@@ -1,0 +1,272 @@
+//===- SplitSums.cpp - Sums in programs of their own ----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a program combines over rows other than as column sums and group sums is
+// one of these in another domain: of numbers of rows, over rows of one element;
+// of the last row dimensions, over rows that have these as columns.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowPrograms.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+#include "lnbwd/LaunchPlan/LaunchNotes.h"
+#include "lnbwd/Transforms/Passes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SPLITSUMSPASS
+#include "lnbwd/Transforms/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// `buffer` with one more dimension, of one element, after the others.
+static Value addDimension(OpBuilder &b, Location loc, Value buffer) {
+  SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
+  SmallVector<ReassociationIndices> dims;
+  for (size_t i = 0; i < shape.size(); ++i)
+    dims.push_back({int64_t(i)});
+  if (!dims.empty())
+    dims.back().push_back(int64_t(shape.size()));
+  shape.push_back(1);
+  return memref::ExpandShapeOp::create(b, loc, shape, buffer, dims);
+}
+
+/// The outp/// Whether output `index` of `op` is combined in programs of their
+/// own.
+static bool isSplit(RowwiseOp op, unsigned index) {
+  return op.getReduction(index) != Reduction::None &&
+         (op.getAccess(index) == RowwiseOp::Access::Scalar ||
+          op.isSplitSum(index));
+}
+
+/// A buffer for each element of the first `numDims` dimensions of `op`, or for
+/// each row.
+static Value allocateTerms(IRRewriter &rewriter, RowwiseOp op,
+                           unsigned numDims) {
+  auto shape = ArrayRef(op.getDimSizes()).take_front(numDims).vec();
+  auto numRows = size_t(op.getNumRowDims());
+  SmallVector<Value> sizes;
+  int64_t ofRow = 1;
+  for (auto [i, size] : llvm::enumerate(shape)) {
+    if (ShapedType::isDynamic(size))
+      sizes.push_back(memref::DimOp::create(rewriter, op.getLoc(),
+                                            op.getRowBlock(), int64_t(i)));
+    ofRow *= i < numRows ? 1 : size;
+  }
+  auto alloc = memref::AllocOp::create(
+      rewriter, op.getLoc(), MemRefType::get(shape, rewriter.getF32Type()),
+      sizes);
+  alloc->setAttr(rowScalarAttr, ofRow == 1 ? Attribute(rewriter.getUnitAttr())
+                                           : rewriter.getI64IntegerAttr(ofRow));
+  return alloc;
+}
+
+namespace {
+/// Sums of one map that `op` has, whose terms it writes.
+class SumPrograms {
+public:
+  SumPrograms(IRRewriter &rewriter, RowwiseOp op, ArrayRef<unsigned> outputs);
+
+  /// The map of the terms, of the domain of `op`.
+  AffineMap getTermsMap() {
+    return AffineMap::getMultiDimIdentityMap(sumMap.getNumDims(),
+                                             op.getContext())
+        .getMajorSubMap(numTermDims);
+  }
+  ArrayRef<Value> getTerms() const { return terms; }
+  /// Adds the programs that combine the terms.
+  void add();
+
+private:
+  void addProgram(ValueRange from, ValueRange to, unsigned numRows,
+                  AffineMap all, AffineMap map, StringRef suffix);
+
+  IRRewriter &rewriter;
+  RowwiseOp op;
+  SmallVector<unsigned> outputs;
+  AffineMap sumMap;
+  /// None of numbers of groups, or of all rows.
+  std::optional<RowwiseOp::KeptDims> kept;
+  unsigned numTermDims;
+  SmallVector<Value> terms;
+};
+} // namespace
+
+SumPrograms::SumPrograms(IRRewriter &rewriter, RowwiseOp op,
+                         ArrayRef<unsigned> outputs)
+    : rewriter(rewriter), op(op), outputs(outputs),
+      sumMap(op.getMap(outputs.front())),
+      numTermDims(unsigned(op.getNumRowDims())) {
+  if (op.isSplitSum(outputs.front())) {
+    kept = op.getKeptDims(outputs.front());
+    numTermDims = kept->all;
+  }
+  for (unsigned i = 0; i < outputs.size(); ++i)
+    terms.push_back(allocateTerms(rewriter, op, numTermDims));
+}
+
+/// Adds a program over `all` dimensions, the first `numRows` those of rows,
+/// that combines what is in the buffers `from` into what has `map`, `to`.
+void SumPrograms::addProgram(ValueRange from, ValueRange to, unsigned numRows,
+                             AffineMap all, AffineMap map, StringRef suffix) {
+  bool isOfRow = map == all.getMajorSubMap(numRows);
+  ProgramOperands operands(numRows);
+  SmallVector<ProgramOperands::Place> inputs, results;
+  for (auto [index, source, result] : llvm::zip_equal(outputs, from, to)) {
+    std::string name = op.getOperandName(index);
+    inputs.push_back(operands.addInput(source, all, name + "_terms"));
+    results.push_back(operands.addOutput(
+        result, map, name, isOfRow ? Reduction::None : op.getReduction(index)));
+  }
+  Location loc = op.getLoc();
+  RowwiseOp program =
+      operands.create(rewriter, loc, (op.getEntry() + suffix).str());
+  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  program.setAccumulate(op.getAccumulate() && !isOfRow);
+  if (kept) {
+    SmallVector<int64_t> sizes = op.getDimSizes();
+    auto count = [&](unsigned begin, unsigned end) {
+      return begin < end ? ShapedType::getNumElements(
+                               ArrayRef(sizes).slice(begin, end - begin))
+                         : 1;
+    };
+    auto launched = unsigned(op.getNumRowDims());
+    program->setAttr(rowRatioAttr,
+                     rewriter.getDenseI64ArrayAttr(
+                         {count(launched, numRows), count(numRows, launched)}));
+  }
+  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
+  for (auto [index, input, result] :
+       llvm::zip_equal(outputs, inputs, results)) {
+    Value value = operands.getArgument(input);
+    if (isOfRow)
+      value = vector::ReductionOp::create(body, loc,
+                                          op.getReduction(index) ==
+                                                  Reduction::Maximum
+                                              ? vector::CombiningKind::MAXIMUMF
+                                              : vector::CombiningKind::ADD,
+                                          value);
+    operands.setResult(result, value);
+  }
+  operands.yield(body, loc);
+}
+
+void SumPrograms::add() {
+  SmallVector<Value> sums = llvm::map_to_vector(
+      outputs, [&](unsigned index) { return op.getOperand(index); });
+  auto identity = [&](unsigned count) {
+    return AffineMap::getMultiDimIdentityMap(count, op.getContext());
+  };
+  if (!kept) {
+    // Rows of one element.
+    auto reshape = [&](ValueRange buffers) {
+      return llvm::map_to_vector(buffers, [&](Value buffer) {
+        return addDimension(rewriter, op.getLoc(), buffer);
+      });
+    };
+    AffineMap all = identity(numTermDims + 1);
+    SmallVector<unsigned> dims =
+        llvm::to_vector(llvm::seq(0u, sumMap.getNumResults()));
+    dims.push_back(numTermDims);
+    return addProgram(reshape(terms), reshape(sums), numTermDims, all,
+                      all.getSubMap(dims),
+                      dims.size() > 1 ? "_sum_groups" : "_sum");
+  }
+  std::string suffix =
+      "_sum_" + std::to_string(kept->first) + "_" + std::to_string(kept->last);
+  SmallVector<Value> combined = terms, ofRows;
+  if (kept->last != kept->all) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    for (unsigned i = 0; i < terms.size(); ++i)
+      ofRows.push_back(allocateTerms(rewriter, op, kept->last));
+    combined = ofRows;
+  }
+  if (!ofRows.empty()) {
+    AffineMap all = identity(kept->all);
+    addProgram(terms, ofRows, kept->last, all, all.getMajorSubMap(kept->last),
+               suffix + "_rows");
+  }
+  AffineMap all = identity(kept->last);
+  addProgram(combined, sums, kept->first, all,
+             all.getMinorSubMap(kept->last - kept->first), suffix);
+  for (Value buffer : ofRows)
+    memref::DeallocOp::create(rewriter, op.getLoc(), buffer);
+}
+
+/// Has a copy of `op` write the terms of its sums, and adds the programs that
+/// combine them: of each map, since a canonical order is of all rows, or of
+/// groups.
+static void split(IRRewriter &rewriter, RowwiseOp op) {
+  auto numInputs = unsigned(op.getNumDpsInputs());
+  llvm::MapVector<AffineMap, SmallVector<unsigned>> byMap;
+  for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
+    if (isSplit(op, i))
+      byMap[op.getMap(i)].push_back(i);
+  rewriter.setInsertionPoint(op);
+  SmallVector<SumPrograms> sums;
+  SmallVector<PlacedValue> outputs;
+  for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
+    outputs.push_back({op.getYielded(i - numInputs), op.getOperand(i),
+                       op.getOperandName(i), /*hasRows=*/true, op.getMap(i),
+                       op.getReduction(i)});
+  for (auto &[map, indices] : byMap) {
+    SumPrograms &programs = sums.emplace_back(rewriter, op, indices);
+    for (auto [index, buffer] : llvm::zip_equal(indices, programs.getTerms())) {
+      PlacedValue &output = outputs[index - numInputs];
+      output.buffer = buffer;
+      output.map = programs.getTermsMap();
+      output.reduction = Reduction::None;
+    }
+  }
+  rewriter.setInsertionPointAfter(op);
+  writeProgram(rewriter, op, op.getEntry(), /*given=*/{}, outputs,
+               op.getRowLength());
+  for (SumPrograms &programs : sums)
+    programs.add();
+  for (SumPrograms &programs : sums)
+    for (Value buffer : programs.getTerms())
+      memref::DeallocOp::create(rewriter, op.getLoc(), buffer);
+  rewriter.eraseOp(op);
+}
+
+namespace {
+class SplitSums : public lnbwd::impl::SplitSumsPassBase<SplitSums> {
+  void runOnOperation() override {
+    FailureOr<SmallVector<RowwiseOp>> programs =
+        collectPrograms(getOperation(), [](RowwiseOp op) -> FailureOr<bool> {
+          if (llvm::none_of(llvm::seq(unsigned(op.getNumDpsInputs()),
+                                      op->getNumOperands()),
+                            [&](unsigned index) { return isSplit(op, index); }))
+            return false;
+          if (!op.hasPureBufferSemantics() || op.getSchedule())
+            return op.emitOpError("expected memrefs and no schedule; run "
+                                  "bufferization before, and "
+                                  "lnbwd-select-schedule after");
+          // The launch plan has the arguments as the program has them.
+          if (failed(recordArgumentRoles(op)))
+            return failure();
+          return true;
+        });
+    if (failed(programs))
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    for (RowwiseOp op : *programs)
+      split(rewriter, op);
+    numSplit += programs->size();
+  }
+};
+} // namespace
