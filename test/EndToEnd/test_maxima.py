@@ -268,6 +268,41 @@ func.func @f(%x: {rows}, %s: {sums}f32>, %h: {sums}bf16>, %m: {sums}f32>) {{
             dx, 1e-4, 1e-5)
 
 
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"))
+def test_gradients_of_any_number_of_groups(build, runtime, tmp_path, chip):
+    """Of what another program may round otherwise: a group's largest elements, and its largest row
+    sum."""
+    n, rows, wide, file = 40, "memref<?x?x40xf32>", "vector<40xf32>", tmp_path / "g.hsaco"
+    compiling.compile_to(file, build, compiling.differentiate(build, f"""
+func.func @f(%x: {rows}, %r: memref<?xf32>, %s: memref<?x40xf32>) {{
+  lnbwd.rowwise @f domain(b, t | n) ins(%x[b, t, n] : {rows})
+      outs(%r[b] max : memref<?xf32>, %s[b, n] max : memref<?x40xf32>)
+      attributes {{operand_names = ["x", "r", "s"]}} {{
+  ^row(%xr: {wide}):
+    %e = math.exp %xr : {wide}
+    %sum = vector.reduction <add>, %e : {wide} into f32
+    lnbwd.yield %sum, %e : f32, {wide}
+  }}
+  return
+}}
+"""), chip)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    for groups, count in ((1, 1), (3, 50)):
+        x = np.random.default_rng(count).integers(-16, 16, (groups, count, n)) / np.float32(8)
+        x[:, -1] = x[:, 0]  # So that maxima tie.
+        dr, ds = np.arange(groups) + 1.0, np.arange(groups * n).reshape(groups, n) % 7 - 2.0
+        outputs = kernel.launch(groups * count, {
+            name: devices.encode(value.astype(np.float32).ravel(), "f32")
+            for name, value in (("x", x), ("dr", dr), ("ds", ds))}, groups=groups)
+        e = np.exp(x.astype(np.float64))
+        total = e.sum(2, keepdims=True)
+        rows_tie, ties = total == total.max(1, keepdims=True), e == e.max(1, keepdims=True)
+        dx = e * (dr[:, None, None] * (rows_tie / rows_tie.sum(1, keepdims=True))
+                  + ds[:, None] * (ties / ties.sum(1, keepdims=True)))
+        np.testing.assert_allclose(devices.decode(outputs["dx"], "f32").reshape(x.shape), dx, 1e-4,
+                                   1e-6)
+
+
 @pytest.mark.sample(chip=chips.GPUS, n=(37, 4096), order=("", "order=canonical"),
                     make={source: "columns", scalar_source: "scalars"})
 def test_ptx(build, tmp_path, chip, n, order, make):

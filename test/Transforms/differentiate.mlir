@@ -176,3 +176,43 @@ func.func @largest(%x: memref<?x64xf32>, %most: memref<64xbf16>) {
   }
   return
 }
+
+// -----
+
+// Another program might fuse the two: the elements and the largest are written first.
+// CHECK-LABEL: func @fused_bwd(
+// CHECK:         %[[ELEMENTS:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar = 64 : i64} : memref<?x64xf32>
+// CHECK:         lnbwd.rowwise @fused_bwd_elements domain(m | n)
+// CHECK-SAME:      outs(%[[ELEMENTS]][m, n] : memref<?x64xf32>, %[[LARGEST:.*]][n] max : memref<64xf32>)
+// CHECK:         lnbwd.rowwise @fused_bwd_ties domain(m | n) ins(%[[ELEMENTS]][m, n] : memref<?x64xf32>, %[[LARGEST]][n] : memref<64xf32>)
+// CHECK:           arith.cmpf oeq
+// CHECK:         lnbwd.rowwise @fused_bwd domain(m | n)
+// CHECK-SAME:      %[[ELEMENTS]][m, n]
+func.func @fused(%x: memref<?x64xf32>, %s: memref<64xf32>) {
+  lnbwd.rowwise @fused domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[n] max : memref<64xf32>)
+      attributes {operand_names = ["x", "s"]} {
+  ^bb0(%xr: vector<64xf32>):
+    %square = arith.mulf %xr, %xr : vector<64xf32>
+    %sum = arith.addf %square, %xr : vector<64xf32>
+    lnbwd.yield %sum : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+// The gradient of what lacks dimensions lacks them.
+// CHECK-LABEL: func @lacking_bwd(
+// CHECK:         lnbwd.rowwise @lacking_bwd domain(m0, m1 | n0, n1)
+// CHECK-SAME:      outs(%{{.*}}[m1, n0] add : memref<3x4xbf16>)
+// WRT-LABEL:   func @lacking_bwd(
+func.func @lacking(%x: memref<?x3x4x8xf32>, %w: memref<3x4xbf16>, %y: memref<?x3x4x8xf32>) {
+  lnbwd.rowwise @lacking domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x3x4x8xf32>, %w[g, c] : memref<3x4xbf16>)
+      outs(%y[b, g, c, s] : memref<?x3x4x8xf32>) attributes {operand_names = ["x", "w", "y"]} {
+  ^row(%xr: vector<32xf32>, %wr: vector<32xbf16>):
+    %ww = arith.extf %wr : vector<32xbf16> to vector<32xf32>
+    %yr = arith.mulf %xr, %ww : vector<32xf32>
+    lnbwd.yield %yr : vector<32xf32>
+  }
+  return
+}
