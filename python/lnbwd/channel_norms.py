@@ -13,6 +13,7 @@ What is not contiguous, and what has few elements in a channel, is PyTorch's or 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import math
 from typing import Any
@@ -140,6 +141,21 @@ def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: 
     return dx, along, total
 
 
+class _Way(enum.Enum):
+    """How an input's gradient is computed: of each channel, by itself, with the sums that weight
+    and bias need; of each group, by itself; or from the sums of channels."""
+
+    CHANNELS, GROUPS, SUMS = range(3)
+
+
+def _input_way(x: Tensor, length: int, groups: int, has_sums: bool) -> _Way:
+    """The way for groups of so many elements, or a batch; ``has_sums``: weight or bias has a
+    gradient, too."""
+    if not groups or not _is_held(x, length, _MOST_ROW):
+        return _Way.SUMS
+    return _Way.CHANNELS if has_sums and groups == x.shape[1] else _Way.GROUPS
+
+
 class _ChannelNorm(torch.autograd.Function):
     """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, which changes
     running statistics."""
@@ -192,17 +208,14 @@ class _ChannelNorm(torch.autograd.Function):
                 t for t in (mean, variance, weight, dy, x) if t is not None])
             return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
                     None, None, None)
-        samples, channels, size = x.shape
+        samples, channels, _ = x.shape
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
         has_sums = any(needs[1:])
-        is_whole = groups and _is_held(x, ctx.count, _MOST_ROW)
-        is_left = needs[0]
-        if is_left and is_whole and has_sums and groups == channels:
-            is_left = False
+        way = _input_way(x, ctx.count, groups, has_sums) if needs[0] else None
+        if way is _Way.CHANNELS:
             dx, along, total = _channel_gradients(dy, rows, means, variances, weights, eps)
-            dx = reshaped(dx, x.shape)
-        elif has_sums or not is_whole:
+        elif has_sums or way is _Way.SUMS:
             along, total = _sums(dy, rows, means, variances, eps)
         if has_sums or not groups:
             # What follows from the sums of a batch takes them as they are.
@@ -213,11 +226,11 @@ class _ChannelNorm(torch.autograd.Function):
                     run_rows(_sum_of_samples(channels, *dtypes), samples, [along, total]))
             dweight, dbias = (t if p is None else t.to(p.dtype)
                               for t, p in zip(sums, (weight, bias), strict=True))
-        if is_whole and is_left:
-            dy, x, mean, variance = (t.view(samples, groups, -1) for t in (dy, x, mean, variance))
-            dx = _gradient_of_groups(dy, x, mean, variance, weight, eps)
-            dx = reshaped(dx, (samples, channels, size))
-        elif is_left:
+        if way is _Way.GROUPS:
+            dy, groups_of_x, mean, variance = (t.view(samples, groups, -1)
+                                               for t in (dy, x, mean, variance))
+            dx = _gradient_of_groups(dy, groups_of_x, mean, variance, weight, eps)
+        elif way is _Way.SUMS:
             are_weighted = groups not in (0, channels)
             if not groups:
                 along, total = (t.view(channels, 1) for t in sums)
@@ -225,8 +238,9 @@ class _ChannelNorm(torch.autograd.Function):
                 along, total = (t.view(means.shape) for t in _group_sums(
                     along.flatten(2), total.flatten(2),
                     None if weights is None else weights.flatten(1)))
-            dx = reshaped(_input_gradient(dy, rows, means, variances, weights, along, total,
-                                          ctx.count, are_weighted, eps), x.shape)
+            dx = _input_gradient(dy, rows, means, variances, weights, along, total, ctx.count,
+                                 are_weighted, eps)
+        dx = None if dx is None else reshaped(dx, x.shape)
         return (dx, dweight if needs[1] else None, dbias if needs[2] else None, None, None, None)
 
 
