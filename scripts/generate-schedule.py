@@ -65,8 +65,8 @@ def cpp(fields: list[Record]) -> str:
     lines += [f"inline constexpr int64_t {camel(f)}[] = {numbers(f['values']['allowed'])};"
               for f in fields if f["values"]["allowed"]]
     lines += ["} // namespace allowed", "inline constexpr ScheduleFieldInfo kScheduleFields[] = {"]
-    lines += [f"    {{field::{camel(f)}, {'true' if f['isFlag'] else 'false'}, "
-              f"{f['values']['least']}, "
+    lines += [f"    {{field::{camel(f)}, {str(bool(f['isFlag'])).lower()}, "
+              f"{str(bool(f['follows'])).lower()}, {f['values']['least']}, "
               f"{'allowed::' + camel(f) if f['values']['allowed'] else '{}'}, "
               f"{json.dumps(f['values']['text'])}}}," for f in fields]
     lines += ["};", "#endif // LNBWD_SCHEDULE_TABLES", "", "#ifdef LNBWD_SCHEDULE_PARAMETERS"]

@@ -39,8 +39,11 @@ static constexpr int64_t fixedRegisters = 24;
 static constexpr int64_t barrierBytes = 8;
 /// The schedule that fields which follow from others were chosen for.
 static ScheduleAttr dropFollowing(ScheduleAttr schedule) {
-  ScheduleFields fields(schedule);
-  fields.sumBlock = fields.lateColumns = fields.widenColumns = 0;
+  ScheduleFields fields(schedule), start;
+  for (auto [info, value, first] :
+       llvm::zip_equal(kScheduleFields, fields.getValues(), start.getValues()))
+    if (info.follows)
+      *value = *first;
   return fields.get(schedule.getContext());
 }
 

@@ -304,13 +304,12 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let description = [{
     Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for the
     module's chip. `schedule` overrides single fields of the choice,
-    `field=value` separated by commas; where it does not set them,
-    `combine_radix`, `sum_block`, `late_columns`, `widen_columns` and
-    `prefetch_before_dependency` follow from the others. A schedule that the
-    module's attribute `lnbwd.rejected_schedules` has for the program's entry is
-    not chosen: code emission has found that its kernel spills. A schedule that cannot run is an error that names the limit:
-    threads, registers or shared memory. A schedule that is there already is
-    checked and kept.
+    `field=value` separated by commas; some fields follow from the others where
+    it does not set them. A schedule that the module's attribute
+    `lnbwd.rejected_schedules` has for the program's entry is not chosen: code
+    emission has found that its kernel spills. A schedule that cannot run is an
+    error that names the limit: threads, registers or shared memory. A schedule
+    that is there already is checked and kept.
 
     The best schedule depends on the number of rows, M. Where the types do not
     say it, `rows` does, so that a program for any M is scheduled as one for

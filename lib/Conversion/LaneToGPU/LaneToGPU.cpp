@@ -36,10 +36,10 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
     return op->emitOpError("cannot be converted") << why;
   };
   if (auto loop = dyn_cast<lane::ForRowsOp>(op))
-    if (!loop.getWhole() || loop.getSumBlock())
-      return op->emitOpError("expected full tiles and no ")
-             << loop.getSumBlockAttrName().getValue()
-             << "; run lnbwd-peel-last-rows and lnbwd-block-column-sums before";
+    if (!loop.isPlain())
+      return op->emitOpError(
+          "expected full tiles and no blocks of sums; run "
+          "lnbwd-peel-last-rows and lnbwd-block-column-sums before");
   if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(op))
     return fail("; run lnbwd-lower-row-reductions before");
   auto isFragment = [](Type type) {

@@ -36,6 +36,8 @@ struct ScheduleFieldInfo {
   llvm::StringLiteral name;
   /// 0 or 1 as a number.
   bool isFlag;
+  /// Whether it is chosen after the others, of which it follows.
+  bool follows;
   /// The values it may have on some chip: `allowed`, or, where that is empty,
   /// all from `least`.
   int64_t least;

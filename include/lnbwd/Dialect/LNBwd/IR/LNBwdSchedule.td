@@ -51,6 +51,8 @@ class LNBwd_ScheduleField<string fieldName, LNBwd_FieldValues fieldValues> {
   string text = ?;
   /// What 0, or the default, means beside that; may be "".
   string defaultText = "";
+  /// Whether it is chosen after the others, of which it follows.
+  bit follows = 0;
   /// Vendors that have chips where it may be other than its default.
   list<string> vendors = ["amd", "nvidia"];
 
@@ -190,6 +192,7 @@ def LNBwd_RowSplits : LNBwd_ScheduleField<"row_splits", LNBwd_AtLeast<0>> {
 def LNBwd_PrefetchBeforeDependency
     : LNBwd_ScheduleField<"prefetch_before_dependency", LNBwd_Flag> {
   let defaultValue = "0";
+  let follows = 1;
   let text = "the first rows of a workgroup are prefetched to the L2 cache "
              "while it waits for the preceding kernel. Only with "
              "`dependent_launch`, not with `reload`";
@@ -199,6 +202,7 @@ def LNBwd_PrefetchBeforeDependency
 def LNBwd_SumBlock : LNBwd_ScheduleField<"sum_block", LNBwd_AtLeast<0>> {
   let unit = "iterations";
   let defaultValue = "0";
+  let follows = 1;
   let text = "iterations of the row loop that a lane sums up before it adds "
              "the column sums to totals, so that the error of a sum does not "
              "grow with the rows of a lane: another order of additions, which "
@@ -211,6 +215,7 @@ def LNBwd_CombineRadix
                           LNBwd_OneOf<"2, 4, 8 or 16", [2, 4, 8, 16]>> {
   let unit = "row groups";
   let defaultValue = "8";
+  let follows = 1;
   let text = "row groups whose column sums one of them adds up in one step: "
              "another order of additions, which rounds in another way; fewer "
              "take less shared memory";
@@ -218,12 +223,14 @@ def LNBwd_CombineRadix
 
 def LNBwd_LateColumns : LNBwd_ScheduleField<"late_columns", LNBwd_Flag> {
   let defaultValue = "0";
+  let follows = 1;
   let text = "columns are loaded where a row first needs them, by each row "
              "group for itself, and not once for all rows";
 }
 
 def LNBwd_WidenColumns : LNBwd_ScheduleField<"widen_columns", LNBwd_Flag> {
   let defaultValue = "0";
+  let follows = 1;
   let text = "columns are widened once, ahead of the row loop, also for the "
              "rows after it that do not fill a tile";
 }

@@ -605,6 +605,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
   let extraClassDeclaration = [{
     /// The first row of the iteration's tile.
     ::mlir::BlockArgument getTile() { return getBody().getArgument(0); }
+    /// Whether all tiles are full, and sums have no blocks.
+    bool isPlain() { return getWhole() && !getSumBlock(); }
 
     // LoopLikeOpInterface: sums, then carried values, are what goes from
     // iteration to iteration.
