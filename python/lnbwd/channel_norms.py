@@ -45,6 +45,10 @@ _LEAST_ROW = 64
 _MOST_ROW = 1 << 16
 """Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
 
+_MOST_BESIDE_SUMS = 3 << 13
+"""The gradient of longer groups comes from the sums of their channels where weight and bias need
+these: measured on an H200, 0.92 to 0.99 of the time."""
+
 _MOST_BATCH_ROW, _MOST_ODD_ROW = 1 << 17, 3 << 12
 """Channels with more elements in a batch, likewise; and those in pieces of an odd number of
 elements, each of which has an address in a lane's registers."""
@@ -153,7 +157,9 @@ def _input_way(x: Tensor, length: int, groups: int, has_sums: bool) -> _Way:
     gradient, too."""
     if not groups or not _is_held(x, length, _MOST_ROW):
         return _Way.SUMS
-    return _Way.CHANNELS if has_sums and groups == x.shape[1] else _Way.GROUPS
+    if has_sums and groups == x.shape[1]:
+        return _Way.CHANNELS
+    return _Way.SUMS if has_sums and length > _MOST_BESIDE_SUMS else _Way.GROUPS
 
 
 class _ChannelNorm(torch.autograd.Function):

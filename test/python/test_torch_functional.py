@@ -175,7 +175,7 @@ NORMS = {
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # A kernel that is not compiled.
 @pytest.mark.parametrize("name,case", diagonal(
-    [*NORMS, "long_group_norm", "long_batch_norm", "long_instance_norm"], [
+    [*NORMS, "long_group_norm", "summed_group_norm", "long_batch_norm", "long_instance_norm"], [
     (F32, (2, 3, 5, 4), True), (BF16, (2, 3, 70), False), (F32, (3, 6, 2, 37), True),
     (BF16, (1, 12, 65), True), (F16, (2, 6), True), (F32, (5, 9, 8, 9), True),
     (BF16, (6, 6, 80), False)]))
@@ -183,10 +183,11 @@ def test_norms_of_channels(device, monkeypatch, name, case):
     dtype, shape, has_parameters = case
     if name.endswith("instance_norm") and len(shape) == 2:
         return
-    if name.startswith("long"):
-        for most in ("_MOST_ROW", "_MOST_BATCH_ROW"):
-            monkeypatch.setattr(channel_norms, most, 64)
-    name = name.removeprefix("long_")
+    kind, _, rest = name.partition("_")
+    for most in {"long": ("_MOST_ROW", "_MOST_BATCH_ROW"), "summed": ("_MOST_BESIDE_SUMS",)}.get(
+            kind, ()):
+        monkeypatch.setattr(channel_norms, most, 64)
+        name = rest
     inputs = [random(*shape, dtype=dtype).to(device) + 1]
     inputs += [random(shape[1], seed=i).to(device) for i in (1, 2)] * has_parameters
 
