@@ -22,6 +22,7 @@
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -35,6 +36,16 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
+
+/// Leaves out loop strength reduction: it holds an address of each row block in
+/// each of a loop's tiles, in scalar registers that spill, where the loop's
+/// row gives them all.
+class PassGate : public llvm::OptPassGate {
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    return pass != "Loop Strength Reduction";
+  }
+};
 
 /// Upstream's serialiser with the link step in this process; keeps the texts
 /// that lie on the way.
@@ -81,6 +92,7 @@ protected:
   FailureOr<SmallVector<char, 0>>
   moduleToObject(llvm::Module &llvmModule) override {
     TimingScope scope = time("LLVM's code generation");
+    llvmModule.getContext().setOptPassGate(passGate);
     return moduleToObjectImpl(targetOptions, llvmModule);
   }
   FailureOr<SmallVector<char, 0>> compileToBinary(StringRef isa) override;
@@ -92,6 +104,7 @@ private:
 
   const gpu::TargetOptions &targetOptions;
   const EmitOptions &emitOptions;
+  PassGate passGate;
 };
 
 class AMDGPUBackend : public TargetBackend {
