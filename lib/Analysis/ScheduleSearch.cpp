@@ -110,8 +110,6 @@ static constexpr double leafSumCost = 2;
 /// lane has 30 to 130 rows where there are many: the error of a sum of sums is
 /// least where both have as many terms.
 static constexpr int64_t sumBlockRows = 8;
-/// Bytes in workgroup memory of column sums that one step adds up, at most.
-static constexpr int64_t combineBytes = 32 * 1024;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
 /// Phases of a program none of whose row sums waits for another: the sums, and
@@ -134,17 +132,6 @@ static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
       op.getAllSums().empty())
     fields.prefetchBeforeDependency = true;
   return fields;
-}
-
-void lnbwd::setCombineRadix(RowwiseOp op, ScheduleFields &fields) {
-  int64_t &radix = fields.combineRadix = ScheduleFields().combineRadix;
-  int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
-                      fields.threadsPerRow * fields.vectorWidth;
-  while (radix > 2 && !isCanonical(op) &&
-         (fields.rowGroups - llvm::divideCeil(fields.rowGroups, radix)) *
-                 slotBytes >
-             combineBytes)
-    radix /= 2;
 }
 
 /// Not where rows of 16 bits or the few rows of partial sums need no totals,

@@ -49,8 +49,9 @@ Value Adjoints::get(Value value) {
 }
 
 /// Says which operations have a derivative, of those that are loaded here.
-static LogicalResult emitNoDerivative(Operation *op) {
-  SmallVector<StringRef> names(getDerivativeRules().keys());
+static LogicalResult emitNoDerivative(Operation *op,
+                                      const DerivativeRules &rules) {
+  SmallVector<StringRef> names(rules.keys());
   llvm::sort(names);
   InFlightDiagnostic diag =
       op->emitOpError("cannot be differentiated: expected one of ");
@@ -78,10 +79,9 @@ LogicalResult Adjoints::visit(Operation *op) {
                              "float32 or narrower, got ")
              << element << "; gradients are computed in float32";
 
-  DerivativeRule rule =
-      getDerivativeRules().lookup(op->getName().getStringRef());
+  DerivativeRule rule = rules.lookup(op->getName().getStringRef());
   if (!rule)
-    return emitNoDerivative(op);
+    return emitNoDerivative(op, rules);
   if (isa<vector::ReductionOp, vector::ExtractOp>(op) && !getSummedRow(op))
     return op->emitOpError("cannot be differentiated: expected the sum or the "
                            "largest element of a row of float32, "

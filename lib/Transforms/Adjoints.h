@@ -29,13 +29,20 @@ namespace lnbwd {
 llvm::DenseSet<mlir::Value> findActiveValues(mlir::Block &block,
                                              mlir::ValueRange inputs);
 
+class AdjointBuilder;
+/// Writes the derivative of one operation with a builder for it.
+using DerivativeRule = void (*)(AdjointBuilder &);
+using DerivativeRules = llvm::StringMap<DerivativeRule>;
+/// The rule of each operation that can be differentiated, by its name.
+const DerivativeRules &getDerivativeRules();
+
 class Adjoints {
 public:
   /// Of the straight-line code `block`, with respect to `inputs`, arguments of
   /// it. New operations are made at `builder`'s insertion point.
-  Adjoints(mlir::OpBuilder &builder, mlir::Block &block,
-           mlir::ValueRange inputs)
-      : b(builder), active(findActiveValues(block, inputs)) {}
+  Adjoints(mlir::OpBuilder &builder, const DerivativeRules &rules,
+           mlir::Block &block, mlir::ValueRange inputs)
+      : b(builder), rules(rules), active(findActiveValues(block, inputs)) {}
 
   /// Adds to a value's adjoint: how the block's outputs are seeded.
   void add(mlir::Value value, mlir::Value adjoint);
@@ -51,6 +58,7 @@ private:
   mlir::LogicalResult visit(mlir::Operation *op);
 
   mlir::OpBuilder &b;
+  const DerivativeRules &rules;
   llvm::DenseSet<mlir::Value> active;
   llvm::DenseMap<mlir::Value, mlir::Value> adjoints;
 };
@@ -107,11 +115,6 @@ private:
   Adjoints &adjoints;
   mlir::Value adjoint;
 };
-
-/// Writes the derivative of one operation with a builder for it.
-using DerivativeRule = void (*)(AdjointBuilder &);
-/// The rule of each operation that can be differentiated, by its name.
-const llvm::StringMap<DerivativeRule> &getDerivativeRules();
 
 } // namespace lnbwd
 

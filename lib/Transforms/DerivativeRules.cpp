@@ -345,13 +345,13 @@ static void addErf(AdjointBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 template <typename... Ops>
-static void give(llvm::StringMap<DerivativeRule> &rules, DerivativeRule rule) {
+static void give(DerivativeRules &rules, DerivativeRule rule) {
   ((rules[Ops::getOperationName()] = rule), ...);
 }
 
-const llvm::StringMap<DerivativeRule> &lnbwd::getDerivativeRules() {
+const DerivativeRules &lnbwd::getDerivativeRules() {
   static const auto all = [] {
-    llvm::StringMap<DerivativeRule> rules;
+    DerivativeRules rules;
     give<arith::AddFOp>(rules, addSum);
     give<arith::SubFOp>(rules, addDifference);
     give<arith::NegFOp>(rules, addNegation);

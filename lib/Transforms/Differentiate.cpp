@@ -336,7 +336,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
   SmallVector<Value> outputs(yield->getOperands());
   yield->erase();
 
-  Adjoints adjoints(b, to, wanted);
+  Adjoints adjoints(b, getDerivativeRules(), to, wanted);
   for (auto [output, place, saved, ties] : llvm::zip_equal(
            outputs, operands.adjoints, operands.saved, operands.ties)) {
     if (!place)

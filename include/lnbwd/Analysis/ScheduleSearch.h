@@ -20,9 +20,6 @@
 namespace lnbwd {
 struct ProgramFacts;
 
-/// Gives `fields`, a schedule of `op`, its `combine_radix`.
-void setCombineRadix(RowwiseOp op, ScheduleFields &fields);
-
 /// `schedule` of `op` with the fields that follow from others, but for those
 /// that `overrides` names.
 ScheduleAttr followOthers(RowwiseOp op, ScheduleAttr schedule,

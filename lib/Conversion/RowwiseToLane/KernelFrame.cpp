@@ -361,8 +361,10 @@ static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
   return gpuModule;
 }
 
-FailureOr<unsigned> lnbwd::distributePrograms(ModuleOp module,
-                                              const ChipInfo &chip) {
+FailureOr<unsigned> lnbwd::distributePrograms(
+    ModuleOp module, const ChipInfo &chip,
+    llvm::function_ref<void(const RowKernel &)> writeBody,
+    llvm::function_ref<void(RowwiseOp, SymbolTable &)> replaceProduct) {
   unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
@@ -398,10 +400,10 @@ FailureOr<unsigned> lnbwd::distributePrograms(ModuleOp module,
         return failure();
       recordArgumentAccess(op);
       if (op.getProduct()) {
-        distributeProduct(op, symbols, chip);
+        replaceProduct(op, symbols);
       } else {
         RowKernel kernel = makeKernel(op, chip, symbols);
-        writeBody(kernel, chip);
+        writeBody(kernel);
         launchRows(op, chip, kernel.function);
       }
       op.erase();

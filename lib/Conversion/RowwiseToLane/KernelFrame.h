@@ -41,14 +41,14 @@ struct RowKernel {
   mlir::Value workgroups;
 };
 
-/// Replaces each row program of `module` by a launch of a kernel for `chip`.
-/// The kernels are in the order of their launches. Says what is wrong with what
+/// Replaces each row program of `module` by a launch of a kernel for `chip`,
+/// whose body `writeBody` writes; `replaceProduct` replaces a product. The
+/// kernels are in the order of their launches. Says what is wrong with what
 /// cannot be launched. Returns how many kernels there are.
-mlir::FailureOr<unsigned> distributePrograms(mlir::ModuleOp module,
-                                             const ChipInfo &chip);
-
-/// Writes the body of the kernel of a row program.
-void writeBody(const RowKernel &kernel, const ChipInfo &chip);
+mlir::FailureOr<unsigned> distributePrograms(
+    mlir::ModuleOp module, const ChipInfo &chip,
+    llvm::function_ref<void(const RowKernel &)> writeBody,
+    llvm::function_ref<void(RowwiseOp, mlir::SymbolTable &)> replaceProduct);
 
 /// Writes the kernel of a program that is a product, and before it the launch.
 void distributeProduct(RowwiseOp op, mlir::SymbolTable &symbols,

@@ -560,10 +560,6 @@ Value RowDistributor::get(Value value) {
   return known.lookup(value);
 }
 
-void lnbwd::writeBody(const RowKernel &kernel, const ChipInfo &chip) {
-  RowDistributor(kernel, chip).write();
-}
-
 namespace {
 class DistributeRows
     : public lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
@@ -571,7 +567,13 @@ class DistributeRows
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
-    FailureOr<unsigned> kernels = distributePrograms(getOperation(), **found);
+    const ChipInfo &chip = **found;
+    FailureOr<unsigned> kernels = distributePrograms(
+        getOperation(), chip,
+        [&](const RowKernel &kernel) { RowDistributor(kernel, chip).write(); },
+        [&](RowwiseOp op, SymbolTable &symbols) {
+          distributeProduct(op, symbols, chip);
+        });
     if (failed(kernels))
       return signalPassFailure();
     numKernels += *kernels;
