@@ -273,6 +273,8 @@ def regions(block: Block, coverage: Block | None) -> list[str]:
               *(f"{found[int(part * (len(found) - 1))]:.2f}" for part in (0, 0.05, 0.5, 0.95)),
               *(str(sum(factor < bound for factor in found)) for bound in (0.98, 0.9)))
              for kind, found in sorted(gains.items(), reverse=True)]
+    of_all = [factor for factor, place, _ in found_rows
+              for _ in range(patterns[place].get("occurs", 0))]
     worst = [(str(place), patterns[place]["model"], f"{row['us']['lnbwd']:.1f}",
               f"{row['us']['torch']:.1f}", f"{factor:.2f}")
              for factor, place, row in found_rows[:5]]
@@ -289,7 +291,9 @@ def regions(block: Block, coverage: Block | None) -> list[str]:
             "Of those that are taken, how many times faster than torch.compile's kernels the "
             "backend `lnbwd` is:", "",
             *table(("taken", "patterns", "mean", "least", "5 %", "median", "95 %", "below 0.98",
-                    "below 0.9"), cells), where(block), "", "The five slowest:", "",
+                    "below 0.9"), cells),
+            *([f"Weighted by how often patterns occur in models: {mean(of_all):.3f}.", ""]
+              if of_all else []), where(block), "", "The five slowest:", "",
             *table(("pattern", "of", "lnbwd, µs", "torch.compile, µs", "torch.compile ÷ lnbwd"),
                    worst)]
 
@@ -301,8 +305,8 @@ def steps(block: Block) -> list[str]:
                      for what in ("ms", "first_s"))
     cells = [(row["model"], *(f"{row['ms'][who]:.1f}" for who in ("lnbwd", "torch")),
               f"{ratio:.3f}", f"{row['memory']:.3f}",
-              *(f"{row['first_s'][who]:.1f}" if "first_s" in row else "" for who in (
-                  "lnbwd", "torch"))) for row, ratio in zip(rows, ratios, strict=True)]
+              *(f"{row['first_s'][who]:.1f}" for who in ("lnbwd", "torch") if first))
+             for row, ratio in zip(rows, ratios, strict=True)]
     return ["## Training steps of whole models", "",
             "Forward, backward and fused AdamW, by `torch.compile(model, backend=\"lnbwd\")` and "
             f"by `torch.compile(model)`. A step takes {mean(ratios):.3f} of torch.compile's time "
@@ -310,7 +314,8 @@ def steps(block: Block) -> list[str]:
             + (f", the first one, which compiles, {mean(first):.2f} ({min(first):.2f} to "
                f"{max(first):.2f})" if first else "") + ".", "",
             *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio", "of its memory at the peak",
-                    "first step: lnbwd, s", "torch.compile, s"), cells), where(block), ""]
+                    *("first step: lnbwd, s", "torch.compile, s")[:2 * bool(first)]), cells),
+            where(block), ""]
 
 
 def host(block: Block) -> list[str]:

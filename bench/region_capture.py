@@ -7,8 +7,8 @@
 Models of transformers (two layers, otherwise as published) and of timm (two of equal layers that
 follow each other) are compiled on fake tensors of a GPU, as far as the fused nodes of Inductor's
 scheduler: no GPU is needed, and no kernel is made (PyTorch without CUDA needs a C++ compiler). Each
-fused node with a reduction is a pattern; those that differ in shapes alone are taken once, and none
-is taken that --known has.
+fused node with a reduction is a pattern; those that differ in shapes alone are taken once, with how
+often they occur, and none is taken that --known has.
 
   region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE ...] [--out FILE]
 
@@ -331,23 +331,28 @@ def main() -> int:
     taken, names = set(map(key_of, old)), {pattern["model"].split()[0] for pattern in old}
     pretend_gpu()
     _library = define_missing_names()
-    lines: list[str] = []
+    made: dict[str, Pattern] = {}
     for name, mode in itertools.product(
             options.models or draw(options.draw, options.seed, names), MODES):
         if name[0].islower() and "float32" not in mode:
             mode += " channels-last"
         try:
-            patterns = {key_of(pattern): pattern for pattern in capture_published(name, mode)}
+            found = [(key_of(pattern), pattern) for pattern in capture_published(name, mode)]
         except Exception as error:  # Whatever a model does: the others go on.
             print(f"left out: {name} {mode}: {error!r:.160}", flush=True)
             continue
-        new = [pattern for key, pattern in patterns.items() if key not in taken and all(
-            name.split(".")[0] in ("aten", "prims", "getitem") for name, *_ in pattern["nodes"])]
-        taken |= patterns.keys()
-        lines += [json.dumps(pattern, separators=(",", ":")) + "\n" for pattern in new]
-        print(f"{name} {mode}: {len(patterns)} patterns, {len(new)} new", flush=True)
+        new = {key: pattern for key, pattern in found if key not in taken and all(
+            name.split(".")[0] in ("aten", "prims", "getitem") for name, *_ in pattern["nodes"])}
+        made |= new
+        taken |= {key for key, _ in found}
+        for key, _ in found:
+            if key in made:
+                made[key]["occurs"] = made[key].get("occurs", 0) + 1
+        print(f"{name} {mode}: {len(dict(found))} patterns, {len(new)} new", flush=True)
         if options.out:
-            options.out.write_bytes(lzma.compress("".join(lines).encode(), preset=9))
+            options.out.write_bytes(lzma.compress("".join(
+                json.dumps(pattern, separators=(",", ":")) + "\n" for pattern in made.values()
+            ).encode(), preset=9))
     return 0
 
 

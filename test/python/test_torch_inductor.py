@@ -808,6 +808,22 @@ def test_rows_of_a_region_have_no_gaps(device):
     assert re.findall(r"empty_strided_\w+\(\(64, 1500\), \((\d+), 1\)", code[0]) == ["1500"]
 
 
+def test_rows_that_a_product_reads_in_front_of_a_region_keep_their_gaps(device):
+    x, w = torch.randn(64, 32, device=device), torch.randn(32, 1500, device=device)
+
+    def function(x, w):
+        y = (x @ w).exp() @ w.t()
+        return y - y.mean(-1, keepdim=True)
+
+    found = []
+    for backend in ("inductor", "lnbwd"):
+        torch._dynamo.reset()
+        with torch._inductor.config.patch(disable_padding_cpu=False, fx_graph_cache=False):
+            _, code = run_and_get_code(torch.compile(function, backend=backend), x, w)
+        found.append(re.findall(r"empty_strided_\w+\(\(64, 1500\), \((\d+), 1\)", code[0]))
+    assert len(taken()) == 1 and found[0] == found[1] != ["1500"] * len(found[0])
+
+
 def test_the_pass_has_a_name_for_caches():
     first, second = lnbwd.inductor.pass_(), lnbwd.inductor.pass_()
     assert first.uuid() == second.uuid() is not None

@@ -581,10 +581,11 @@ def _is_of_columns(value: torch.Tensor, over: Any, domain: Domain) -> bool:
 
 
 def is_elsewhere(node: Node, domain: Domain) -> bool:
-    """Whether a node is no part of the domain by what it gives alone: most nodes of a graph are of
-    other domains, which :func:`check` takes longer to say."""
-    return (domain.role(node.meta.get("val")) in (None, "number")
-            and isinstance(node.meta.get("val"), torch.Tensor) and node.target not in ROW_SUMS)
+    """Whether a node gives a tensor that is no part of the domain: most nodes of a graph are of
+    other domains."""
+    value = node.meta.get("val")
+    return (isinstance(value, torch.Tensor) and node.target not in ROW_SUMS
+            and domain.role(value) in (None, "number"))
 
 
 def check(node: Node, domain: Domain) -> None:
@@ -603,12 +604,12 @@ def check(node: Node, domain: Domain) -> None:
                 or pair.target not in (aten.var_mean.correction, *WITH_INDICES)):
             raise Unsupported("takes a part of a tuple")
         return
+    if is_elsewhere(node, domain):
+        raise Unsupported(f"gives {describe(value)}, which is no row block, row scalar or column "
+                          f"of {domain}")
     results = value if isinstance(value, tuple) else (value,)
     for result in results:
         role = domain.role(result)
-        if role in (None, "number") and not is_sum:
-            raise Unsupported(f"gives {describe(result)}, which is no row block, row scalar or "
-                              f"column of {domain}")
         if not isinstance(result, torch.Tensor) or not (
                 result.dtype in ELEMENTS or (role != "row" and is_scale(node))
                 or (result.dtype in INTEGERS and (

@@ -81,6 +81,15 @@ def base_of(node: Node) -> Node:
     return node
 
 
+def may_have_gaps(node: Node) -> bool:
+    """Whether Inductor may leave gaps between the rows of what a node is a view of. To say that it
+    shall not keeps it from doing so for all that leads to it, by way of products as well."""
+    return any(not isinstance(stride, int) or (
+        stride > config.padding_stride_threshold
+        and stride * one.meta["val"].element_size() % config.padding_alignment_bytes != 0)
+        for one in (node, base_of(node)) for stride in one.meta["val"].stride())
+
+
 def _is_fused(node: Node) -> bool:
     """Whether torch.compile computes a node in a kernel of its own making: in loops that it can put
     together with others, as its lowering says."""

@@ -50,7 +50,7 @@ from .regions import (
 )
 from .replacing import replace
 from .rewrites import restore, simplify
-from .surroundings import Surroundings, surroundings
+from .surroundings import Surroundings, is_padded_in_place, surroundings
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -291,6 +291,8 @@ class RegionPass(_Pass):
                 if leads_back(one):
                     raise Unsupported("a path leaves it and comes back")
                 convert(one)
+            if is_padded_in_place(region):
+                raise Unsupported("torch.compile pads its rows in place for a product")
             if reason := _can_run_on(region.inputs[0].meta["val"].device):
                 raise Unsupported(reason)
             around = surroundings(region, splits)

@@ -13,6 +13,7 @@ from torch.fx import Graph, Node
 
 from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
+from .fusion import may_have_gaps
 from .nodes import STORED, is_seed, memory_of, stored
 from .partial_sums import REPLACED, erase_unused, new_node
 from .random_inputs import elements
@@ -113,7 +114,7 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
                 seeds, number = node.args[:2]
                 inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
-        for node in inputs:  # By Inductor, of rows: it would copy what has gaps.
+        for node in filter(may_have_gaps, inputs):  # What has is copied for the region.
             node.meta["dislike_padding"] = True
         made: dict[int, Node] = {}
         replacements = []
