@@ -82,7 +82,7 @@ static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05,
                         mostUncertainRegisters = 1.15;
 /// Registers that a schedule may take over those that one which has spilled was
 /// predicted to take.
-static constexpr double rejectedShare = 0.9;
+static constexpr double rejectedShare = 0.875;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
 static constexpr double doubtsOfRegisters = 8;
