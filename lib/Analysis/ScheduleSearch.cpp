@@ -560,6 +560,9 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
       if (tilesTogether)
         doubts += double(fields[i].rowGroups != tilesTogether);
       if (chip.backend == Backend::AMDGPU) {
+        // Tiles of a wave are accessed a little more than once when they are
+        // loaded ahead (test/Bench/test_quantized_counts.py).
+        doubts += double(isOfWave(op) && fields[i].prefetch);
         times[i] += getAddedMicroseconds(program, fields[i], chip);
         // Each workgroup loads the columns, where as few as compute units
         // could: the clock does not know how caches serve them.
