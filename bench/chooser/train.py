@@ -31,11 +31,18 @@ import lightgbm
 import numpy as np
 
 # The trees that predict times of a family, or registers, their leaves, and their learning rate.
-TREES = {"nvidia": (600, 100, 0.05), "amd": (200, 31, 0.1), "registers": (90, 15, 0.1)}
+TREES = {"nvidia": (600, 100, 0.05), "amd": (160, 31, 0.1), "registers": (90, 15, 0.1)}
 # Beside the roofline, a launch takes some microseconds, whatever it does.
 LAUNCH_US = 2.0
-# How much less a schedule counts, the longer it takes than the best of its problem.
+# How much less a schedule of NVIDIA's counts, the longer it takes than the best of its problem.
 NEAR_BEST = 4.0
+# Of AMD's, by how much logarithms of times differ that a choice tells apart, and how much it
+# counts over each time.
+SHARP, CHOICE = 0.06, 1000.0
+# A time beyond the best by more, as a logarithm, may be a fault of timing.
+BEYOND = 1.0
+# What says how long all schedules of a program take: trees and leaves, of features of the program.
+LEVEL, PROGRAM_FEATURES = (40, 31, 0.1), 12
 # Microseconds of a problem that counts half, and shorter ones less: their timings are less certain.
 # Predicted ones are not.
 HALF_US = {"nvidia": 10.0, "amd": 0.0}
@@ -82,24 +89,60 @@ def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str,
     return found[0][0], Samples(*map(np.concatenate, zip(*columns, strict=True)))
 
 
-def train(samples: Samples, trees: int, leaves: int, rate: float) -> lightgbm.Booster:
+def train(samples: Samples, trees: int, leaves: int, rate: float,
+          objective: Any = "l2") -> lightgbm.Booster:
     """Trees for some samples."""
     return lightgbm.train(
-        {"objective": "l2", "num_leaves": leaves, "learning_rate": rate, "min_data_in_leaf": 20,
-         "feature_fraction": 0.7, "bagging_fraction": 0.8, "bagging_freq": 1,
-         "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 1, "verbose": -1},
+        {"objective": objective, "num_leaves": leaves, "learning_rate": rate,
+         "min_data_in_leaf": 20, "feature_fraction": 0.7, "bagging_fraction": 0.8,
+         "bagging_freq": 1, "num_threads": 1, "deterministic": True, "force_row_wise": True,
+         "seed": 1, "verbose": -1},
         lightgbm.Dataset(samples.features, samples.target, weight=samples.weight), trees)
 
 
-def train_times(samples: Samples, family: str) -> lightgbm.Booster:
-    """The trees that predict times. The best of a problem have to be told apart, those that take
-    much longer only from them: how much longer is no matter, and may be a fault of timing."""
-    best = np.full(samples.problem.max() + 1, np.inf)
-    np.minimum.at(best, samples.problem, samples.target)
-    beyond = np.minimum(samples.target - best[samples.problem], 1)
-    return train(samples._replace(target=best[samples.problem] + beyond,
-                                  weight=samples.weight * np.exp(-NEAR_BEST * beyond)),
-                 *TREES[family])
+def train_times(samples: Samples, family: str) -> tuple[lightgbm.Booster, ...]:
+    """The trees that predict times: their sum does. The best of a problem have to be told apart,
+    those that take much longer only from them."""
+    problem = samples.problem
+    best = np.full(problem.max() + 1, np.inf)
+    np.minimum.at(best, problem, samples.target)
+    beyond = np.minimum(samples.target - best[problem], BEYOND)
+    samples = samples._replace(target=best[problem] + beyond)
+    if family == "nvidia":
+        weight = samples.weight * np.exp(-NEAR_BEST * beyond)
+        return (train(samples._replace(weight=weight), *TREES[family]),)
+    return train_choice(samples, family)
+
+
+def train_choice(samples: Samples, family: str) -> tuple[lightgbm.Booster, lightgbm.Booster]:
+    """Trees that choose, and others for the level of a problem's times.
+
+    Times say with which probability each schedule of a problem is chosen, by the exponential of
+    their logarithms, and trees learn the cross entropy: where a slow schedule seems fast, this is
+    what costs, not by how much two slow ones differ. It says nothing of the level, which is
+    learned from features that all schedules of a problem share: it changes no order."""
+    problem, target, weight = samples.problem, samples.target, samples.weight
+
+    def shares(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        least = np.full(problem.max() + 1, np.inf)
+        np.minimum.at(least, problem, times)
+        share = np.exp((least[problem] - times) / SHARP)
+        return np.asarray(share / np.bincount(problem, share)[problem])
+
+    goal = shares(target)
+
+    def objective(found: np.ndarray[Any, Any], _: Any) -> tuple[Any, Any]:
+        share = shares(found)
+        steep = np.maximum(share * (1 - share), goal * (1 - goal))
+        return (weight * (found - target + CHOICE * SHARP * (goal - share)),
+                weight * (1 + CHOICE * steep))
+
+    choice = train(samples, *TREES[family], objective)
+    left = target - np.asarray(choice.predict(samples.features))
+    features = np.where(np.arange(samples.features.shape[1]) < PROGRAM_FEATURES,
+                        samples.features, 0)
+    return choice, train(
+        samples._replace(features=features, target=left, weight=weight * goal), *LEVEL)
 
 
 def regrets(samples: Samples, family: str, folds: int) -> np.ndarray[Any, Any]:
@@ -108,16 +151,16 @@ def regrets(samples: Samples, family: str, folds: int) -> np.ndarray[Any, Any]:
     fold = np.random.default_rng(1).integers(0, folds, samples.problem.max() + 1)
     of = fold[samples.problem]
     for held in range(folds):
-        model = train_times(Samples(*(part[of != held] for part in samples)), family)
+        choice, *_ = train_times(Samples(*(part[of != held] for part in samples)), family)
         for number in np.flatnonzero(fold == held):
             mine = samples.problem == number
             target = samples.target[mine]
-            chosen = np.asarray(model.predict(samples.features[mine])).argmin()
+            chosen = np.asarray(choice.predict(samples.features[mine])).argmin()
             found[number] = np.exp(target[chosen] - target.min())
     return found
 
 
-def tables(model: lightgbm.Booster) -> Iterator[str]:
+def tables(*models: lightgbm.Booster) -> Iterator[str]:
     """A line for each tree, with its nodes as ScheduleTrees.cpp reads them: threshold and feature,
     and then both children, or the value of a leaf."""
 
@@ -127,8 +170,9 @@ def tables(model: lightgbm.Booster) -> Iterator[str]:
         return [f"{node['threshold']:.5g},{node['split_feature']}",
                 *visit(node["left_child"]), *visit(node["right_child"])]
 
-    for tree in model.dump_model()["tree_info"]:
-        yield " ".join(visit(tree["tree_structure"]))
+    for model in models:
+        for tree in model.dump_model()["tree_info"]:
+            yield " ".join(visit(tree["tree_structure"]))
 
 
 def main() -> None:
@@ -161,7 +205,7 @@ def main() -> None:
             f"{about['about']}.",
             f"# {FEATURES} was {blob} (git log --find-object). By bench/chooser/train.py.",
             f"features {names}",
-            f"{family} times", *tables(train_times(times, family)),
+            f"{family} times", *tables(*train_times(times, family)),
             f"{family} registers", *tables(train(registers, *TREES["registers"])), ""]))
 
 

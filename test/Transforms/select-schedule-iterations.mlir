@@ -19,7 +19,7 @@ func.func @known_rows(%dy: memref<8192x4096xbf16>, %x: memref<8192x4096xbf16>, %
 // HINT-LABEL: func.func @any_rows(
 // HINT: threads_per_row = 192, row_groups = 2, {{.*}}rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // CHECK-LABEL: func.func @any_rows(
-// CHECK: threads_per_row = 192, row_groups = 2, {{.*}}rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// CHECK: threads_per_row = 256, row_groups = 1, {{.*}}rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 func.func @any_rows(%dy: memref<?x4096xbf16>, %x: memref<?x4096xbf16>, %gamma: memref<4096xbf16>,
     %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x4096xbf16>, %dgamma: memref<4096xbf16>, %dbeta: memref<4096xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<?x4096xbf16>) x(%x : memref<?x4096xbf16>) gamma(%gamma : memref<4096xbf16>)

@@ -10,7 +10,7 @@
 // CHECK-SAME:  column_tile = {{[1-9]}}
 // AMD-LABEL:   lnbwd.rowwise @mean
 // AMD-SAME:    rows_per_workgroup = 0
-// AMD-SAME:    column_tile = 64
+// AMD-SAME:    column_tile = {{[1-9]}}
 // CHECK-LABEL: lnbwd.rowwise @written
 // CHECK-SAME:  rows_per_workgroup = 0
 // CHECK-SAME:  column_tile = {{[1-9]}}

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=isa | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx90a" --emit=isa | FileCheck %s --check-prefix=NONE
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=16,row_groups=2,prefetch=0,workgroups_per_compute_unit=4" --emit=isa | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx90a schedule=threads_per_row=16,row_groups=2,prefetch=0,workgroups_per_compute_unit=4" --emit=isa | FileCheck %s --check-prefix=NONE
 
 // Two wait states lie between the store and the load that overwrites its data
 // in the next iteration, of which the branch to it is one.
