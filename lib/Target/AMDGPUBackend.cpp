@@ -55,7 +55,7 @@ public:
              const gpu::TargetOptions &options, const EmitOptions &emitOptions)
       : SerializeGPUModuleBase(*module, target, options),
         targetOptions(options), emitOptions(emitOptions) {
-    addMissedWaitStates();
+    adjustCodeGeneration();
   }
 
   std::string llvmText;

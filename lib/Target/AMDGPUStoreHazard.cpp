@@ -20,7 +20,6 @@
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
-#include "llvm/Target/RegisterTargetPassConfigCallback.h"
 
 namespace {
 
@@ -65,11 +64,6 @@ char StoreHazard::ID;
 
 } // namespace
 
-void lnbwd::addMissedWaitStates() {
-  static const llvm::RegisterTargetPassConfigCallback callback(
-      [](llvm::TargetMachine &machine, llvm::legacy::PassManagerBase &,
-         llvm::TargetPassConfig *config) {
-        if (machine.getTargetTriple().isAMDGCN())
-          config->insertPass(&llvm::PostRAHazardRecognizerID, new StoreHazard);
-      });
+void lnbwd::addMissedWaitStates(llvm::TargetPassConfig &config) {
+  config.insertPass(&llvm::PostRAHazardRecognizerID, new StoreHazard);
 }

@@ -20,7 +20,11 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Target/RegisterTargetPassConfigCallback.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -101,6 +105,19 @@ void lnbwd::addConversions(OpPassManager &pm,
   modulePM.addPass(createReconcileUnrealizedCastsPass());
   modulePM.addPass(createCanonicalizerPass());
   modulePM.addPass(createCSEPass());
+}
+
+void lnbwd::adjustCodeGeneration(bool isSinking) {
+  static thread_local bool isSinkingHere;
+  isSinkingHere = isSinking;
+  static const llvm::RegisterTargetPassConfigCallback callback(
+      [](llvm::TargetMachine &machine, llvm::legacy::PassManagerBase &,
+         llvm::TargetPassConfig *config) {
+        if (machine.getTargetTriple().isAMDGCN())
+          addMissedWaitStates(*config);
+        if (!isSinkingHere)
+          config->disablePass(&llvm::MachineSinkingLegacyID);
+      });
 }
 
 std::string lnbwd::printModule(const llvm::Module &module) {

@@ -19,6 +19,10 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/Module.h"
 
+namespace llvm {
+class TargetPassConfig;
+} // namespace llvm
+
 namespace lnbwd {
 
 /// Adds the conversions of a GPU module to LLVM's dialect: upstream's for all
@@ -36,8 +40,13 @@ mlir::LogicalResult reportUnsupportedFormat(mlir::gpu::GPUModuleOp module,
                                             llvm::StringRef chip,
                                             llvm::StringRef formats);
 
+/// Changes LLVM's passes for all targets, once for the process, since nothing
+/// guards its list of changes; `isSinking` is of what this thread compiles
+/// next.
+void adjustCodeGeneration(bool isSinking = true);
+
 /// Has AMD's code generation add wait states that LLVM misses.
-void addMissedWaitStates();
+void addMissedWaitStates(llvm::TargetPassConfig &config);
 
 /// Writes `contents` into a new temporary file that ends in `suffix`, and gives
 /// its path; the caller removes it. Reports at `op` what fails.

@@ -163,6 +163,13 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
                 op.getRowLength(), *op.getSchedule(), ProductLoopAttr());
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
+  // Quantised values wait for one maximum more, and until then lanes hold the
+  // terms of column sums that LLVM has sunk behind the stores: LayerNorm's
+  // gradient to float8 takes 128 registers without that, and 149 with it.
+  if (llvm::any_of(op.getRowOuts().getTypes(), [](Type rows) {
+        return cast<ShapedType>(rows).getElementTypeBitWidth() <= 8;
+      }))
+    kernel->setAttr(noSinkingAttr, b.getUnitAttr());
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
   // whether to say so of them is the target's choice. With a scalar unit the
   // code generator then loads them once per wave. Where they are loaded ahead,

@@ -137,6 +137,8 @@ static const OperationAttribute operationAttributes[] = {
     {kernelInfoAttr, is<FunctionOpInterface>, "a kernel", is<KernelInfoAttr>,
      "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
      "<...>>"},
+    {noSinkingAttr, is<FunctionOpInterface>, "a kernel", is<UnitAttr>,
+     "without a value"},
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},

@@ -76,6 +76,9 @@ namespace lnbwd {
 
 /// The attribute of a kernel that says what it was made of, a KernelInfoAttr.
 inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
+/// The attribute of a kernel whose instructions LLVM must not sink to where
+/// their results are used.
+inline constexpr llvm::StringLiteral noSinkingAttr = "lnbwd.no_sinking";
 /// The attribute of a function that says what it computes, a
 /// NamedOperationAttr.
 inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";

@@ -54,6 +54,7 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
     | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |
     | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or, of a split row sum, how many: its partial sums, 64-bit |
+    | `lnbwd.no_sinking` | a kernel | unit: LLVM sinks no instruction to where its result is used |
     | `lnbwd.own_rows` | a `lnbwd.rowwise` | unit: its rows are those of a matrix, whose number no launch chooses |
     | `lnbwd.row_ratio` | a `lnbwd.rowwise` without groups, a `lnbwd.row_count` | two numbers T and O, an array of i64: it has M × T / O rows, M being those of the launch |
     | `lnbwd.dependent_launch` | a `gpu.launch_func` | unit: programmatic dependent launch, the kernel may start before the preceding one has ended |
