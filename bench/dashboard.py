@@ -305,7 +305,8 @@ def steps(block: Block) -> list[str]:
                      for what in ("ms", "first_s"))
     cells = [(row["model"], *(f"{row['ms'][who]:.1f}" for who in ("lnbwd", "torch")),
               f"{ratio:.3f}", f"{row['memory']:.3f}",
-              *(f"{row['first_s'][who]:.1f}" for who in ("lnbwd", "torch") if first))
+              *(f"{row['first_s'][who]:.1f}" if "first_s" in row else "" for who in (
+                  "lnbwd", "torch")))
              for row, ratio in zip(rows, ratios, strict=True)]
     return ["## Training steps of whole models", "",
             "Forward, backward and fused AdamW, by `torch.compile(model, backend=\"lnbwd\")` and "
@@ -314,8 +315,7 @@ def steps(block: Block) -> list[str]:
             + (f", the first one, which compiles, {mean(first):.2f} ({min(first):.2f} to "
                f"{max(first):.2f})" if first else "") + ".", "",
             *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio", "of its memory at the peak",
-                    *("first step: lnbwd, s", "torch.compile, s")[:2 * bool(first)]), cells),
-            where(block), ""]
+                    "first step: lnbwd, s", "torch.compile, s"), cells), where(block), ""]
 
 
 def host(block: Block) -> list[str]:
