@@ -44,8 +44,7 @@ static Value addDimension(OpBuilder &b, Location loc, Value buffer) {
   return memref::ExpandShapeOp::create(b, loc, shape, buffer, dims);
 }
 
-/// The outp/// Whether output `index` of `op` is combined in programs of their
-/// own.
+/// Whether output `index` of `op` is combined in programs of their own.
 static bool isSplit(RowwiseOp op, unsigned index) {
   return op.getReduction(index) != Reduction::None &&
          (op.getAccess(index) == RowwiseOp::Access::Scalar ||

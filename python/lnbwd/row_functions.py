@@ -441,9 +441,8 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, or what combines
     all rows, ``[N]`` or ``[]``, or those along the first dimensions, ``[T, N]`` or ``[T]``, of the
     types that PyTorch's own rules give. Values are float32 within, rounded where the function
-    itself casts (``.to(torch.bfloat16)``) and where they are written. A call
-    with float64 tensors is computed by PyTorch, and so is one on the CPU where no chip is
-    simulated, after one warning.
+    itself casts (``.to(torch.bfloat16)``) and where they are written. A call with float64 tensors
+    is computed by PyTorch, and so is one on the CPU where no chip is simulated, after one warning.
 
     Args:
         saved: names of the function's variables of which the values at its end are kept for the

@@ -485,10 +485,6 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   ];
 }
 
-//===----------------------------------------------------------------------===//
-// Products of matrices
-//===----------------------------------------------------------------------===//
-
 def SplitSumsPass : Pass<"lnbwd-split-sums"> {
   let summary = "Combine in programs of their own what is no column sum";
   let description = [{
@@ -518,6 +514,10 @@ def SplitSumsPass : Pass<"lnbwd-split-sums"> {
   }];
   let statistics = [Statistic<"numSplit", "split", "Row programs split">];
 }
+
+//===----------------------------------------------------------------------===//
+// Products of matrices
+//===----------------------------------------------------------------------===//
 
 def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
   let summary = "Take products of matrices out of row programs";
