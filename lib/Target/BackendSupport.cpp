@@ -108,7 +108,7 @@ void lnbwd::addConversions(OpPassManager &pm,
 }
 
 void lnbwd::adjustCodeGeneration(bool isSinking) {
-  static thread_local bool isSinkingHere;
+  static thread_local bool isSinkingHere = true;
   isSinkingHere = isSinking;
   static const llvm::RegisterTargetPassConfigCallback callback(
       [](llvm::TargetMachine &machine, llvm::legacy::PassManagerBase &,

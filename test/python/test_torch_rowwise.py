@@ -4,7 +4,6 @@
 """lnbwd.rowwise: Python functions over rows as operations with a derived gradient."""
 
 import copy
-import functools
 import os
 import pathlib
 import pickle
@@ -43,9 +42,7 @@ from lnbwd import (
     compiler,
     kernels,
     launching,
-    ops,
     regions_op,
-    row_gradients,
     row_tracing,
 )
 
@@ -419,74 +416,6 @@ def test_only_gradients_that_are_needed(device):
                 torch.testing.assert_close(tensor.grad.double(), w, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("leading", [(0,), (1,), (70,), (4, 9)])
-@pytest.mark.parametrize("dtype", [F32, torch.bfloat16])
-def test_what_combines_rows(device, leading, dtype):
-    """As PyTorch has it, with the gradient that ties share; one that is detached has none."""
-    @lnbwd.rowwise
-    def combined(x: Rows, w: Columns):
-        y, over = x * w, tuple(range(x.dim() - 1))
-        return (x.sum(over), y.amax(over), y.amax(), x.detach().abs().amax(over),
-                (x > 0).any(over), (x > -3).all(over), (x == 2).any(), (x < 2).all())
-
-    generator = torch.Generator().manual_seed(len(leading))
-    tensors = [torch.randint(low, 3, shape, generator=generator).to(device, dtype)
-               for low, shape in ((-3, (*leading, N)), (1, (N,)))]
-    if 0 in leading:
-        assert [t.tolist()[0] for t in combined(*tensors)[4:6]] == [False, True]
-        return
-    found, expected = [], []
-    for results, function in ((found, combined), (expected, combined.function)):
-        given = [t.clone().requires_grad_() for t in tensors]
-        results += function(*given)
-        torch.autograd.backward(results[:3], [
-            (torch.arange(t.numel()) % 5 - 2).to(t).view(t.shape) for t in results[:3]])
-        results += [t.grad for t in given]
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5 if dtype == F32 else 0.02, atol=0.02)
-
-
-@pytest.mark.parametrize("leading", [(5, 1), (1, 6), (7, 6), (3, 4, 5)])
-@pytest.mark.parametrize("dtype", [F32, torch.bfloat16])
-def test_what_combines_rows_along_the_first_dimensions(device, leading, dtype):
-    @lnbwd.rowwise
-    def combined(x: Rows, w: Columns):
-        y, first = x * w, tuple(range(x.dim() - 2))
-        return (y.sum(0), y.amax(first), y.sum((0, -1)), 2 * x, x.sum(-1, keepdim=True),
-                torch.exp(y).amax((*first, -1)), (x > 1.5).any(0), y.sum((0, 1)))
-
-    generator = torch.Generator().manual_seed(len(leading))
-    tensors = [torch.randint(low, 3, shape, generator=generator).to(device, dtype)
-               for low, shape in ((-3, (*leading, N)), (1, (N,)))]
-    found, expected = [], []
-    for results, function in ((found, combined), (expected, combined.function)):
-        given = [t.clone().requires_grad_() for t in tensors]
-        results += function(*given)
-        used = [t for t in results if t.dtype != torch.bool]
-        torch.autograd.backward(used, [
-            (torch.arange(t.numel()) % 5 - 2).to(t).view(t.shape) for t in used])
-        results += [t.grad for t in given]
-    for one, other in zip(found, expected, strict=True):
-        assert one.shape == other.shape
-        torch.testing.assert_close(one, other, rtol=1e-5 if dtype == F32 else 0.02,
-                                   atol=1e-4 if dtype == F32 else 0.1)
-
-
-def test_a_maximum_that_another_program_may_round_otherwise(device):
-    @lnbwd.rowwise
-    def largest(x: Rows):
-        y = torch.softmax(x, -1)
-        return y.amax((0, 1)), y.log().amax()
-
-    x = torch.randn(3, 4, N, generator=torch.Generator().manual_seed(5)).to(device)
-    x[2], x[1, 2] = x[0], x[0, 0]  # So that maxima tie.
-    given = x.clone().requires_grad_(), x.clone().requires_grad_()
-    for leaf, function in zip(given, (largest, largest.function), strict=True):
-        columns, total = function(leaf)
-        (columns @ torch.arange(float(N), device=device) + total).backward()
-    torch.testing.assert_close(given[0].grad, given[1].grad, rtol=1e-4, atol=1e-6)
-
-
 def test_results_that_the_loss_does_not_use(device):
     function = lnbwd.rowwise(statistics)
     for place in range(3):
@@ -553,34 +482,6 @@ def test_a_gradient_finds_the_largest_element_again(device, saved):
                  relative_to_largest, tensors)
 
 
-@pytest.mark.parametrize("dtype", [F32, BF16])
-def test_results_of_all_rows(device, dtype):
-    @lnbwd.rowwise
-    def function(x: Rows, z: Rows):
-        y = x * torch.rsqrt((x * x).mean(-1, keepdim=True)) + z
-        return y, y.float().detach().abs().amax(), (y.float() * y).sum(), x.mean(-1).sum()
-
-    @lnbwd.rowwise
-    def alone(x: Rows):
-        return x.sum()
-
-    def plain(x, z):
-        return function.function(x.float(), z.float())
-
-    x, z = (torch.randn(3, 70, N, generator=torch.Generator().manual_seed(seed)).to(
-        device, dtype).requires_grad_() for seed in range(2))
-    function(x, z), alone(x)  # Which finds no kernel.
-    got, want = function(x, z), plain(x, z)
-    assert [g.shape for g in got] == [w.shape for w in want]
-    for g, w in zip(got, want, strict=True):
-        torch.testing.assert_close(g.float(), w, rtol=2e-2 if g.dtype == BF16 else 1e-4, atol=2e-2)
-    assert alone(x).shape == ()
-    gradients = [torch.autograd.grad((y.sum() + a * 1e-2 + b).float(), (x, z))
-                 for y, _, a, b in (got, want)]
-    torch.testing.assert_close(*gradients, rtol=2e-2, atol=1e-2)
-    assert torch.autograd.grad(alone(x) * 3, x)[0].eq(3).all()
-
-
 def test_results_without_a_gradient(device):
     def numbers(x: Rows, s: Scalars):
         return (x * s).argmax(-1), x > s
@@ -590,38 +491,6 @@ def test_results_without_a_gradient(device):
         assert torch.equal(got, want)
         assert not got.requires_grad
     assert "_bwd" not in lnbwd.rowwise(numbers).mlir(x, s)
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_parts_of_one_number(device, shape):
-    @lnbwd.rowwise
-    def scaled(x: Rows, factor: lnbwd.Parts):
-        return x * factor
-
-    x = torch.randn(5, N, device=device, requires_grad=True)
-    factor = torch.full(shape, 3.0, device=device)
-    y = scaled(x, factor)
-    assert torch.equal(y, x * 3)
-    y.sum().backward()
-    assert torch.equal(x.grad, torch.full_like(x, 3))
-    for _ in range(2):  # The second time with the kernel at hand.
-        gradient, = torch.autograd.grad(scaled(x, factor.requires_grad_()).sum(), factor)
-        torch.testing.assert_close(gradient, x.detach().sum().view(shape), rtol=1e-4, atol=1e-4)
-    apart = torch.ones(5, 1, N, device=device, requires_grad=True)
-    with pytest.raises(lnbwd.LnbwdError, match="scaled: factor requires a gradient; expected"):
-        scaled(x.detach().expand(5, 3, 5, N)[:, :, 0], apart).sum().backward()
-
-
-@pytest.mark.parametrize("count", [1, 4, N])
-def test_parts_of_no_rows(device, count):
-    @lnbwd.rowwise
-    def scaled(x: Rows, factors: lnbwd.Parts):
-        return x * factors
-
-    x = torch.empty(0, N, device=device, requires_grad=True)
-    y = scaled(x, torch.ones(count, device=device))
-    y.sum().backward()
-    assert y.shape == x.grad.shape == (0, N)
 
 
 def test_a_row_scalar_is_a_result_after_a_row_of_one_row_each(device):
@@ -755,125 +624,6 @@ def test_opcheck(device):
     at_hand = [outputs[0], *tensors, outputs[1]]
     torch.library.opcheck(torch.ops.lnbwd._region.default,
                           ([at_hand[i] for i in gradient.inputs], gradient.name))
-
-
-def loss(function):
-    def call(*tensors):
-        results = function(*tensors)
-        results = results if isinstance(results, tuple) else (results,)
-        return sum((i + 1) * r.square().sum() for i, r in enumerate(results))
-    return call
-
-
-def flat(values):
-    return [values] if isinstance(values, torch.Tensor) else [t for v in values for t in flat(v)]
-
-
-def assert_same(got, want):
-    for g, w in zip(flat(got), flat(want), strict=True):
-        assert g.shape == w.shape
-        assert (g - w).abs().max() <= 1e-5 * w.abs().max() + 1e-30
-
-
-@pytest.mark.parametrize("function", [gated_rms_norm, layer_norm_with_sum, statistics, add_column],
-                         ids=lambda f: f.__name__)
-def test_derivatives_of_derivatives(device, function):
-    def derivatives(function, tensors):
-        tensors = [t.clone().requires_grad_() for t in tensors]
-        found = []
-        value = loss(function)(*tensors)
-        for order in range(3):
-            grads = torch.autograd.grad(value, tensors, create_graph=order < 2,
-                                        materialize_grads=True)
-            found += grads
-            value = sum((g ** 2).sum() for g in grads)
-        return found
-
-    tensors = [t.to(device) for t in tensors_of(function, (3,), n=16)]
-    assert_same(derivatives(lnbwd.rowwise(function), tensors),
-                derivatives(function, [t.double() for t in tensors]))
-
-
-def test_a_second_derivative_of_what_is_not_kept(device):
-    @lnbwd.rowwise(saved=["h"])
-    def product(x: Rows, z: Rows):
-        h = x + z
-        return h * h
-
-    x, z = (torch.randn(3, N, device=device, requires_grad=True) for _ in range(2))
-    grad, = torch.autograd.grad(product(x, z).sum(), x)
-    torch.testing.assert_close(grad, 2 * (x + z).detach())
-    with pytest.raises(lnbwd.LnbwdError, match=r"second derivatives, needs 'x', 'z', of which "
-                                               r"something else is saved; expected saved=\(\)"):
-        torch.autograd.grad(product(x, z).sum(), x, create_graph=True)
-    # Inside of transforms nothing is saved.
-    grad = torch.func.grad(lambda x: torch.func.grad(lambda x: (product(x, z) * x).sum())(x).sum())
-    torch.testing.assert_close(grad(x), 6 * x + 4 * z)
-
-
-def test_torch_func(device):
-    function = lnbwd.rowwise(gated_rms_norm)
-    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (3,), n=16)]
-    wide = [t.double() for t in tensors]
-    everything = (0, 1, 2)
-    assert_same(torch.func.grad(loss(function), everything)(*tensors),
-                torch.func.grad(loss(gated_rms_norm), everything)(*wide))
-    assert_same(torch.func.jacrev(function, everything)(*tensors),
-                torch.func.jacrev(gated_rms_norm, everything)(*wide))
-
-    def hessian(function, x, z, gamma):
-        return torch.func.jacrev(torch.func.jacrev(lambda x: function(x, z, gamma).sum()))(x)
-
-    assert_same(hessian(function, *tensors), hessian(gated_rms_norm, *wide))
-
-
-@pytest.mark.parametrize("dims", [(0, 0, None), (1, None, None), (None, 0, 0), (None, None, 0)],
-                         ids=str)
-def test_vmap(device, dims):
-    function = lnbwd.rowwise(gated_rms_norm)
-    tensors = [torch.stack([t, 2 * t], dim) if dim is not None else t
-               for t, dim in zip(tensors_of(gated_rms_norm, (3,), n=16), dims, strict=True)]
-    tensors = [t.to(device) for t in tensors]
-    wide = [t.double() for t in tensors]
-    assert_same(torch.vmap(function, dims)(*tensors), torch.vmap(gated_rms_norm, dims)(*wide))
-
-    def grads(function):
-        return torch.vmap(torch.func.grad(loss(function), (0, 1, 2)), dims)
-
-    assert_same(grads(function)(*tensors), grads(gated_rms_norm)(*wide))
-
-
-def test_forward_mode_is_torch_funcs_alone(device):
-    """Of all things it must not drop the tangent."""
-    function = lnbwd.rowwise(softmax)
-    x = torch.randn(3, N, device=device)
-    assert_same(torch.func.jvp(function, (x,), (x,)),
-                torch.func.jvp(softmax, (x.double(),), (x.double(),)))
-    with (torch.autograd.forward_ad.dual_level(), torch.no_grad(),
-          pytest.raises(lnbwd.LnbwdError, match="forward-mode differentiation")):
-        function(torch.autograd.forward_ad.make_dual(x, x))
-
-
-def test_inference_takes_no_function_of_autograd(device, monkeypatch):
-    """Neither of a row function nor of a norm; what a derivative may be asked of takes one."""
-    x = torch.randn(3, N, device=device)
-    calls = [functools.partial(lnbwd.rowwise(softmax), x),
-             functools.partial(lnbwd.rms_norm, x, (N,), eps=1e-6)]
-    want = [call() for call in calls]
-
-    def refuse(*_):
-        raise AssertionError("a function of autograd")
-
-    monkeypatch.setattr(row_gradients, "_apply_eager", refuse)
-    monkeypatch.setattr(ops.NORMS["rms_norm"], "eager", refuse)
-    with torch.no_grad():
-        assert_same([call() for call in calls], want)
-    for call in calls:
-        with pytest.raises(AssertionError, match="a function of autograd"):
-            call()
-        with (torch.no_grad(), torch.autograd.forward_ad.dual_level(),
-              pytest.raises(AssertionError, match="a function of autograd")):
-            call()
 
 
 def test_the_first_call_may_be_anywhere(device):

@@ -241,12 +241,12 @@ static void checkOperands(const Problem &problem) {
   require(isSaved || hasEpsilon, "has neither 'rstd' nor an epsilon");
 }
 
-/// Finds N, and that all operands agree. A program may have rows of several
-/// lengths: N is that of the first ones then.
+/// Finds N, and that all operands agree. Of a program whose arguments have
+/// rows of several lengths, N is the greatest: others are parts of a row.
 static void describeSizes(Problem &problem) {
   for (const Argument &argument : problem.arguments)
-    if (problem.columns == 0 && argument.dims.hasColumns)
-      problem.columns = argument.rowLength;
+    if (argument.dims.hasColumns)
+      problem.columns = std::max(problem.columns, argument.rowLength);
   if (!problem.operation.isKnown())
     return;
   const NamedOperationInfo &operation = *problem.operation.info;

@@ -15,9 +15,6 @@
 #ifndef LNBWD_CONVERSION_PASSES_H
 #define LNBWD_CONVERSION_PASSES_H
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace lnbwd {

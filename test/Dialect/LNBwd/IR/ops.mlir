@@ -431,13 +431,13 @@ func.func @row_count_of_several_dimensions(%rows: memref<?x4x8xf32>) -> index {
 // Groups of rows
 //===----------------------------------------------------------------------===//
 
-// CHECK-LABEL: func @group_columns(
+// CHECK-LABEL: func @columns_of_groups(
 // CHECK:         lnbwd.rowwise @k domain(m0, m1 | n) ins(%{{[^ ]+}}[m0, m1, n] : memref<?x4x512xbf16>, %{{[^ ]+}}[n] : memref<512xf32>,
 // CHECK-SAME:      %{{[^ ]+}}[m0, n] : memref<?x512xf32>, %{{[^ ]+}}[m0, n] : memref<?x512xbf16>, %{{[^ ]+}}[m0, m1] : memref<?x4xf32>)
 // CHECK-SAME:      outs(%{{[^ ]+}}[m0, m1, n] : memref<?x4x512xbf16>, %{{[^ ]+}}[n] add : memref<512xf32>,
 // CHECK-SAME:      %{{[^ ]+}}[m0, n] add : memref<?x512xf32>, %{{[^ ]+}}[m0, n] add : memref<?x512xbf16>) {
 // CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %{{[^ ]+}}: vector<512xf32>, %{{[^ ]+}}: vector<512xf32>, %{{[^ ]+}}: vector<512xbf16>, %{{[^ ]+}}: f32):
-func.func @group_columns(%x: memref<?x4x512xbf16>, %c: memref<512xf32>, %g: memref<?x512xf32>, %h: memref<?x512xbf16>,
+func.func @columns_of_groups(%x: memref<?x4x512xbf16>, %c: memref<512xf32>, %g: memref<?x512xf32>, %h: memref<?x512xbf16>,
                          %s: memref<?x4xf32>, %dc: memref<512xf32>, %dg: memref<?x512xf32>, %dh: memref<?x512xbf16>) {
   lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xbf16>, %c[n] : memref<512xf32>,
       %g[m0, n] : memref<?x512xf32>, %h[m0, n] : memref<?x512xbf16>, %s[m0, m1] : memref<?x4xf32>)
