@@ -332,49 +332,76 @@ DEFINITION = re.compile(r"^(?:[^\s#/}][^;={}\n]*[\s*&])?(~?\w+(?:::~?\w+)*)(?:\(
                         r"(?:\[\w*\])* *[={;])", re.MULTILINE)
 
 
-def units_called() -> dict[str, set[str]]:
-    """Each unit of which there is an object file, and those whose functions and variables it names:
-    a header that two sources implement hides that one of them needs the other. Object files say
-    what is defined and taken; which of the sources in one has it, their text says: there, a name
-    counts that the headers declare once, and a member's where its class is named."""
-    sources = sources_of_objects()
-    symbols = symbols_of(sources)
-    texts = {path: re.sub(r"//.*", "", path.read_text())
-             for paths in sources.values() for path in paths}
-    words = {path: set(re.findall(r"\w+", text)) for path, text in texts.items()}
-    defines = {path: set(DEFINITION.findall(text)) for path, text in texts.items()}
-    declared = collections.Counter(
-        name for top in (*PROGRAMS, *SIMULATOR) for file in (ROOT / top).rglob("*.h")
-        for name in re.findall(r"^ *(?!return)[\w:<>,*& ]*[ *&](\w+)\(", file.read_text(),
-                               re.MULTILINE))
-    defined: dict[str, set[pathlib.Path]] = {}
+Symbols = dict[str, set[pathlib.Path]]
+"""Names, with what each belongs to."""
+
+
+def sources_of_symbols(sources: dict[pathlib.Path, list[pathlib.Path]],
+                       symbols: dict[pathlib.Path, dict[str, set[str]]],
+                       texts: dict[pathlib.Path, str]) -> Symbols:
+    """The sources that define what an object file does: those whose text defines the longest end of
+    the name, since a source may open namespaces around it."""
+    in_texts = {path: set(DEFINITION.findall(text)) for path, text in texts.items()}
+    found: Symbols = {}
     for file, paths in sources.items():
         for name in symbols[file]["T"]:
             parts = name.split("::")
-            for begin in range(len(parts)):
-                tail = "::".join(parts[begin:])
-                if having := {path for path in paths if tail in defines[path]}:
-                    defined.setdefault(name, set()).update(having)
-                    break
-    units = {path: ONE_UNIT.get(unit_of(path), unit_of(path)) for path in texts}
+            ends = ("::".join(parts[begin:]) for begin in range(len(parts)))
+            having: set[pathlib.Path] = next(filter(None, (
+                {path for path in paths if end in in_texts[path]} for end in ends)), set())
+            if having:
+                found.setdefault(name, set()).update(having)
+    return found
+
+
+def units_of_sources(paths: Iterable[pathlib.Path], defined: Symbols) -> dict[pathlib.Path, str]:
+    """The unit of each source; sources that define members of one class are one unit."""
+    units = {path: ONE_UNIT.get(unit_of(path), unit_of(path)) for path in paths}
     classes: dict[str, str] = {}
     for name, having in sorted(defined.items()):
         if len(having) == 1 and re.search(r"(^|::)[A-Z]\w*::~?\w+$", name):
             of_source = units[min(having)]
             of_class = classes.setdefault(name.rpartition("::")[0], of_source)
             units = {path: of_class if unit == of_source else unit for path, unit in units.items()}
+    return units
+
+
+def names_declared_once() -> set[str]:
+    """Functions that the headers declare once, so that who has the word names the function."""
+    declared = collections.Counter(
+        name for top in (*PROGRAMS, *SIMULATOR) for file in (ROOT / top).rglob("*.h")
+        for name in re.findall(r"^ *(?!return)[\w:<>,*& ]*[ *&](\w+)\(", file.read_text(),
+                               re.MULTILINE))
+    return {name for name, count in declared.items() if count == 1}
+
+
+def units_called() -> dict[str, set[str]]:
+    """Each unit of which there is an object file, and those whose functions and variables it names:
+    a header that two sources implement hides that one of them needs the other.
+
+    Of two object files, their symbols say that one calls the other. Within one, and where several
+    sources of one have the word, the texts say it: of names that headers declare once, and of
+    members where the class is named too.
+    """
+    sources = sources_of_objects()
+    symbols = symbols_of(sources)
+    texts = {path: re.sub(r"//.*", "", path.read_text())
+             for paths in sources.values() for path in paths}
+    words = {path: set(re.findall(r"\w+", text)) for path, text in texts.items()}
+    defined = sources_of_symbols(sources, symbols, texts)
+    units, once = units_of_sources(texts, defined), names_declared_once()
     called: dict[str, set[str]] = {unit: set() for unit in units.values()}
     for file, paths in sources.items():
         for name, having in defined.items():
             *scopes, short = name.split("::")
-            needed = {short, *(scope for scope in scopes[-1:] if scope[0].isupper())}
             users = [path for path in paths if short in words[path]]
             is_taken = name in symbols[file]["U"]
+            if not (is_taken and len(users) == 1):
+                is_seen = short in once and (is_taken or not having.isdisjoint(paths))
+                needed = {scope for scope in scopes[-1:] if scope[0].isupper()}
+                users = [path for path in users if is_seen and needed <= words[path]]
             for path in users:
-                if (is_taken and len(users) == 1) or (
-                        declared[short] == 1 and needed <= words[path]
-                        and (is_taken or not having.isdisjoint(paths))):
-                    called[units[path]] |= {units[other] for other in having} - {units[path]}
+                called[units[path]] |= {units[other] for other in having} - {units[path]}
     return called
 
 
