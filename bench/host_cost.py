@@ -192,14 +192,16 @@ def main(arguments: list[str] | None = None) -> int:
         device, machine = torch.device("cpu"), "null kernels on the CPU"
         use_null_kernels(SHAPES["cpu"][1])
     rows = measure(options, device)
-    head = (f"{datetime.date.today()}, {machine}, {platform.processor() or platform.machine()}, "
+    head = (f"{machine}, {platform.processor() or platform.machine()}, "
             f"torch {torch.__version__}, Python {platform.python_version()}, operators in "
             f"{'C++' if native.load() else 'Python'}, {SHAPES[options.device]} f32")
     print(head)
     print("microseconds of the host a norm, medians of", options.repetitions)
     print(table(rows))
     if options.json:
-        options.json.write_text(json.dumps({"head": head, "rows": rows}, indent=1) + "\n")
+        options.json.write_text(json.dumps(
+            {"date": str(datetime.date.today()), "command": ["host_cost.py"], "head": head,
+             "rows": rows}, indent=1) + "\n")
     return 0
 
 
