@@ -483,7 +483,8 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
 
 SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
                                                  const ChipInfo &chip,
-                                                 int64_t count, int64_t rows) {
+                                                 int64_t count, int64_t rows,
+                                                 bool isTimed) {
   SmallVector<RankedSchedule> result;
   if (count <= 0)
     return result;
@@ -519,7 +520,8 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   for (auto [bytes, bound] : tried) {
     SmallVector<ScheduleFields, 0> fields;
     SmallVector<ScheduleFeatures, 0> features;
-    auto add = [&](const ScheduleFields &each) {
+    SmallVector<double, 0> shares;
+    auto add = [&, bound = bound](const ScheduleFields &each) {
       ScheduleFeatures values =
           getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
       // Leaves of workgroups that do not fit beside each other wait.
@@ -527,6 +529,10 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
                                values[size_t(Feature::workgroup_waves)] >
                            values[size_t(Feature::resident_waves)])
         return;
+      double share = predictRegisterShares(values, chip)[0];
+      if (share > bound || share >= spilling)
+        return;
+      shares.push_back(share);
       features.push_back(values);
       setCombineRadix(op, fields.emplace_back(each));
     };
@@ -540,13 +546,12 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
     // rules comes last, and of those that are as good the first, whatever the
     // last bits say.
     SmallVector<std::tuple<int64_t, double, size_t>, 0> order;
-    SmallVector<double, 0> times = predictMicroseconds(program, features, chip),
-                           shares = predictRegisterShares(features, chip);
+    SmallVector<double, 0> times(fields.size());
+    if (isTimed && !hasLeaves)
+      times = predictMicroseconds(program, features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
       if (hasLeaves)
         times[i] = takeLeaves(op, fields[i], chip, program);
-      if (shares[i] > bound || shares[i] >= spilling)
-        continue;
       // Accesses to rows apart waste most of each sector: of 35 measured
       // programs that have other schedules, 32 are slower with the best of
       // these.
@@ -644,11 +649,11 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
 }
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
-                                   int64_t rows) {
+                                   int64_t rows, bool isTimed) {
   if (ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows);
       splits && getObstacle(op, splits, chip).empty())
     return splits;
-  auto best = rankSchedules(op, chip, /*count=*/1, rows);
+  auto best = rankSchedules(op, chip, /*count=*/1, rows, isTimed);
   // Whether rows take two passes was decided for a usual number of them.
   if (best.empty() && rows > 0)
     best = rankSchedules(op, chip, /*count=*/1, /*rows=*/0);

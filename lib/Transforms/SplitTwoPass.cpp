@@ -88,7 +88,7 @@ public:
                  !op.getSchedule() && !hasOwnRows(op) &&
                  (!info ||
                   (schedule.empty() && isFasterInTwo(op, *info, rows)) ||
-                  !chooseSchedule(op, *info));
+                  !chooseSchedule(op, *info, /*rows=*/0, /*isTimed=*/false));
         });
     if (failed(programs))
       return signalPassFailure();

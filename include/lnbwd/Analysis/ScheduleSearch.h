@@ -34,14 +34,16 @@ struct RankedSchedule {
 /// The first `count` schedules of whole rows that can run on `chip`, the
 /// fastest first. Where the types do not say the number of rows, `rows` does; 0
 /// is a usual number. What was rejected spills, and so may what takes nearly as
-/// many registers.
-llvm::SmallVector<RankedSchedule>
-rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count, int64_t rows);
+/// many registers. Unless `isTimed`, any of those that can run come first.
+llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
+                                                const ChipInfo &chip,
+                                                int64_t count, int64_t rows,
+                                                bool isTimed = true);
 
 /// The schedule of `op` that is predicted fastest on `chip`; null if none can
-/// run and is not rejected. `rows` is as for rankSchedules.
+/// run and is not rejected. `rows` and `isTimed` are as for rankSchedules.
 ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip,
-                            int64_t rows = 0);
+                            int64_t rows = 0, bool isTimed = true);
 
 /// How programs compute the row sums of `op` where `splits` workgroups share
 /// each row; null if splits of the columns that a workgroup can hold are more
