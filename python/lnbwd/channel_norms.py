@@ -12,7 +12,6 @@ What is not contiguous, and what has few elements in a channel, is PyTorch's or 
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 import math
@@ -34,9 +33,9 @@ from ._arguments import (
 from .launching import falls_back, is_capturing, open_device
 from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
-from .regions_op import call_of, is_plain, raw_region, register_row_program, run_rows
+from .regions_op import Registered, call_of, is_plain, raw_region, register_draft
 from .row_functions import Parts, Rows, Scalars, rowwise
-from .rowprogram import INPUT_KINDS, Draft, Input, Value
+from .rowprogram import Draft, Input, Value
 from .spec import ROWS_HINTS
 
 _LEAST_ROW = 64
@@ -210,8 +209,8 @@ class _ChannelNorm(torch.autograd.Function):
                 (x, weight, bias), needs, strict=True) if need], dy, create_graph=True))
             return (*(next(found) if need else None for need in needs), None, None, None)
         if ctx.programs is not None:
-            dx, dweight, dbias = run_rows(ctx.programs[1].text, x.shape[1], [
-                t for t in (mean, variance, weight, dy, x) if t is not None])
+            dx, dweight, dbias = ctx.programs[1](x.shape[1], {
+                "mean": mean, "rstd": variance, "weight": weight, "dy": dy, "x": x}).values()
             return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
                     None, None, None)
         samples, channels, _ = x.shape
@@ -229,7 +228,8 @@ class _ChannelNorm(torch.autograd.Function):
                            for t in (weight, bias))
             sums = ((along.view(-1), total.view(-1))
                     if samples == 1 and set(dtypes) == {torch.float32} else
-                    run_rows(_sum_of_samples(channels, *dtypes), samples, [along, total]))
+                    _sum_of_samples(channels, *dtypes)(
+                        samples, {"along": along, "total": total}).values())
             dweight, dbias = (t if p is None else t.to(p.dtype)
                               for t, p in zip(sums, (weight, bias), strict=True))
         if way is _Way.GROUPS:
@@ -264,29 +264,18 @@ def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
             *(None if t is None else t.view(groups, own, 1) for t in parameters))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Program:
-    """A program that is registered: the names of its inputs, and M where it is known."""
-
-    text: str
-    inputs: tuple[str, ...]
-    rows: int | None
-
-
 _Kinds = tuple[tuple[str, str], ...]
 """The element types of running statistics, and of the momentum, by name."""
 
 
 def _drafted(length: int, inputs: dict[str, Input], kinds: _Kinds) -> Draft:
-    """A draft with inputs in the order of their kinds, and running statistics among them."""
-    inputs = {**inputs, **{name: Input("number" if name == "momentum" else "scalar", kind)
-                           for name, kind in kinds}}
-    return Draft(length, dict(sorted(inputs.items(),
-                                     key=lambda item: INPUT_KINDS.index(item[1].kind))))
+    """A draft with running statistics among its inputs."""
+    return Draft(length, inputs | {name: Input("number" if name == "momentum" else "scalar", kind)
+                                   for name, kind in kinds})
 
 
 def _finished(p: Draft, mean: Value, variance: Value, count: int, kinds: _Kinds,
-              rows: int | None) -> _Program:
+              rows: int | None) -> Registered:
     """A draft that writes moments of ``count`` elements, and changes running statistics."""
     p.write("mean", "scalar", "f32", mean)
     p.write("variance", "scalar", "f32", variance)
@@ -295,11 +284,10 @@ def _finished(p: Draft, mean: Value, variance: Value, count: int, kinds: _Kinds,
         if name in new:
             old = p.values[name]
             p.write(name, "scalar", kind, old + (new[name] - old) * p.values["momentum"])
-    program, _ = p.finish(rows)
-    return _Program(register_row_program(program).text, tuple(p.values), rows)
+    return register_draft(p, rows)
 
 
-def _run(program: _Program, tensors: dict[str, Tensor | None], results: list[Tensor],
+def _run(program: Registered, tensors: dict[str, Tensor | None], results: list[Tensor],
          running: dict[str, Tensor]) -> None:
     """Runs a program, whose last outputs take the place of running statistics."""
     inputs = [t.contiguous() for name in program.inputs if (t := tensors[name]) is not None]
@@ -313,7 +301,7 @@ def _run(program: _Program, tensors: dict[str, Tensor | None], results: list[Ten
 
 
 @functools.lru_cache(256)
-def _combination(length: int, channels: int, count: int, kinds: _Kinds) -> _Program:
+def _combination(length: int, channels: int, count: int, kinds: _Kinds) -> Registered:
     """What combines the moments of ``length`` rows, those of a group, which lie side by side, or of
     each of ``channels`` in a batch, where samples lie apart."""
     parts = ((length, channels, 1), (1, length, channels)) if channels and length > 1 else ()
@@ -326,19 +314,19 @@ def _combination(length: int, channels: int, count: int, kinds: _Kinds) -> _Prog
 
 
 @functools.lru_cache(256)
-def _sum_of_samples(channels: int, *dtypes: torch.dtype) -> str:
+def _sum_of_samples(channels: int, *dtypes: torch.dtype) -> Registered:
     """The program that adds up what each sample has of two sums for each channel."""
     names = ("along", "total")
     p = Draft(channels, dict.fromkeys(names, Input("row", "f32")))
     for name, dtype in zip(names, dtypes, strict=True):
         p.write(name, "column_sum", ELEMENT_NAMES[dtype], p.values[name])
-    return register_row_program(p.finish(None, ROWS_HINTS[0])[0]).text
+    return register_draft(p, None, ROWS_HINTS[0])
 
 
 @functools.lru_cache(256)
 def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype | None,
                     bias: torch.dtype | None, eps: float, kinds: _Kinds
-                    ) -> tuple[_Program, _Program]:
+                    ) -> tuple[Registered, Registered]:
     """Of a batch whose channels are rows: the forward program, and that of the gradient."""
     samples, channels, size = shape
     length = samples * size
@@ -368,8 +356,7 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
     p.write("dx", "row", element, p.scaled(dx), parts=parts)
     for name, kind, value in (("weight", weight, dy * xhat), ("bias", bias, dy)):
         p.write(name, "scalar", ELEMENT_NAMES[kind or torch.float32], value.row_sum())
-    backward, _ = p.finish(channels)
-    return forward, _Program(register_row_program(backward).text, (), channels)
+    return forward, register_draft(p, channels)
 
 
 _numbers: dict[tuple[float, torch.device], Tensor] = {}

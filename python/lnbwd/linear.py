@@ -22,7 +22,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,7 +44,7 @@ from .launching import check_device, dense, is_capturing, load_code
 from .operations import LAYER_NORM, RMS_NORM
 from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
-from .regions_op import is_plain
+from .regions_op import Registered, is_plain
 from .rowprogram import Draft, Input
 from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
 
@@ -66,13 +66,6 @@ _loaded: set[tuple[object, int | None, int]] = set()
 
 _MAX_LAYERS = 4096
 _kept = functools.lru_cache(_MAX_LAYERS)
-
-
-class _Program(NamedTuple):
-    """A program that is registered: its name, and those of its operands, in order."""
-
-    text: str
-    names: Sequence[str]
 
 
 class _Region:
@@ -251,8 +244,8 @@ class Layer:
         kind, row = self.rows[name if name in self.rows else name.removeprefix("d")]
         return regions_op.Operand(kind, native.TYPES[self.element(name)], math.prod(row))
 
-    def register(self, source: str, names: Sequence[str], written: Iterable[str],
-                 hint: int) -> _Program:
+    def register(self, source: str, names: Iterable[str], written: Sequence[str],
+                 hint: int) -> Registered:
         """A program of kernels of ours.
 
         Args:
@@ -263,27 +256,27 @@ class Layer:
         def make(chip: str, format: str) -> ProgramSpec:
             return ProgramSpec(source, chip, "", format, rows_option(hint, chip))
 
-        text = f"{source}// {hint} rows\n"
-        is_output = set(written).__contains__
-        inputs, outputs = ([self.operand(name) for name in names if is_output(name) == group]
+        inputs, outputs = (tuple(name for name in names if (name in written) == group)
                            for group in (False, True))
-        regions_op.register_program(text, inputs, outputs, functools.partial(load_code, make))
-        return _Program(text, names)
+        text = f"{source}// {hint} rows\n"
+        regions_op.register_program(text, [*map(self.operand, inputs)],
+                                    [*map(self.operand, outputs)],
+                                    functools.partial(load_code, make))
+        return Registered(text, None, inputs, outputs)
 
     @_kept
-    def program(self, hint: int) -> _Program:
+    def program(self, hint: int) -> Registered:
         """The forward pass by kernels of ours."""
         return self.register(self.text, list(self.rows), ("out", *self.statistics), hint)
 
     @_kept
-    def bias_program(self, hint: int) -> _Program:
+    def bias_program(self, hint: int) -> Registered:
         """The column sums of dout, added up in float32 and rounded once. By kernels of ours:
         PyTorch's sum over the rows takes longer than the product beside it where rows are some
         hundred."""
         p = Draft(self.n, {"dout": Input("row", self.dtype)})
         p.write("db", "column_sum", dict(self.columns)["b"], p.values["dout"])
-        program, _ = p.finish(None, hint)
-        return _Program(regions_op.register_row_program(program).text, ["dout", "db"])
+        return regions_op.register_draft(p, None, hint)
 
     @_kept
     def gradient(self, wanted: tuple[str, ...]) -> Gradient:
@@ -319,7 +312,7 @@ class Gradient:
         return tuple(name for name in ("x", "gamma", "beta") if name in self.wanted)
 
     @_kept
-    def program(self, hint: int) -> _Program:
+    def program(self, hint: int) -> Registered:
         """The gradient by kernels of ours."""
         return self.layer.register(self.derived.mlir, self.derived.operands,
                                    ["d" + name for name in self.wanted], hint)
@@ -339,24 +332,18 @@ def find_layer(norm: str, k: int, n: int, dtype: torch.dtype,
 # --------------------------------------------------------------------------------------------------
 
 
-def _run(program: _Program, tensors: Mapping[str, Tensor]) -> None:
-    """Launches a program on tensors by the names of its operands."""
-    first = tensors[program.names[0]]
-    regions_op.call_of(program.text, first.device)(
-        first.shape[0], *[tensors[name] for name in program.names])
-
-
 def _forward_by_kernels(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
     x = known["x"]
     results = {"out": x.new_empty(x.shape[0], layer.n), **{
         name: x.new_empty(x.shape[0], dtype=torch.float32) for name in layer.statistics}}
-    _run(layer.program(rows_hint(x.shape[0])), known | results)
+    layer.program(rows_hint(x.shape[0])).write(x.shape[0], known | results)
     return results
 
 
 def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
     gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
-    _run(gradient.program(rows_hint(known["x"].shape[0])), known | gradients)
+    rows = known["x"].shape[0]
+    gradient.program(rows_hint(rows)).write(rows, known | gradients)
     return gradients
 
 
@@ -424,7 +411,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
             if "w" in wanted:
                 torch.mm(dout.t(), _normalise(layer, known)[0], out=gradients["dw"])
             if "b" in wanted:
-                _run(layer.bias_program(rows_hint(dout.shape[0])), known | gradients)
+                layer.bias_program(rows_hint(dout.shape[0])).write(dout.shape[0], known | gradients)
         if gradient.norm_inputs:
             gradients |= _norm_gradients(gradient, known, dout @ known["w"])
     finally:

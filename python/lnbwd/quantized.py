@@ -29,9 +29,8 @@ from ._arguments import (
 from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
-from .regions_op import raw_region, register_row_program
-from .row_evaluation import evaluate
-from .rowprogram import INPUT_KINDS, Draft, Input, RowProgram, Value
+from .regions_op import Registered, find_program, raw_region, register_draft
+from .rowprogram import Draft, Input, Value
 from .spec import rows_hint
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
@@ -41,7 +40,6 @@ __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
 _Block = Literal["mx", "mx-rceil", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, Input], ...]
-_Made = tuple[str, RowProgram, tuple[str, ...]]
 _Results = dict[str, dict[str, Any]]
 _Operands = dict[str, tuple[str, "Tensor | Quantized | None"]]
 """Kind and tensor of each by its name."""
@@ -262,7 +260,7 @@ class _Program(Draft):
         return {"": grad * up * slope, "up_": grad * value}
 
     def made_along_rows(self, values: dict[str, Value], rows: int, dtype: str, block: _Block,
-                        is_swizzled: bool) -> _Made:
+                        is_swizzled: bool) -> Registered:
         """The program of values that are quantised along its rows, by the names' prefixes."""
         parts: _Parts = ()
         if is_swizzled:
@@ -273,12 +271,11 @@ class _Program(Draft):
             self.quantize(value, dtype, block, scale_parts=parts, prefix=prefix)
         return self.made(rows, is_known=is_swizzled)
 
-    def made(self, rows: int, *, is_known: bool = False) -> _Made:
+    def made(self, rows: int, *, is_known: bool = False) -> Registered:
         """The program, registered, for so many rows or for any."""
-        is_known = is_known or any(i.kind == "part" for i in self.inputs)
-        program, names = self.finish(rows if is_known else None, None if is_known else rows)
-        text = register_row_program(program, is_tuned=True, is_region=False).text
-        return text, program, tuple(names)
+        is_known = is_known or any(i.kind == "part" for i in self.inputs.values())
+        return register_draft(self, rows if is_known else None, None if is_known else rows,
+                              is_tuned=True, is_region=False)
 
 
 def _of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
@@ -294,7 +291,7 @@ def _of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
 
 @functools.lru_cache(1024)
 def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
-             has_mean: bool, is_swizzled: bool) -> _Made:
+             has_mean: bool, is_swizzled: bool) -> Registered:
     """A norm, with its statistics and the sum with the residual."""
     p = _Program(length, dict(types))
     x = p.gated("")[""]
@@ -311,7 +308,7 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
 
 @functools.lru_cache(1024)
 def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_swizzled: bool,
-           has_rows: bool, activation: str = "") -> _Made:
+           has_rows: bool, activation: str = "") -> Registered:
     """Blocks of rows, and perhaps of columns: a row of the program is a tile of as many rows as a
     block has. No number of rows is left open, since where something lies depends on it.
 
@@ -364,7 +361,7 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
 
 
 @functools.lru_cache(1024)
-def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -> _Made:
+def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -> Registered:
     """Blocks of 128x128, each a row of the program."""
     row = 128 * 128
     parts: _Parts = ()
@@ -379,14 +376,14 @@ def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -
 
 @functools.lru_cache(1024)
 def _glu(types: _Types, length: int, rows: int, dtype: str, block: _Block, activation: str,
-         is_swizzled: bool) -> _Made:
+         is_swizzled: bool) -> Registered:
     p = _Program(length, dict(types))
     return p.made_along_rows(p.gated(activation), rows, dtype, block, is_swizzled)
 
 
 @functools.lru_cache(1024)
 def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, has_mean: bool,
-              has_sum: bool, has_data: bool, is_swizzled: bool) -> _Made:
+              has_sum: bool, has_data: bool, is_swizzled: bool) -> Registered:
     p = _Program(length, dict(types))
     dy = p.values["grad"]
     dx, xhat = p.norm_gradient(dy, p.values["input"])
@@ -409,7 +406,7 @@ def _wide(types: _Types) -> str:
 
 @functools.lru_cache(1024)
 def _widened(types: _Types, length: int, rows: int, dtype: str, block: _Block,
-             is_swizzled: bool) -> _Made:
+             is_swizzled: bool) -> Registered:
     """A quantised tensor as numbers."""
     p = _Program(length, dict(types))
     p.write("data", "row", dtype, p.values["input"])
@@ -474,7 +471,7 @@ def _inputs(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str, 
     return [(name, given, data), (name + "_scale", _scale_input(name, value), value.scale)]
 
 
-def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: torch.dtype,
+def _run(make: functools._lru_cache_wrapper[Registered], operands: _Operands, dtype: torch.dtype,
          block: _Block, *options: float | str) -> _Results:
     """Runs a program on its operands, those that are not None. The results are by their names, of
     each of the prefixes."""
@@ -484,21 +481,21 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
     shape_of_rows = _shape(whole)
     length = shape_of_rows[-1]
     rows = math.prod(shape_of_rows) // length
-    if any(isinstance(t, Quantized) for _, t in operands.values()):
-        read.sort(key=lambda one: INPUT_KINDS.index(one[1].kind))
     types = tuple((name, given) for name, given, _ in read)
-    tensors = [t for _, _, t in read]
+    tensors = {name: tensor for name, _, tensor in read}
     # Scales of one dimension.
     is_flat = make is _squares or bool(options[0 if make is _tiles else -1])
     is_known = is_flat or make is _tiles or any(i.kind == "part" for _, i in types)
     # In torch.compile's graphs numbers may be symbols: one that is known there is guarded.
     hint = int(rows) if is_known or isinstance(rows, int) else int(rows.node.hint)
-    text, program, names = make(types, int(length), hint if is_known else rows_hint(hint),
-                                _NAMES[dtype], block, *options)
-    outputs = (evaluate(program, tensors) if first.is_cpu and falls_back("lnbwd.functional")
-               else raw_region(tensors, text))
+    program = make(types, int(length), hint if is_known else rows_hint(hint), _NAMES[dtype], block,
+                   *options)
+    inputs = [tensors[name] for name in program.inputs]
+    evaluate = find_program(program.text).evaluate
+    outputs = (evaluate(inputs) if evaluate and first.is_cpu and falls_back("lnbwd.functional")
+               else raw_region(inputs, program.text))
     of: _Results = {prefix: {} for prefix in _PREFIXES}
-    for name, output in zip(names, outputs, strict=True):
+    for name, output in zip(program.outputs, outputs, strict=True):
         kind = name.rpartition("_")[2]
         shape, count = shape_of_rows, rows
         if "columns_" in name:

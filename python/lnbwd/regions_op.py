@@ -37,9 +37,9 @@ import functools
 import operator
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -62,12 +62,12 @@ from .launching import (
 from .operations import ELEMENTS, KINDS, Dims
 from .row_evaluation import evaluate
 from .row_mlir import mlir
-from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
+from .rowprogram import KIND_NAMES, Draft, Input, Output, RowProgram, count_groups
 from .spec import ProgramSpec, Spec, hints_near, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
-           "register_program", "register_row_program", "resolvers"]
+           "register_draft", "register_program", "register_row_program", "resolvers"]
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -220,6 +220,33 @@ def register_row_program(program: RowProgram, is_tuned: bool = False,
             rows, program.groups) if rows is not None and is_tuned else None, is_region=is_region),
         functools.partial(evaluate, program), stand_ins if expected else None, rows=program.rows,
         groups=program.groups)
+
+
+class Registered(NamedTuple):
+    """A program that is registered: its name, M where it is known, the names of its operands."""
+
+    text: str
+    rows: int | None
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __call__(self, rows: int, tensors: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The outputs by their names, of inputs by theirs, as :func:`run_rows` gives them."""
+        found = run_rows(self.text, rows, [tensors[name] for name in self.inputs])
+        return dict(zip(self.outputs, found, strict=True))
+
+    def write(self, rows: int, tensors: Mapping[str, Tensor]) -> None:
+        """Computes outputs, which are among the tensors; :func:`region_call` says of which."""
+        call_of(self.text, tensors[self.inputs[0]].device)(
+            rows, *[tensors[name] for name in (*self.inputs, *self.outputs)])
+
+
+def register_draft(draft: Draft, rows: int | None, expected_rows: int | None = None,
+                   is_tuned: bool = False, is_region: bool = True) -> Registered:
+    """Registers a draft of M ``rows``, or where that is None of any number of them, likewise."""
+    program, names = draft.finish(rows, expected_rows)
+    text = register_row_program(program, is_tuned, is_region).text
+    return Registered(text, rows, tuple(draft.inputs), names)
 
 
 def operand(value: Input | Output, length: int) -> Operand:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .native import ELEMENT_NAMES
 from .operators import eager, refuse_forward_mode, reshaped
-from .regions_op import register_row_program, run_rows
+from .regions_op import Registered, register_draft
 from .rowprogram import Draft, Input, Value
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]
@@ -48,45 +48,40 @@ def _input(shape: torch.Size, rows: torch.Size, dtype: torch.dtype, is_swapped: 
 
 @functools.lru_cache(256)
 def _programs(shape: torch.Size, dtype: torch.dtype, tables: _Tables, weight: torch.dtype | None,
-              eps: float) -> tuple[str, str]:
-    """The forward program and that of the gradient."""
+              eps: float) -> tuple[Registered, Registered]:
+    """The forward program and that of the gradient; x' is x with its halves swapped."""
     length, element = shape[-1], ELEMENT_NAMES[dtype]
-    names = {"weight": weight} if weight is not None else {}
 
     def draft(kinds: dict[str, Input], x: str, sin_is_swapped: bool) -> Draft:
         others = {name: _input(size, shape, kind, name == "sin" and sin_is_swapped)
                   for name, (size, kind) in zip(("cos", "sin"), tables, strict=True)}
         swapped = {f"{x}'": _input(shape, shape, dtype, True)}
-        return Draft(length, {**kinds, **others, **swapped})
+        return Draft(length, {**others, **swapped, **kinds})
 
     def signed(p: Draft, value: Value) -> Value:
         """With its first half negated."""
         index = Value(p.builder, p.builder.add("index"))
         return (index < length / 2).select(value * -1.0, value)
 
-    row, column = Input("row", element), {name: Input("column", ELEMENT_NAMES[kind])
-                                          for name, kind in names.items()}
-    p = draft({"x": row, **column}, "x", False)
-    x, other = p.values["x"], p.values["x'"]
+    row, rows = Input("row", element), math.prod(shape[:-1])
+    column = {} if weight is None else {"weight": Input("column", ELEMENT_NAMES[weight])}
+    turned_column = {} if weight is None else {
+        "weight'": _input(shape[-1:], shape, weight, True)}
+    p = draft({"x": row, **column, **turned_column}, "x", False)
+    x = p.values["x"]
     rstd = ((x * x).mean() + eps).rsqrt()
-    h, turned = x * rstd, other * rstd
-    if names:
-        p.inputs.append(Input("part", ELEMENT_NAMES[names["weight"]],
-                              ((1, length, 1, length // 2, length),)))
-        turned = turned * Value(p.builder, p.builder.add("input", len(p.inputs) - 1))
-        h = h * p.values["weight"]
+    h, turned = p.scaled(x * rstd), p.scaled(p.values["x'"] * rstd, "weight'")
     p.write("y", "row", element, h * p.values["cos"] + signed(p, turned * p.values["sin"]))
     p.write("rstd", "scalar", "f32", rstd)
-    forward, _ = p.finish(math.prod(shape[:-1]))
+    forward = register_draft(p, rows)
 
     p = draft({"dy": row, "x": row, **column, "rstd": Input("scalar", "f32")}, "dy", True)
     dh = p.values["dy"] * p.values["cos"] - signed(p, p.values["dy'"] * p.values["sin"])
     dx, xhat = p.norm_gradient(dh, p.values["x"])
     p.write("dx", "row", element, dx)
-    for name, kind in names.items():
-        p.write(name, "column_sum", ELEMENT_NAMES[kind], dh * xhat)
-    backward, _ = p.finish(math.prod(shape[:-1]))
-    return register_row_program(forward).text, register_row_program(backward).text
+    for name, given in column.items():
+        p.write(name, "column_sum", given.dtype, dh * xhat)
+    return forward, register_draft(p, rows)
 
 
 class _Rotary(torch.autograd.Function):
@@ -98,11 +93,10 @@ class _Rotary(torch.autograd.Function):
         ctx.eps = eps
         ctx.programs = _programs(x.shape, x.dtype, ((cos.shape, cos.dtype), (sin.shape, sin.dtype)),
                                  None if weight is None else weight.dtype, eps)
-        own = [] if weight is None else [weight]
-        y, rstd = run_rows(ctx.programs[0], x.numel() // x.shape[-1],
-                           [x, *own, cos, sin, x, *own])
-        ctx.save_for_backward(x, cos, sin, weight, rstd)
-        return reshaped(y, x.shape)
+        found = ctx.programs[0](x.numel() // x.shape[-1], {
+            "x": x, "x'": x, "cos": cos, "sin": sin, "weight": weight, "weight'": weight})
+        ctx.save_for_backward(x, cos, sin, weight, found["rstd"])
+        return reshaped(found["y"], x.shape)
 
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
@@ -115,10 +109,10 @@ class _Rotary(torch.autograd.Function):
             dx, dweight = (found.pop(0) if ctx.needs_input_grad[place] else None
                            for place in (0, 3))
         else:
-            own = [] if weight is None else [weight]
-            dx, dweight = (*run_rows(ctx.programs[1], x.numel() // x.shape[-1], [
-                dy, x, *own, rstd, cos, sin, dy]), None)[:2]
-            dx = reshaped(dx, x.shape)
+            gradients = ctx.programs[1](x.numel() // x.shape[-1], {
+                "dy": dy, "dy'": dy, "x": x, "cos": cos, "sin": sin, "weight": weight,
+                "rstd": rstd})
+            dx, dweight = reshaped(gradients["dx"], x.shape), gradients.get("weight")
         return dx, None, None, dweight, None
 
     jvp = staticmethod(refuse_forward_mode("a norm with rotary positions"))

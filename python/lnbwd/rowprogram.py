@@ -538,15 +538,16 @@ class Draft:
     """A program that is written by hand, with names for its operands.
 
     Attributes:
-        values: the inputs.
+        inputs: in the order that programs have.
+        values: the same as nodes.
         outputs: what is written, in the order of the arguments within each kind.
     """
 
     def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
-        self.length, self.inputs = length, list(inputs.values())
-        self.builder = Builder(length)
+        self.length, self.builder = length, Builder(length)
+        self.inputs = dict(sorted(inputs.items(), key=lambda i: INPUT_KINDS.index(i[1].kind)))
         self.values = {name: Value(self.builder, self.builder.add("input", place))
-                       for place, name in enumerate(inputs)}
+                       for place, name in enumerate(self.inputs)}
         self.outputs: dict[str, Output] = {}
 
     def write(self, name: str, kind: str, dtype: str, value: Value, block: int = 1,
@@ -572,8 +573,9 @@ class Draft:
         return inner * rstd, xhat
 
     def finish(self, rows: int | None, expected_rows: int | None = None) -> tuple[
-            RowProgram, list[str]]:
+            RowProgram, tuple[str, ...]]:
         """The program, and the names of its outputs in order."""
         names = sorted(self.outputs, key=lambda name: OUTPUT_KINDS.index(self.outputs[name].kind))
-        program = self.builder.finish(rows, self.inputs, [self.outputs[name] for name in names])
-        return dataclasses.replace(program, expected_rows=expected_rows), names
+        program = self.builder.finish(rows, [*self.inputs.values()],
+                                      [self.outputs[name] for name in names])
+        return dataclasses.replace(program, expected_rows=expected_rows), tuple(names)
