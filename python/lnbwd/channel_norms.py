@@ -32,7 +32,7 @@ from ._arguments import (
 )
 from .launching import falls_back, is_capturing, open_device
 from .native import ELEMENT_NAMES
-from .operators import eager, reshaped, transforms_are_active
+from .operators import eager, gradients_by_torch, reshaped, transforms_are_active
 from .regions_op import Registered, call_of, is_plain, raw_region, register_draft
 from .row_functions import Parts, Rows, Scalars, rowwise
 from .rowprogram import Draft, Input, Value
@@ -203,11 +203,11 @@ class _ChannelNorm(torch.autograd.Function):
         dweight: Tensor | None = None
         dbias: Tensor | None = None
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
-            y = (F.group_norm(x, groups, weight, bias, eps) if groups else
-                 F.batch_norm(x, None, None, weight, bias, True, 0.0, eps))
-            found = iter(torch.autograd.grad(y, [t for t, need in zip(
-                (x, weight, bias), needs, strict=True) if need], dy, create_graph=True))
-            return (*(next(found) if need else None for need in needs), None, None, None)
+            return (*gradients_by_torch(
+                lambda x, weight, bias:
+                F.group_norm(x, groups, weight, bias, eps) if groups else
+                F.batch_norm(x, None, None, weight, bias, True, 0.0, eps),
+                (x, weight, bias), needs, dy), None, None, None)
         if ctx.programs is not None:
             dx, dweight, dbias = ctx.programs[1](x.shape[1], {
                 "mean": mean, "rstd": variance, "weight": weight, "dy": dy, "x": x}).values()

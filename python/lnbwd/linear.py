@@ -543,10 +543,8 @@ class _NormLinear(torch.autograd.Function):
         norm, eps, needs = ctx.norm, ctx.eps, ctx.needs_input_grad[:5]
         gradients: Sequence[Tensor | None]
         if torch.is_grad_enabled() or not is_plain((dout, w)):
-            found = gradients_by_torch(functools.partial(_by_torch, norm, eps),
-                                       (x, w, gamma, beta, b), needs, dout)
-            gradients = [gradient if want else None
-                         for gradient, want in zip(found, needs, strict=True)]
+            gradients = gradients_by_torch(functools.partial(_by_torch, norm, eps),
+                                           (x, w, gamma, beta, b), needs, dout)
         else:
             flat = _flat(x)
             layer, known = _describe(flat, w, gamma, beta, b, norm, eps)

@@ -125,14 +125,14 @@ def gradients_like(x: Tensor, tensors: Sequence[Tensor | None],
 
 
 def gradients_by_torch(function: Callable[..., Tensor], tensors: Sequence[Tensor | None],
-                       mask: Sequence[bool], dy: Tensor) -> tuple[Tensor, ...]:
+                       mask: Sequence[bool], dy: Tensor) -> tuple[Tensor | None, ...]:
     """Gradients that have derivatives themselves, of a function of the tensors, made of PyTorch's
-    operations; for those that are not there or not wanted a tensor without elements."""
+    operations; None for those that are not there or not wanted."""
     def call(*there: Tensor) -> Tensor:
         left = iter(there)
         return function(*[None if tensor is None else next(left) for tensor in tensors])
 
     found = iter(torch.func.vjp(call, *(t for t in tensors if t is not None))[1](dy))
     gradients = [None if tensor is None else next(found) for tensor in tensors]
-    return tuple(dy.new_empty(0) if gradient is None or not want else gradient
+    return tuple(gradient if want else None
                  for gradient, want in zip(gradients, mask, strict=True))

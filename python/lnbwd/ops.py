@@ -256,9 +256,10 @@ class Norm:
         statistics, parameters, normalized_shape, mask = self._split(others)
         if not is_derived(dy, x, *parameters):
             return self.raw_bwd(dy, x, *others)
-        return gradients_by_torch(
+        found = gradients_by_torch(
             lambda x, *parameters: self.by_torch(x, normalized_shape, parameters, 0.0,
                                                  statistics[-1])[0], (x, *parameters), mask, dy)
+        return tuple(dy.new_empty(0) if gradient is None else gradient for gradient in found)
 
     def _define_derivatives(self) -> None:
         raw, raw_bwd, gradient_function = self.raw, self.raw_bwd, self._gradient

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .native import ELEMENT_NAMES
-from .operators import eager, refuse_forward_mode, reshaped
+from .operators import eager, gradients_by_torch, refuse_forward_mode, reshaped
 from .regions_op import Registered, register_draft
 from .rowprogram import Draft, Input, Value
 
@@ -102,12 +102,9 @@ class _Rotary(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         x, cos, sin, weight, rstd = ctx.saved_tensors
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
-            leaves = [t for t, need in ((x, ctx.needs_input_grad[0]),
-                                        (weight, ctx.needs_input_grad[3])) if need]
-            found = list(torch.autograd.grad(by_torch(x, cos, sin, weight, ctx.eps), leaves, dy,
-                                             create_graph=True))
-            dx, dweight = (found.pop(0) if ctx.needs_input_grad[place] else None
-                           for place in (0, 3))
+            dx, dweight = gradients_by_torch(
+                lambda x, weight: by_torch(x, cos, sin, weight, ctx.eps), (x, weight),
+                ctx.needs_input_grad[:4:3], dy)
         else:
             gradients = ctx.programs[1](x.numel() // x.shape[-1], {
                 "dy": dy, "dy'": dy, "x": x, "cos": cos, "sin": sin, "weight": weight,
