@@ -21,10 +21,9 @@ class Field:
     """A field of a schedule. LNBwdSchedule.td says what it is (docs/reference/dialect.md).
 
     Attributes:
-        name: as a schedule spells it.
         is_flag: whether it is true or false; as a number, 1 or 0.
         values: what it may be, "at least 1". The compiler refuses others.
-        default: its value where it is left out; None: it must be given.
+        default: None: it must be given.
     """
 
     name: str
@@ -44,6 +43,17 @@ def overrides(fields: Mapping[str, object]) -> str:
                     for name, value in fields.items())
 
 
+def choices(folder: pathlib.Path, diagnostics: str) -> tuple[list[str], list[str]]:
+    """Of a compilation that saved its stages to a folder (``--save-temps``) the schedules that the
+    compiler chose, one for each program, and those that it ranked: all fields, as :func:`overrides`
+    writes them. Where a kernel spills, the compiler chooses several times: the last choice counts.
+    """
+    stages = {int(path.name.partition("-")[0]): path
+              for path in folder.glob("*-lnbwd-select-schedule.mlir")}
+    chosen = of_programs(stages[max(stages)].read_text()) if stages else []
+    return list(map(complete, chosen)), list(map(complete, ranked(diagnostics)))
+
+
 def of_programs(text: str) -> list[str]:
     """The schedules of the row programs in printed MLIR, as they are printed between
     "#lnbwd.schedule<" and ">"; those that a module has as rejected are none of them."""
@@ -58,28 +68,13 @@ def ranked(diagnostics: str) -> list[str]:
             re.findall(r"remark: predicted [^:]*: #lnbwd\.schedule<([^>]*)>", diagnostics)]
 
 
-def last_stage(folder: pathlib.Path) -> str:
-    """The MLIR behind the last choice of schedules of a compilation that saved its stages to a
-    folder (``--save-temps``); "" if it never came to one. Where a kernel spills, the compiler
-    chooses several times."""
-    stages = {int(path.name.partition("-")[0]): path
-              for path in folder.glob("*-lnbwd-select-schedule.mlir")}
-    return stages[max(stages)].read_text() if stages else ""
-
-
-def whole(fields: Mapping[str, int]) -> dict[str, int]:
-    """All fields of a schedule that leaves out some that have their defaults.
-
-    Raises:
-        ValueError: one without a default is missing.
-    """
-    result = {}
-    for field in FIELDS.values():
-        value = fields.get(field.name, field.default)
-        if value is None:
-            raise ValueError(f"schedule: expected a value for {field.name}, got none")
-        result[field.name] = value
-    return result
+def complete(printed: str) -> str:
+    """All fields of a printed schedule, as :func:`overrides` writes them."""
+    given = parse_printed(printed)
+    fields = {name: given.get(name, field.default) for name, field in FIELDS.items()}
+    if missing := [name for name, value in fields.items() if value is None]:
+        raise ValueError(f"schedule: expected a value for {missing[0]}, got none")
+    return overrides(fields)
 
 
 def parse_printed(text: str) -> dict[str, int]:

@@ -85,26 +85,12 @@ def autotune(enabled: bool = True) -> None:
     _enabled = enabled
 
 
-def _asked() -> bool | None:
-    """Whether searches are asked for; None: nobody said."""
+def is_on(is_region: bool = False) -> bool:
+    """Whether schedules are searched for: of all kernels, or of regions of torch.compile."""
     if _enabled is not None:
         return _enabled
     said = environment("LNBWD_AUTOTUNE", ("", "0", "1"), "'0' or '1'")
-    return said == "1" if said else None
-
-
-def is_on(is_region: bool = False) -> bool:
-    """Whether schedules are searched for: of all kernels, or of regions of torch.compile."""
-    asked = _asked()
-    return is_region if asked is None else asked
-
-
-def _count_tried(device: runtime.Device, is_region: bool) -> int:
-    """How many schedules are tried beside the compiler's own; 0: there is no search."""
-    asked = _asked()
-    if asked is None and is_region and not device.is_stand_in:
-        return REGION_CANDIDATES
-    return CANDIDATES if asked else 0
+    return said == "1" if said else is_region
 
 
 class _Candidate(NamedTuple):
@@ -127,16 +113,12 @@ def _candidates(spec: Spec, count: int) -> list[_Candidate]:
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
         own = _compile(spec, f"candidates={count + 1}", folder)
         when_compiled.get()()
-        chosen = schedule.of_programs(schedule.last_stage(pathlib.Path(folder)))
+        chosen, ranked = schedule.choices(pathlib.Path(folder), own.diagnostics)
     found = [_Candidate("", own.code)]
     if len(chosen) != 1:  # In two passes: one schedule does not fit both.
         return found
-    center = schedule.whole(schedule.parse_printed(chosen[0]))
-    best = [schedule.whole(schedule.parse_printed(text))
-            for text in schedule.ranked(own.diagnostics)]
 
-    def attempt(fields: dict[str, int]) -> _Candidate | None:
-        text = schedule.overrides(fields)
+    def attempt(text: str) -> _Candidate | None:
         try:
             compiled = _compile(dataclasses.replace(spec, schedule=text))
         except CompileError:
@@ -146,20 +128,15 @@ def _candidates(spec: Spec, count: int) -> list[_Candidate]:
         return _Candidate(text, compiled.code)
 
     with concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for candidate in pool.map(attempt, [one for one in best if one != center][:count]):
+        for candidate in pool.map(attempt, [one for one in ranked if one not in chosen][:count]):
             if candidate and all(candidate.code != known.code for known in found):
                 found.append(candidate)
     return found
 
 
 class _Rotation:
-    """Buffers for the arguments and workspaces of kernels, in sets that launches rotate among. They
-    are freed when it goes.
-
-    Attributes:
-        rows, groups: M and B of a launch.
-        sets: buffers by the names of the arguments.
-    """
+    """Buffers for the arguments and workspaces of kernels, by the names of the arguments, in sets
+    that launches of M ``rows`` in B ``groups`` rotate among. They are freed when it goes."""
 
     def __init__(self, kernels: Sequence[runtime.Kernel], rows: int, sizes: Mapping[str, int],
                  count: int, groups: int | None = None) -> None:
@@ -233,7 +210,7 @@ def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: _Rota
 
 
 def measure(device: runtime.Device, codes: list[bytes], rows: int,
-             groups: int | None = None) -> list[float]:
+            groups: int | None = None) -> list[float]:
     """Microseconds of a launch of each; on the simulator, counts.
 
     Raises:
@@ -300,8 +277,9 @@ def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = No
         the schedule as ``schedule=`` takes it; "" for the compiler's own choice: it is the
         fastest, or no search was possible, of which a warning says why if one was asked for.
     """
-    count = _count_tried(device, is_region)
-    if spec.schedule or not count or order():  # It times schedules of the default order.
+    count = CANDIDATES if is_on() else 0 if device.is_stand_in else REGION_CANDIDATES
+    # It times schedules of the default order.
+    if spec.schedule or not count or not is_on(is_region) or order():
         return spec.schedule
     search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
     cache = kernels.kernel_cache()

@@ -57,8 +57,8 @@ def test_the_compiler_ranks_for_every_chip(chip):
     for text in ranked[::10]:
         chosen, = schedule.of_programs(tune.compile_to_rows(
             shape, "layer_norm_bwd", f"--lnbwd-set-chip=chip={chip}",
-            f"--lnbwd-select-schedule=schedule={tune.overrides(text)}").stdout)
-        assert tune.overrides(chosen) == tune.overrides(text)
+            f"--lnbwd-select-schedule=schedule={schedule.complete(text)}").stdout)
+        assert schedule.complete(chosen) == schedule.complete(text)
 
 
 def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
