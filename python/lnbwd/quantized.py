@@ -40,12 +40,8 @@ __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
 _Block = Literal["mx", "mx-rceil", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, Input], ...]
-_Results = dict[str, dict[str, Any]]
 _Operands = dict[str, tuple[str, "Tensor | Quantized | None"]]
 """Kind and tensor of each by its name."""
-
-_PREFIXES = ("up_columns_", "columns_", "up_", "")
-"""What the names of a program's outputs begin with: whose they are, inner ones first."""
 
 BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "mx-rceil": 32, "nv": 16, 128: 128}
 """What a scale may be of, and its elements: a row, or 32 with powers of two, 16 of float4 with
@@ -405,8 +401,7 @@ def _wide(types: _Types) -> str:
 
 
 @functools.lru_cache(1024)
-def _widened(types: _Types, length: int, rows: int, dtype: str, block: _Block,
-             is_swizzled: bool) -> Registered:
+def _widened(types: _Types, length: int, rows: int, dtype: str, *_: object) -> Registered:
     """A quantised tensor as numbers."""
     p = _Program(length, dict(types))
     p.write("data", "row", dtype, p.values["input"])
@@ -472,9 +467,8 @@ def _inputs(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str, 
 
 
 def _run(make: functools._lru_cache_wrapper[Registered], operands: _Operands, dtype: torch.dtype,
-         block: _Block, *options: float | str) -> _Results:
-    """Runs a program on its operands, those that are not None. The results are by their names, of
-    each of the prefixes."""
+         block: _Block, *options: float | str) -> dict[str, Tensor]:
+    """The results of a program by their names, of its operands, those that are not None."""
     read = [one for name, (kind, t) in operands.items() if t is not None
             for one in _inputs(name, kind, t)]
     first, whole = read[0][2], next(t for _, t in operands.values() if t is not None)
@@ -494,7 +488,7 @@ def _run(make: functools._lru_cache_wrapper[Registered], operands: _Operands, dt
     evaluate = find_program(program.text).evaluate
     outputs = (evaluate(inputs) if evaluate and first.is_cpu and falls_back("lnbwd.functional")
                else raw_region(inputs, program.text))
-    of: _Results = {prefix: {} for prefix in _PREFIXES}
+    results = {}
     for name, output in zip(program.outputs, outputs, strict=True):
         kind = name.rpartition("_")[2]
         shape, count = shape_of_rows, rows
@@ -508,19 +502,19 @@ def _run(make: functools._lru_cache_wrapper[Registered], operands: _Operands, dt
             output = output.amax()
         elif kind in ("scale", "mean", "rstd") and not (kind == "scale" and is_flat):
             output = output.view(*shape[:-1], output.numel() // count)
-        of[name.removesuffix(kind)][kind] = output
-    return of
+        results[name] = output
+    return results
 
 
-def _joined(*results: _Results) -> Quantized:
-    """What one kernel gave, or several."""
-    of: _Results = {}
-    for prefix in _PREFIXES:
-        of[prefix] = {name: value for result in results for name, value in result[prefix].items()}
-        for name in ("columns", "up"):
-            if found := of.get(f"{prefix}{name}_"):
-                of[prefix][name] = Quantized(**found)
-    return Quantized(**of[""])
+def _joined(results: dict[str, Tensor]) -> Quantized:
+    """What kernels gave."""
+    fields: dict[str, Any] = dict(results)
+    for whose in ("up", "columns"):
+        inner = {name: fields.pop(name) for name in [*fields] if name.startswith(whose + "_")}
+        if inner:
+            fields[whose] = _joined({name.removeprefix(whose + "_"): value
+                                     for name, value in inner.items()})
+    return Quantized(**fields)
 
 
 def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool = False,
@@ -582,8 +576,8 @@ def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias
         return _joined(result)
     # Tiles have no sums of rows. From the statistics, a kernel for each layout reads as much as one
     # for both, and takes less time.
-    statistics = {name: ("scalar", result[""].get(name)) for name in ("mean", "rstd")}
-    return _joined(result, _run(_tiles, operands | statistics, dtype, block, swizzled, False))
+    statistics = {name: ("scalar", result.get(name)) for name in ("mean", "rstd")}
+    return _joined(result | _run(_tiles, operands | statistics, dtype, block, swizzled, False))
 
 
 def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean: Tensor | None,
@@ -600,7 +594,7 @@ def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean
         return _joined(_run(_backward, operands | numbers, dtype, block, has_mean, has_sum, True,
                             swizzled))
     # To read the sum again takes fewer bytes than to compute a tile's values of all operands again.
-    found = _run(_backward, operands, dtype, block, has_mean, True, False, False)[""]
+    found: dict[str, Any] = _run(_backward, operands, dtype, block, has_mean, True, False, False)
     both = _gated({"input": found["sum"]}, "", dtype, factor, block, columns, swizzled, seed)
     return both._replace(**{name: value for name, value in found.items()
                             if has_sum or name != "sum"})
@@ -617,10 +611,9 @@ def _gated(operands: Mapping[str, Tensor | Quantized], activation: str, dtype: t
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
     if columns and BLOCKS[block] == 32 and seed is None:
         return _joined(_run(_tiles, given, dtype, block, swizzled, True, activation))
-    results = [_run(_glu, given, dtype, block, activation, swizzled)]
-    if columns:
-        results.append(_run(_tiles, given, dtype, block, swizzled, False, activation))
-    return _joined(*results)
+    results = _run(_glu, given, dtype, block, activation, swizzled)
+    return _joined(results | _run(_tiles, given, dtype, block, swizzled, False, activation)
+                   if columns else results)
 
 
 def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
@@ -642,8 +635,7 @@ def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
             and input.data.is_contiguous() and scale.is_contiguous()):
         rows = Quantized(input.data.view(-1, 2048 * input.data.shape[-1] // shape[-1]),
                          scale.view(-1, 2048 * scale.shape[-1] // shape[-1]))
-    result: Tensor = _run(_widened, {"input": ("row", rows)}, dtype, None, False)[""]["data"]
-    return result.view(shape)
+    return _run(_widened, {"input": ("row", rows)}, dtype, None, False)["data"].view(shape)
 
 
 def quantize(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
@@ -703,27 +695,23 @@ def glu_backward_quantized(grad: Tensor | Quantized, gate: Tensor | Quantized,
 
 def quantize_columns(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
                      block: _Block = "mx", swizzled: bool = False) -> Quantized:
-    """Quantises a tensor in blocks of rows, and transposes it: what the product that gives a
-    weight's gradient wants of its operands.
+    """Quantises a tensor ``[..., N]`` of M rows in blocks of rows, and transposes it: what the
+    product that gives a weight's gradient wants of its operands. Each M compiles a kernel.
 
     Args:
-        input: ``[..., N]``, M rows in all, float16, bfloat16 or float32.
-        dtype: a type of float8, or float4.
         block: "mx": of 32 rows, "nv": of 16, of which M has a multiple of 64; 128: of 128 rows.
-        swizzled: as of :func:`rms_norm_quantized`.
+
+    All else is as of :func:`rms_norm_quantized`.
 
     Returns:
-        A :class:`Quantized` of ``data``, ``[N, M]``, and ``scale``, ``[N, M / block]``. There is a
-        kernel for each number of rows.
-
-    Raises:
-        TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
+        A :class:`Quantized` of ``data``, ``[N, M]``, and ``scale``, ``[N, M / block]``.
     """
     given: _Operands = {"input": ("row", input)}
     if block is None:
         raise ValueError("block: expected 'mx', 'nv' or 128, got None")
     _check(given, dtype, block, True, swizzled, along_rows=False)
-    return Quantized(**_run(_tiles, given, dtype, block, swizzled, False)["columns_"])
+    results = _run(_tiles, given, dtype, block, swizzled, False)
+    return _joined({name.removeprefix("columns_"): value for name, value in results.items()})
 
 
 def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None, eps: float = 1e-6,
