@@ -12,7 +12,6 @@ What is not contiguous, and what has few elements in a channel, is PyTorch's or 
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
 from typing import Any
@@ -30,9 +29,9 @@ from ._arguments import (
     check_parameter,
     check_whole,
 )
-from .launching import falls_back, is_capturing, open_device
+from .launching import is_capturing, open_device
 from .native import ELEMENT_NAMES
-from .operators import eager, gradients_by_torch, reshaped, transforms_are_active
+from .operators import eager, gradients_by_torch, is_pytorchs, reshaped
 from .regions_op import Registered, call_of, is_plain, raw_region, register_draft
 from .row_functions import Parts, Rows, Scalars, rowwise
 from .rowprogram import Draft, Input, Value
@@ -144,21 +143,15 @@ def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: 
     return dx, along, total
 
 
-class _Way(enum.Enum):
-    """How an input's gradient is computed: of each channel, by itself, with the sums that weight
-    and bias need; of each group, by itself; or from the sums of channels."""
-
-    CHANNELS, GROUPS, SUMS = range(3)
-
-
-def _input_way(x: Tensor, length: int, groups: int, has_sums: bool) -> _Way:
-    """The way for groups of so many elements, or a batch; ``has_sums``: weight or bias has a
-    gradient, too."""
+def _input_way(x: Tensor, length: int, groups: int, has_sums: bool) -> str:
+    """How an input's gradient is computed in groups of so many elements, or a batch: of each
+    channel, by itself, with the sums that weight and bias need (``has_sums``); of each group, by
+    itself; or from the sums of channels."""
     if not groups or not _is_held(x, length, _MOST_ROW):
-        return _Way.SUMS
+        return "sums"
     if has_sums and groups == x.shape[1]:
-        return _Way.CHANNELS
-    return _Way.SUMS if has_sums and length > _MOST_BESIDE_SUMS else _Way.GROUPS
+        return "channels"
+    return "sums" if has_sums and length > _MOST_BESIDE_SUMS else "groups"
 
 
 class _ChannelNorm(torch.autograd.Function):
@@ -217,10 +210,10 @@ class _ChannelNorm(torch.autograd.Function):
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
         has_sums = any(needs[1:])
-        way = _input_way(x, ctx.count, groups, has_sums) if needs[0] else None
-        if way is _Way.CHANNELS:
+        way = _input_way(x, ctx.count, groups, has_sums) if needs[0] else ""
+        if way == "channels":
             dx, along, total = _channel_gradients(dy, rows, means, variances, weights, eps)
-        elif has_sums or way is _Way.SUMS:
+        elif has_sums or way == "sums":
             along, total = _sums(dy, rows, means, variances, eps)
         if has_sums or not groups:
             # What follows from the sums of a batch takes them as they are.
@@ -232,11 +225,11 @@ class _ChannelNorm(torch.autograd.Function):
                         samples, {"along": along, "total": total}).values())
             dweight, dbias = (t if p is None else t.to(p.dtype)
                               for t, p in zip(sums, (weight, bias), strict=True))
-        if way is _Way.GROUPS:
+        if way == "groups":
             dy, groups_of_x, mean, variance = (t.view(samples, groups, -1)
                                                for t in (dy, x, mean, variance))
             dx = _gradient_of_groups(dy, groups_of_x, mean, variance, weight, eps)
-        elif way is _Way.SUMS:
+        elif way == "sums":
             are_weighted = groups not in (0, channels)
             if not groups:
                 along, total = (t.view(channels, 1) for t in sums)
@@ -387,10 +380,7 @@ def _check(input: Tensor, least: int, **parameters: Tensor | None) -> None:
 
 def _is_pytorchs(name: str, input: Tensor, *others: Tensor | None) -> bool:
     """Whether PyTorch computes a call."""
-    return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
-            or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
-            or not input.is_contiguous() or input.is_meta
-            or (input.is_cpu and falls_back(f"lnbwd.functional.{name}")))
+    return not input.is_contiguous() or is_pytorchs(f"lnbwd.functional.{name}", input, *others)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,

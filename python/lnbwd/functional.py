@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ from ._arguments import (
 from .channel_norms import batch_norm, group_norm, instance_norm
 from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
-from .operators import is_derived, transforms_are_active
+from .operators import is_derived, is_pytorchs, transforms_are_active
 from .ops import NORMS, Norm, convert_parameter
 from .quantized import *  # noqa: F403 (all of its functions are here, too)
 from .row_functions import Columns, Rows, Scalars, Seed, rowwise, uniform
@@ -173,18 +173,12 @@ def _widened(input: Tensor) -> torch.dtype:
 
 
 @rowwise
-def _softmax(input: Rows, dtype: str | None) -> Tensor:
-    return torch.softmax(input, -1, dtype=getattr(torch, dtype or "", None))
+def _softmax_of_rows(input: Rows, dtype: str | None, is_log: bool) -> Tensor:
+    function = torch.log_softmax if is_log else torch.softmax
+    return function(input, -1, dtype=getattr(torch, dtype or "", None))
 
 
-@rowwise
-def _log_softmax(input: Rows, dtype: str | None) -> Tensor:
-    return torch.log_softmax(input, -1, dtype=getattr(torch, dtype or "", None))
-
-
-def _along(function: Callable[..., Tensor], input: Tensor, dim: int,
-           dtype: torch.dtype | None) -> Tensor:
-    """A function of rows, along any dimension."""
+def _softmax(is_log: bool, input: Tensor, dim: int, dtype: torch.dtype | None) -> Tensor:
     check_dense("input", input)
     rank = input.dim()
     if not rank:
@@ -195,8 +189,9 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int,
         raise TypeError(f"dtype: expected a floating-point type or None, got {dtype}")
     dtype = dtype or _widened(input)
     rows = input.movedim(dim, -1) if dim not in (-1, rank - 1) else input
-    result = (function(rows.double(), None) if dtype == torch.float64 else
-              function(rows, str(dtype).removeprefix("torch.")))
+    is_wide = dtype == torch.float64
+    result = _softmax_of_rows(rows.double() if is_wide else rows,
+                              None if is_wide else str(dtype).removeprefix("torch."), is_log)
     return result if rows is input else result.movedim(-1, dim)
 
 
@@ -221,13 +216,13 @@ def softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor
     CPU tensors outside of :func:`lnbwd.simulate` are computed by PyTorch, after one warning. Under
     torch.compile PyTorch's operations are traced. This holds for all functions below.
     """
-    return _along(_softmax, input, dim, dtype)
+    return _softmax(False, input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """The logarithm of :func:`softmax`, as torch.log_softmax; arguments, result and errors are as
     there. An element of -inf gives -inf."""
-    return _along(_log_softmax, input, dim, dtype)
+    return _softmax(True, input, dim, dtype)
 
 
 @rowwise(saved=("largest", "total"))
@@ -492,9 +487,7 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
                              f"{name}.detach()")
     check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
     cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
-    if (is_compiling() or transforms_are_active() or input.is_meta or input.numel() == 0
-            or torch.float64 in [t.dtype for t in (input, cos, sin, weight) if t is not None]
-            or (input.is_cpu and falls_back("a norm with rotary positions"))):
+    if is_pytorchs("a norm with rotary positions", input, cos, sin, weight):
         return rotary.by_torch(input, cos, sin, weight, check_eps(eps))
     y: Tensor = rotary.apply(input.contiguous(), cos, sin, weight, check_eps(eps))
     return y

@@ -24,6 +24,7 @@ from torch.autograd import forward_ad
 
 from . import native
 from .errors import LnbwdError
+from .launching import falls_back
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")
 _tags = (torch.Tag.pt2_compliant_tag,)
@@ -47,20 +48,19 @@ def is_derived(*tensors: Tensor | None) -> bool:
     return forward_ad._current_level >= 0 or transforms_are_active()
 
 
+def is_pytorchs(what: str, input: Tensor, *others: Tensor | None) -> bool:
+    """Whether PyTorch computes a call: in a graph or a transform, of no elements, in float64, and
+    on the CPU, of which a warning says what it is."""
+    return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
+            or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
+            or input.is_meta or (input.is_cpu and falls_back(what)))
+
+
 def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], *,
                   results: int = 0) -> tuple[Any, Callable[..., Any]]:
-    """Defines ``lnbwd::_name``.
-
-    Args:
-        name, schema: its name without the underscore, its arguments and results.
-        kernel: computes it.
-        fake: gives tensors of the results' shapes and types.
-        results: how many tensors it gives, of an operator of which the library has a kernel, if
-            there is one.
-
-    Returns:
-        The operator, and how it is called without a frame of Python in between.
-    """
+    """Defines ``lnbwd::_name``, of which ``fake`` gives tensors of the results' shapes and types,
+    and ``results`` is how many there are, if the library may have a kernel of it. Gives the
+    operator, and how it is called without a frame of Python in between."""
     _library.define(f"_{name}{schema}", tags=_tags)
     torch.library.register_fake(f"lnbwd::_{name}", fake, lib=_library)
     # It is called below autograd, by an autograd.Function.
