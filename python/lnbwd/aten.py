@@ -57,7 +57,7 @@ def _program(norm: Norm, arguments: tuple[Any, ...]) -> str | None:
                                                                 strict=True)]
     else:
         what = float(_default_epsilon(x.dtype, x.device.type) if what is None else what)
-    if x.numel() == 0 or what == [False] * (1 + norm.count) or device_key(x) is None or (
+    if x.numel() == 0 or what == [False] * (1 + norm.count) or device_key(x.device) is None or (
             not serves(x, *parameters)):
         return None
     try:
@@ -76,14 +76,14 @@ def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
     program = _program(norm, arguments)
     # (Of one that is loaded, the library has seen why it cannot take the arguments.)
     if program is not None and not regions_op.is_loaded(program, x) and (
-            kernel_key(program, device_key(x)) not in _refused):
+            kernel_key(program, device_key(x.device)) not in _refused):
         try:
             regions_op.load_kernel(regions_op.find_program(program), x.device)
             kernel = torch.library.get_kernel(aten, key)
         except native.NotNowError:
             pass
         except LnbwdError as error:
-            _refused.add(kernel_key(program, device_key(x)))
+            _refused.add(kernel_key(program, device_key(x.device)))
             warnings.warn("lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: "
                           f"{error}", RuntimeWarning, stacklevel=2)
     if kernel is None:

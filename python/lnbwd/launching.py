@@ -93,13 +93,12 @@ def check_device(x: torch.Tensor, argument: str = "input") -> None:
     kind = x.device.type
     if x.dtype == torch.float64:
         return  # PyTorch computes it.
-    if kind == "cpu":
-        if simulated_chip() is None:
-            raise LnbwdError(
-                f"{argument} is on the CPU, and lnbwd's kernels are for GPUs: move it to one "
-                "(.cuda()), or have the kernel simulated, for small shapes, in 'with "
-                "lnbwd.simulate():' or with LNBWD_SIMULATE=1 in the environment")
-    elif kind not in ("cuda", "meta"):
+    if kind == "cpu" and simulated_chip() is None:
+        raise LnbwdError(
+            f"{argument} is on the CPU, and lnbwd's kernels are for GPUs: move it to one "
+            "(.cuda()), or have the kernel simulated, for small shapes, in 'with "
+            "lnbwd.simulate():' or with LNBWD_SIMULATE=1 in the environment")
+    if kind not in ("cpu", "cuda", "meta"):
         raise LnbwdError(f"{argument}: expected a tensor on a CUDA or ROCm device, got one on "
                          f"'{x.device}'; move it to a GPU")
 
@@ -151,10 +150,10 @@ def check_capture(device: torch.device, what: str) -> None:
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
-def device_key(tensor: torch.Tensor) -> object:
-    """What a kernel for the tensor is loaded for: a GPU's index, or the simulated chip."""
-    index = tensor.get_device()  # Less than 0: on the CPU.
-    return simulated_chip() if index < 0 else index
+def device_key(device: torch.device) -> object:
+    """What a kernel is loaded for: a GPU's index, or the simulated chip."""
+    return simulated_chip() if device.type != "cuda" else (
+        torch.cuda.current_device() if device.index is None else device.index)
 
 
 def kernel_key(name: str, where: object) -> tuple[str, object, str]:
@@ -171,14 +170,8 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor],
                   groups: int | None = None) -> None:
-    """Runs a kernel on tensors in the order of its arguments, all dense and on its device.
-
-    Args:
-        kernel: the kernel.
-        rows: the number of rows.
-        tensors: as many as the kernel has arguments.
-        groups: the number of groups of rows, of a program that has such.
-    """
+    """Runs a kernel on tensors in the order of its arguments, all dense and on its device, for M
+    ``rows`` in B ``groups``."""
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:

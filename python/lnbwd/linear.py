@@ -70,11 +70,7 @@ _kept = functools.lru_cache(_MAX_LAYERS)
 
 class _Region:
     """The region of a row program of a layer, whose results are those of out and the statistics
-    that it computes. Its argument of an operand is named like it, "%x_".
-
-    Attributes:
-        results: the values of outputs, by their names.
-    """
+    that it computes, by their names. Its argument of an operand is named like it, "%x_"."""
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
@@ -138,11 +134,10 @@ class Layer:
     """What the kernels of a call depend on.
 
     Attributes:
-        norm: the norm's operation, LayerNorm's or RMSNorm's.
+        norm: the norm's operation.
         k, n: the length of a normalised row, and of a row of the result.
-        dtype: of x, the weight and the result: "f16", "bf16" or "f32".
+        dtype: of x, the weight and the result.
         columns: the types of gamma, beta and b, those that are there.
-        epsilon: what is added to the variance, or to the mean square.
     """
 
     norm: str
@@ -152,7 +147,7 @@ class Layer:
     columns: tuple[tuple[str, str], ...]
     epsilon: float
 
-    @functools.cached_property
+    @property
     def statistics(self) -> tuple[str, ...]:
         """The numbers for each row that the forward pass puts out."""
         return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
@@ -246,13 +241,8 @@ class Layer:
 
     def register(self, source: str, names: Iterable[str], written: Sequence[str],
                  hint: int) -> Registered:
-        """A program of kernels of ours.
-
-        Args:
-            source: the program as MLIR.
-            names: of its arguments, in order; ``written`` are outputs.
-            hint: the number of rows of calls.
-        """
+        """A program of kernels of ours, from MLIR: the names of its arguments, in order, those that
+        are outputs among them, and the number of rows of calls."""
         def make(chip: str, format: str) -> ProgramSpec:
             return ProgramSpec(source, chip, "", format, rows_option(hint, chip))
 
@@ -286,12 +276,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """A layer's gradient.
-
-    Attributes:
-        layer: the layer.
-        wanted: the inputs that it is taken with respect to, some of :data:`INPUTS`.
-    """
+    """A layer's gradient with respect to some of :data:`INPUTS`."""
 
     layer: Layer
     wanted: tuple[str, ...]
@@ -305,11 +290,6 @@ class Gradient:
     def derived(self) -> DerivedGradient:
         """The derived gradient."""
         return derive_gradient(self.spec)
-
-    @functools.cached_property
-    def norm_inputs(self) -> tuple[str, ...]:
-        """Those of the wanted inputs that are the norm's own."""
-        return tuple(name for name in ("x", "gamma", "beta") if name in self.wanted)
 
     @_kept
     def program(self, hint: int) -> Registered:
@@ -327,9 +307,7 @@ def find_layer(norm: str, k: int, n: int, dtype: torch.dtype,
                  epsilon)
 
 
-# --------------------------------------------------------------------------------------------------
-# The ways
-# --------------------------------------------------------------------------------------------------
+# The ways -----------------------------------------------------------------------------------------
 
 
 def _forward_by_kernels(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -401,7 +379,8 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
     layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
     device = dout.device
     side = None
-    if is_capturing(device) and gradient.norm_inputs and not {"w", "b"}.isdisjoint(wanted):
+    is_of_norm = not {"x", "gamma", "beta"}.isdisjoint(wanted)
+    if is_capturing(device) and is_of_norm and not {"w", "b"}.isdisjoint(wanted):
         side = _side_stream(device)
         side.wait_stream(torch.cuda.current_stream(device))
     # All that outlives the other stream's work is memory of the current one.
@@ -412,7 +391,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
                 torch.mm(dout.t(), _normalise(layer, known)[0], out=gradients["dw"])
             if "b" in wanted:
                 layer.bias_program(rows_hint(dout.shape[0])).write(dout.shape[0], known | gradients)
-        if gradient.norm_inputs:
+        if is_of_norm:
             gradients |= _norm_gradients(gradient, known, dout @ known["w"])
     finally:
         if side is not None:
@@ -420,9 +399,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
     return gradients
 
 
-# --------------------------------------------------------------------------------------------------
-# Either pass
-# --------------------------------------------------------------------------------------------------
+# Either pass --------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -451,12 +428,10 @@ def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
 
     Args:
         one: tells the pass from others.
-        device: where the tensors are.
         sizes: M, N and K of the product.
-        ways: of each way, a function that does what it would do. "torch" is called once where
-            "kernel" is the way of a call, so that a graph that is captured later finds its kernels
-            loaded.
-        arguments: what they are called with.
+        ways: of each way, a function of the arguments that does what it would do. "torch" is called
+            once where "kernel" is the way of a call, so that a graph that is captured later finds
+            its kernels loaded.
     """
     if _whose != "auto":
         return _whose
@@ -489,9 +464,7 @@ def _compute(ways: Mapping[str, Callable[[Any, dict[str, Tensor]], dict[str, Ten
         raise native.original(error) from None
 
 
-# --------------------------------------------------------------------------------------------------
-# The derivative
-# --------------------------------------------------------------------------------------------------
+# The derivative -----------------------------------------------------------------------------------
 
 
 _MOST_KNOWN = 4096
@@ -563,9 +536,7 @@ class _NormLinear(torch.autograd.Function):
 _apply = eager(_NormLinear)
 
 
-# --------------------------------------------------------------------------------------------------
-# For users
-# --------------------------------------------------------------------------------------------------
+# For users ----------------------------------------------------------------------------------------
 
 
 # What was checked, and is of types that kernels take.

@@ -44,13 +44,8 @@ class NotNowError(LnbwdError):
 
 
 def called_from_library(function: Callable[..., Any], results: int) -> Callable[..., Any]:
-    """An operator's function as C++ calls it: an error is left there, and for :func:`original`, for
-    PyTorch would print it on the way.
-
-    Args:
-        function: the function.
-        results: how many tensors it gives.
-    """
+    """An operator's function, which gives so many tensors, as C++ calls it: an error is left there,
+    and for :func:`original`, for PyTorch would print it on the way."""
     def call(*arguments: Any) -> Any:
         try:
             return function(*arguments)
@@ -140,15 +135,12 @@ def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
                  (ctypes.c_char_p * len(texts))(*texts) if names else None,
                  epsilons and (ctypes.c_double * len(epsilons))(*epsilons))
 
-    def register() -> int:
-        result: int = library.lnbwd_torch_register_norms(*arguments)
-        return result
-
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"(?s).*Overriding a previously registered kernel")
         # This function calls another, and does nothing else here: warnings of PyTorch's C++ within
         # a call of its Python interface become Python's, and lines on standard error elsewhere.
-        return bool(torch._C._disabled_torch_function_impl(register, (), (), {}) == 0)
+        return bool(torch._C._disabled_torch_function_impl(
+            lambda: library.lnbwd_torch_register_norms(*arguments), (), (), {}) == 0)
 
 
 # What the library's table points to, which is never cleared.
@@ -156,14 +148,9 @@ _held: list[runtime.Kernel] = []
 
 
 def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> None:
-    """Puts a row program's kernel into the library's table, if there is one, which keeps it alive
-    for ever.
-
-    Args:
-        program: the :class:`lnbwd.regions_op.RegionProgram`, which the library finds by its key.
-        device: a GPU's index; else the chip that is simulated now.
-        kernel: the kernel; None: one that does nothing, for measurements of the host.
-    """
+    """Puts the kernel of a :class:`lnbwd.regions_op.RegionProgram` on a device, a GPU's index or
+    the simulated chip, into the library's table, if there is one, which keeps it alive for ever.
+    None: one that does nothing, for measurements of the host."""
     library = load()
     if library is None:
         return

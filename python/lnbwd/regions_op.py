@@ -57,7 +57,6 @@ from .launching import (
     launch_kernel,
     load_code,
     open_device,
-    simulated_chip,
 )
 from .operations import ELEMENTS, KINDS, Dims
 from .row_evaluation import evaluate
@@ -167,9 +166,9 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     Registering a text again replaces what it stood for; kernels that are loaded stay.
 
     Args:
-        text: the program's name; the operator's second argument.
-        inputs, outputs: its tensors in the order of its arguments, the inputs first. One input at
-            least is a row block or a row scalar, which says what M is, or ``rows`` does.
+        text: the operator's second argument.
+        inputs, outputs: its tensors in the order of its arguments. One input at least is a row
+            block or a row scalar, which says what M is, or ``rows`` does.
         make_kernel: gives the kernel for a device, called once for each device that the program
             runs on (:func:`make_kernel_from_mlir` makes one).
         evaluate: computes the outputs, in their order, by PyTorch's operations; called where there
@@ -286,11 +285,9 @@ def make_kernel_from_mlir(source: str, rows: int | None = None,
         tuned_for: M and B that a schedule is searched for (:mod:`lnbwd.tuning`); None: no search.
         is_region: as of :func:`.tuned`.
     """
-    def make(chip: str, format: str) -> ProgramSpec:
-        return ProgramSpec(source, chip, format=format,
-                           rows=0 if rows is None else rows_option(rows, chip))
-
-    return make_kernel_from_spec(make, tuned_for, is_region)
+    return make_kernel_from_spec(lambda chip, format: ProgramSpec(
+        source, chip, format=format, rows=0 if rows is None else rows_option(rows, chip)),
+        tuned_for, is_region)
 
 
 def make_kernel_from_spec(make: Callable[[str, str], Spec],
@@ -327,20 +324,13 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
 
 
-def _where(device: torch.device) -> object:
-    """What :func:`.launching.device_key` is of a tensor on a device."""
-    return simulated_chip() if device.type == "cpu" else (
-        torch.cuda.current_device() if device.index is None else device.index)
-
-
 def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache.
 
     Raises:
         LnbwdError: there is no device, no compiler, or the compiler refuses the program.
     """
-    where = _where(device)
-    return _kernels.get(kernel_key(program.text, where)) or _load(program, device, where)
+    return _kernels.get(kernel_key(program.text, device_key(device))) or _load(program, device)
 
 
 @dataclass
@@ -388,7 +378,7 @@ def load_later(program: RegionProgram, device: torch.device,
         if not compiled.done():
             compiled.set_result(is_loaded)
 
-    loading = _loading[kernel_key(program.text, _where(device))] = Loading(
+    loading = _loading[kernel_key(program.text, device_key(device))] = Loading(
         compiled, is_wanted, pool.submit(load))
     return loading
 
@@ -403,11 +393,12 @@ def finish_loading() -> None:
 
 def is_loaded(text: str, like: Tensor) -> bool:
     """Whether the kernel of a program is loaded for tensors that are where ``like`` is."""
-    return kernel_key(text, device_key(like)) in _kernels
+    return kernel_key(text, device_key(like.device)) in _kernels
 
 
-def _load(program: RegionProgram, device: torch.device, where: object) -> runtime.Kernel:
+def _load(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     check_capture(device, f"the row program {program.text[:40]!r}")
+    where = device_key(device)
     kernel = program.make_kernel(open_device(device))
     _check_kernel(program, kernel)
     with _lock:
@@ -420,7 +411,7 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
     where PyTorch's operations take its place. Raises the errors of :func:`load_kernel`."""
     global _has_warned
-    where = device_key(first)
+    where = device_key(first.device)
     key = kernel_key(program.text, where)
     if (loading := _loading.get(key)) is not None:
         loading.finish()
@@ -433,7 +424,7 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
             return kernel
     try:
         check_device(first)
-        return _load(program, first.device, where)
+        return _load(program, first.device)
     except LnbwdError as error:
         if program.evaluate is None or isinstance(error, native.NotNowError):
             raise
@@ -591,7 +582,7 @@ def call_in_python(text: str, *arguments: Any) -> list[Tensor] | None:
     return None
 
 
-def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
+def _fake_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     program = find_program(text)
     return _allocate(program, *_sizes(program, inputs), inputs[0])
 
