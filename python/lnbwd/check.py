@@ -13,12 +13,12 @@ and once with both in one operation, by kernels of ours.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,17 +43,9 @@ _TUTORIAL_ALLOWED = 1e-4
 _OUTPUTS = 96
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table.
-
-    Attributes:
-        case: what was run.
-        quantity: "output" or the input whose gradient it is.
-        absolute: the largest error.
-        relative: that over the largest reference value.
-        allowed: the largest absolute error that is right.
-    """
+class Row(NamedTuple):
+    """One line of the table: what was run, "output" or whose gradient it is, the largest error,
+    that over the largest reference value, and the largest error that is right."""
 
     case: str
     quantity: str
@@ -80,36 +72,26 @@ def _compare(case: str, function: Callable[..., Tensor], wide: Callable[..., Ten
         output.backward(dy.to(output.device))
     expected = wide(**expected_inputs)
     expected.backward(dy.double())
-    pairs = [("output", output.detach(), expected.detach())]
-    for name, tensor in inputs.items():
-        assert tensor.grad is not None
-        reference = expected_inputs[name].grad
-        assert reference is not None
-        pairs.append((f"gradient of {name}", tensor.grad, reference))
+    pairs: list[tuple[str, Any, Any]] = [
+        ("output", output.detach(), expected.detach()),
+        *((f"gradient of {name}", tensor.grad, expected_inputs[name].grad)
+          for name, tensor in inputs.items())]
     for name, actual, reference in pairs:
         size = float(reference.abs().max())
         error = float((actual.double().cpu() - reference).abs().max())
-        limit = allowed
-        if limit is None:
-            limit = (_ALLOWED[actual.dtype] + _ROUNDING * math.sqrt(terms)) * max(size, 1.0)
-        yield Row(case, name, error, error / size if size else error, limit)
+        limit = (_ALLOWED[actual.dtype] + _ROUNDING * math.sqrt(terms)) * max(size, 1.0)
+        yield Row(case, name, error, error / size if size else error,
+                  limit if allowed is None else allowed)
 
 
 def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                dtypes: Sequence[str]) -> Iterator[Row]:
-    """Runs all cases on a device (the CPU: within :func:`lnbwd.simulate`); gives line by line.
-
-    Args:
-        device: where.
-        rows: M of the cases but the tutorial's.
-        lengths: values of N.
-        dtypes: "f32", "bf16", "f16".
-    """
+    """Runs all cases on a device (the CPU: within :func:`lnbwd.simulate`), those but the tutorial's
+    with so many rows, of these lengths and types; gives line by line."""
     generator = torch.Generator().manual_seed(0)
 
     def random(*shape: int, dtype: torch.dtype) -> Tensor:
-        values = torch.randn(shape, generator=generator).to(dtype)
-        return values.to(device).requires_grad_()
+        return torch.randn(shape, generator=generator).to(dtype).to(device).requires_grad_()
 
     def two(norm: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return lambda input, ln_weight, ln_bias, weight, bias: torch.nn.functional.linear(
@@ -133,11 +115,9 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
     for name in dtypes:
         dtype = _DTYPES[name]
         for n in lengths:
-            parameters = {"input": random(rows, n, dtype=dtype), "weight": random(n, dtype=dtype),
-                          "bias": random(n, dtype=dtype)}
+            shapes = {"input": (rows, n), "weight": (n,), "bias": (n,)}
             for norm in NORMS.values():
-                given = {k: parameters[k].detach().requires_grad_()
-                         for k in list(parameters)[:1 + norm.count]}
+                given = {k: random(*shapes[k], dtype=dtype) for k in list(shapes)[:1 + norm.count]}
                 ours, theirs = (
                     functools.partial(getattr(module, norm.name), normalized_shape=(n,), eps=1e-5)
                     for module in (functional, torch.nn.functional))
@@ -148,7 +128,8 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                             max(rows, n, _OUTPUTS))
 
 
-def _parser() -> argparse.ArgumentParser:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m lnbwd.check",
         description="Compares norms, forward and gradients, with PyTorch autograd in float64. Exit "
@@ -160,18 +141,11 @@ def _parser() -> argparse.ArgumentParser:
                         help="row lengths (default: 1024,4096 on a GPU, else 64,257)")
     parser.add_argument("--dtype", type=words, default=list(_DTYPES),
                         help="types, of f32,bf16,f16 (default: all)")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit code."""
-    parser = _parser()
     options = parser.parse_args(arguments)
     on_gpu = options.device == "gpu" or (not options.device and torch.cuda.is_available())
     if options.device not in ("", "gpu", "sim") and not options.device.startswith("sim:"):
         parser.error(f"--device: expected gpu, sim or sim:CHIP, got {options.device!r}")
-    unknown = [name for name in options.dtype if name not in _DTYPES]
-    if unknown:
+    if unknown := [name for name in options.dtype if name not in _DTYPES]:
         parser.error(f"--dtype: expected {', '.join(_DTYPES)}, got {unknown[0]!r}")
     lengths = options.n or (["1024", "4096"] if on_gpu else ["64", "257"])
     if not all(text.isdigit() and int(text) for text in lengths):
@@ -184,9 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
     def run() -> int:
-        device = torch.device("cpu")
-        if on_gpu:
-            device = torch.device("cuda", torch.cuda.current_device())
+        device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else (
+            torch.device("cpu"))
         info = launching.open_device(device).info
         print(f"lnbwd on {info.name} ({info.arch}, {info.compute_units} compute units, "
               f"{info.driver})\nagainst torch {torch.__version__}, float64 autograd")
@@ -206,9 +179,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if wrong else 0
 
     try:
-        if on_gpu:
-            return run()
-        with launching.simulate(options.device.partition(":")[2] or DEFAULT_CHIP):
+        with contextlib.nullcontext() if on_gpu else launching.simulate(
+                options.device.partition(":")[2] or DEFAULT_CHIP):
             return run()
     except LnbwdError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -20,6 +20,7 @@ DistributedDataParallel does so by itself with :func:`ddp_hook`. Gradients that 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -97,10 +98,8 @@ class GradientTree:
         if not self._parameters:
             raise ValueError("expected parameters whose gradients are added, got none")
         self._row_length = row_length or _least_length(self._parameters)
-        # Of each part, and of each node.
-        self._parts: list[int] = []
-        self._rows: list[int] = []
-        self._nodes: list[torch.Tensor] = []
+        self._parts: list[int] = []  # Rows of each.
+        self._nodes: list[tuple[int, torch.Tensor]] = []  # Likewise.
 
     def add(self, rows: int) -> None:
         """Takes ``grad`` of all parameters, of the next ``rows`` rows, and leaves None.
@@ -119,14 +118,12 @@ class GradientTree:
                     "leave out frozen parameters, and keep others in float32, since 16 bits are "
                     "rounded part by part")
             gradients.append(_local(gradient, index).reshape(-1))
-        self._nodes.append(torch.cat(gradients))
         self._parts.append(rows)
-        self._rows.append(rows)
+        node = torch.cat(gradients)
         # Nodes whose neighbour is there are not needed any more.
-        while len(self._nodes) > 1 and self._rows[-1] == self._rows[-2]:
-            right, left = self._nodes.pop(), self._nodes.pop()
-            self._nodes.append(left + right)
-            self._rows[-2:] = [2 * self._rows[-1]]
+        while self._nodes and self._nodes[-1][0] == rows:
+            node, rows = self._nodes.pop()[1] + node, 2 * rows
+        self._nodes.append((rows, node))
         for parameter in self._parameters:
             parameter.grad = None
 
@@ -140,13 +137,11 @@ class GradientTree:
         """
         if not self._nodes:
             raise ValueError("expected parts of the batch, got none: call add() after backward()")
-        parts, nodes = self._parts, self._nodes
-        self._parts, self._rows, self._nodes = [], [], []
+        parts, nodes = self._parts, [node for _, node in self._nodes]
+        self._parts, self._nodes = [], []
         _check_cut(parts, self._row_length, "micro-batch")
         # Smaller nodes follow larger ones: each is the left neighbour of all after it.
-        total = nodes[-1]
-        for node in reversed(nodes[:-1]):
-            total = node + total
+        total = functools.reduce(lambda right, left: left + right, reversed(nodes))
         if dist.is_available() and dist.is_initialized():
             counts: list[int] = [0] * dist.get_world_size(group)
             dist.all_gather_object(counts, sum(parts), group=group)
@@ -156,14 +151,11 @@ class GradientTree:
             total = _add_pairs(gathered)
         # +0, as at the end of a kernel.
         total = total + 0.0
-        begin = 0
-        for parameter in self._parameters:
-            end = begin + parameter.numel()
-            gradient = total[begin:end].reshape(parameter.shape)
-            if isinstance(parameter, DTensor):
-                gradient = DTensor.from_local(gradient, parameter.device_mesh, [Replicate()])
-            parameter.grad = gradient
-            begin = end
+        for parameter, gradient in zip(self._parameters, total.split(
+                [parameter.numel() for parameter in self._parameters]), strict=True):
+            gradient = gradient.reshape(parameter.shape)
+            parameter.grad = gradient if not isinstance(parameter, DTensor) else (
+                DTensor.from_local(gradient, parameter.device_mesh, [Replicate()]))
 
 
 def reduce_gradients(parameters: Iterable[torch.nn.Parameter], rows: int,
