@@ -125,9 +125,8 @@ class Compiled:
     """What one compilation gave.
 
     Attributes:
-        code: machine code with its launch plan (bytes of the format asked for).
-        isa: the target's assembly; for NVIDIA the PTX.
-        llvm: LLVM IR after optimisation.
+        code: machine code with its launch plan, in the format asked for.
+        isa, llvm: the target's assembly, for NVIDIA the PTX, and LLVM IR after optimisation.
         diagnostics: warnings and remarks with lines of the source; mostly empty.
     """
 
@@ -208,9 +207,8 @@ class Gradient:
 
     Attributes:
         mlir: a module with one function, the gradient, on memrefs.
-        operands: the names of its arguments in order: "dy" of an output y, "x" of an input or a
-            saved output, "dx" of what it writes. What the gradient does not need is not among
-            them.
+        operands: the names of its arguments in order, those that it needs: "dy" of an output y, "x"
+            of an input or a saved output, "dx" of what it writes.
     """
 
     mlir: str

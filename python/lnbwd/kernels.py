@@ -26,7 +26,6 @@ from .cache import KernelCache, default_folder
 from .errors import LibraryError, LnbwdError
 from .operations import ELEMENTS, KINDS, OPERATIONS
 from .spec import (
-    FORWARD_OPS,
     ROWS_HINTS,
     GradientSpec,
     KernelSpec,
@@ -67,9 +66,8 @@ def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
 @functools.lru_cache(maxsize=1)
 def has_ptxas() -> bool:
     """Whether the compiler finds NVIDIA's assembler."""
-    home = os.environ.get("CUDA_HOME", "")
-    return bool(shutil.which("ptxas")
-                or (home and os.access(os.path.join(home, "bin", "ptxas"), os.X_OK)))
+    home = os.environ.get("CUDA_HOME")
+    return bool(shutil.which("ptxas") or (home and shutil.which("ptxas", path=f"{home}/bin")))
 
 
 def code_format(chip: str) -> str:
@@ -118,8 +116,7 @@ def _obtain(spec: Spec | GradientSpec) -> tuple[bytes, compiler.Compiled | None]
         what, remedy = (
             (str(spec).replace("the", "no", 1), "run what needs it elsewhere")
             if isinstance(spec, GradientSpec) else
-            (f"no kernel for {spec}",
-             "compile it elsewhere with lnbwd.precompile"))
+            (f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile"))
         raise LnbwdError(
             f"there is {what}: this installation has no compiler, and the kernel cache "
             f"({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, and copy the "
@@ -189,8 +186,6 @@ class Report:
     Attributes:
         data: all figures, under the names that ``lnbwd-opt --emit=report-json`` gives them.
         text: the same for people.
-        chip: the chip's name.
-        rows: M.
         minimal_bytes: the fewest bytes that the operation can move.
         bytes: those that the kernels move by the plan.
         seconds: the least time that what bounds the kernels allows.
@@ -225,7 +220,6 @@ class CompiledKernel:
 
     Attributes:
         spec: what it was compiled from (that of the first chip).
-        chips: the chips there is code for, in order.
         mlir: the function that was compiled, as MLIR text.
         compile_seconds: how long that took; 0 if it came from a cache.
     """
@@ -233,12 +227,9 @@ class CompiledKernel:
     def __init__(self, specs: Sequence[KernelSpec]) -> None:
         start = time.perf_counter()
         self._specs = {spec.chip: spec for spec in specs}
-        self._codes: dict[str, bytes] = {}
-        self._compiled: dict[str, compiler.Compiled] = {}
-        for chip, spec in self._specs.items():
-            self._codes[chip], compiled = _obtain(spec)
-            if compiled is not None:
-                self._compiled[chip] = compiled
+        obtained = {chip: _obtain(spec) for chip, spec in self._specs.items()}
+        self._codes = {chip: code for chip, (code, _) in obtained.items()}
+        self._compiled = {chip: result for chip, (_, result) in obtained.items() if result}
         self.spec = specs[0]
         self.chips = tuple(self._specs)
         self.mlir = self.spec.mlir()
@@ -404,9 +395,10 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
         return "" if value is False or value is None else dtype_name(value, name)
 
     weight_dtype = parameter(weight, "weight")
-    has_no_bias = op in OPERATIONS and not OPERATIONS[op].has("beta")
+    known_op = OPERATIONS.get(op)
+    has_no_bias = known_op is not None and not known_op.has("beta")
     bias_dtype = "" if has_no_bias and bias is True else parameter(bias, "bias")
-    is_forward = op in FORWARD_OPS
+    is_forward = known_op is not None and known_op.is_forward
     known = {"dx": not is_forward, "dweight": not is_forward and bool(weight_dtype),
              "dbias": not is_forward and bool(bias_dtype)}
     if is_forward and epsilon is None:
@@ -482,14 +474,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
 
 @dataclass(frozen=True)
 class Precompiled:
-    """One kernel, or derived gradient, that :func:`precompile` saw to.
-
-    Attributes:
-        spec: the kernel or the gradient.
-        was_cached: whether it was there already.
-        size: of its code, in bytes.
-        seconds: that it took.
-    """
+    """One kernel, or derived gradient, that :func:`precompile` saw to, and its size in bytes."""
 
     spec: Spec | GradientSpec
     was_cached: bool

@@ -17,11 +17,8 @@ from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "l
 
 @dataclass(frozen=True)
 class Dims:
-    """What an operand is to a kernel of B groups of rows, M in all: the dimensions that it has.
-
-    Attributes:
-        has_groups, has_rows, has_columns: whether it has the groups, the rows of a group, columns.
-    """
+    """Which of the groups, the rows of a group and the columns an operand of a kernel has, whose M
+    rows are B groups."""
 
     has_groups: bool
     has_rows: bool
@@ -49,7 +46,6 @@ class Element:
 
     Attributes:
         name: MLIR's, "bf16".
-        bytes: of one element.
         use: "float", "mask": a byte of a row block for each boolean, or "integer", of what is read
             and has no columns.
         torch, numpy: what PyTorch and NumPy call it; NumPy has the bits of bfloat16 and float8
@@ -79,13 +75,8 @@ ELEMENTS = {element[0]: Element(*element) for element in _operations._ELEMENTS i
 
 @dataclass(frozen=True)
 class Role:
-    """What an operand is, in every operation that has it.
-
-    Attributes:
-        name: "dgamma".
-        kind: one of :data:`KINDS`: "row_block" [M, N], "column" [N] or "row_scalar" [M].
-        has_own_element: of a row block: its element may be another than that of x.
-    """
+    """What an operand is, "dgamma", in every operation that has it: its kind of :data:`KINDS`, and
+    of a row block whether its element may be another than that of x."""
 
     name: str
     kind: str
@@ -98,13 +89,7 @@ ROLES = {role[0]: Role(*role) for role in _operations._ROLES}
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand as one operation has it.
-
-    Attributes:
-        role: what it is.
-        is_output: whether the operation writes it.
-        is_optional: whether it may be absent.
-    """
+    """An operand as one operation has it."""
 
     role: Role
     is_output: bool
@@ -118,14 +103,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class Operation:
-    """A named operation.
-
-    Attributes:
-        name: without the dialect, "layer_norm".
-        counterpart: the gradient of a forward pass, the forward pass of a gradient, by name.
-        is_forward: whether it is a forward pass.
-        operands: in the order of the launch plan's arguments, inputs first.
-    """
+    """A named operation, "layer_norm". Its counterpart is the gradient of a forward pass, or the
+    forward pass of a gradient; its operands stand in the order of the launch plan's arguments."""
 
     name: str
     counterpart: str | None
@@ -134,10 +113,7 @@ class Operation:
 
     def find(self, name: str, is_output: bool) -> Operand | None:
         """The operand of that name, or None."""
-        for operand in self.operands:
-            if operand.name == name and operand.is_output == is_output:
-                return operand
-        return None
+        return next((o for o in self.operands if (o.name, o.is_output) == (name, is_output)), None)
 
     def has(self, name: str) -> bool:
         """Whether it reads or writes such an operand."""
@@ -157,8 +133,7 @@ def buffer_type(kind: str, element: str, row: Sequence[int], *,
     """The memref type of an operand.
 
     Args:
-        kind: the role's.
-        element: "f16", "bf16", "f32" or "i8".
+        kind, element: the role's kind, "bf16".
         row: the dimensions of a row.
         leading: those before them, "?" for one that is not known.
         stride: of a row block: elements from row to row; 0: dense.

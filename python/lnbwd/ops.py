@@ -69,15 +69,9 @@ _loaded: dict[tuple[KernelSpec, runtime.Device], runtime.Kernel] = {}
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
             what: float | tuple[bool, ...], rows: int) -> str:
-    """The name of a program for calls with so many rows, which is registered.
-
-    Args:
-        op: the operation.
-        n: the length of a row.
-        types: of x and of the parameters that PyTorch's function has; None: it was not given.
-        what: the epsilon of a forward pass; of a gradient, whether dx, dgamma, dbeta are computed.
-        rows: M.
-    """
+    """The name of a program for calls with so many rows of n elements, which is registered. The
+    types are those of x and of the parameters that PyTorch's function has, None for one that was
+    not given; ``what`` is the epsilon, or of a gradient whether dx, dgamma, dbeta are computed."""
     return _register(op, n, types, what, rows_hint(rows))
 
 

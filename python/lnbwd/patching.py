@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from . import aten, functional, native, nn
+from ._arguments import KERNEL_TYPES
 from .functional import know_distributed_tensors
 from .launching import falls_back
 from .ops import NORMS
@@ -122,8 +123,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
     """What :func:`patch` did to a model; a context manager that undoes it at its end.
 
     Attributes:
-        model: the model.
-        names: the names of the modules that were swapped, "" being the model itself.
+        names: of the modules of the model that were swapped, "" being the model itself.
         classes: how many of them there were of each class, by the class's name.
         overrides: whether PyTorch's own norms use our kernels as well, until it is undone.
     """
@@ -165,8 +165,8 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
     norm = next(norm for norm, module in nn.NORMS.items() if module is target)
     if bias and NORMS[norm].count == 1:
         raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
-    types = (torch.float32, torch.bfloat16, torch.float16)
-    pairs = [(x, w, x) for x in types for w in (types if weight or bias else (None,))]
+    pairs = [(x, w, x) for x in KERNEL_TYPES
+             for w in (KERNEL_TYPES if weight or bias else (None,))]
     return Recipe(norm, weight, bias, epsilon, types=tuple(pairs))
 
 

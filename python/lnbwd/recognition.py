@@ -28,9 +28,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._arguments import KERNEL_TYPES
 from .ops import NORMS
 
-_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 _USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
 _SIZES = (1e2, 1.0, 1e-2, 1e-3, 1e-4, 1e-6, 0.0)
 _TOLERANCE = 1e-5
@@ -75,14 +75,11 @@ def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
         return None
     parameters: dict[str, Tensor] = {name: p for name, p in module._parameters.items()
                                      if p is not None}
-    if any(b is not None for b in module._buffers.values()) or len(parameters) > 2:
-        return None
     shapes = {tuple(p.shape) for p in parameters.values()}
-    if len(shapes) > 1 or any(len(shape) != 1 or shape[0] < 1 for shape in shapes):
-        return None
-    if not parameters and "norm" not in type(module).__name__.lower():
-        return None
-    return parameters
+    may_be = (not any(b is not None for b in module._buffers.values()) and len(parameters) <= 2
+              and len(shapes) <= 1 and all(len(s) == 1 and s[0] > 0 for s in shapes)
+              and (parameters or "norm" in type(module).__name__.lower()))
+    return parameters if may_be else None
 
 
 def _takes_one_tensor(module: torch.nn.Module) -> bool:
@@ -97,13 +94,10 @@ def _takes_one_tensor(module: torch.nn.Module) -> bool:
 
 
 def _row_length(module: torch.nn.Module, parameters: dict[str, Tensor]) -> int:
-    for parameter in parameters.values():
-        return int(parameter.shape[0])
-    shape = getattr(module, "normalized_shape", None)
-    shape = (shape,) if isinstance(shape, int) else shape
-    if isinstance(shape, (tuple, list)) and len(shape) == 1:
-        return int(shape[0])
-    return _ANY_LENGTH
+    shapes: Any = [p.shape for p in parameters.values()] or [
+        getattr(module, "normalized_shape", None)]
+    shape = (shapes[0],) if isinstance(shapes[0], int) else shapes[0]
+    return int(shape[0]) if isinstance(shape, (tuple, list)) and len(shape) == 1 else _ANY_LENGTH
 
 
 def _call(module: torch.nn.Module, parameters: dict[str, Tensor], x: Tensor,
@@ -158,8 +152,8 @@ def _probe(n: int, leading: tuple[int, ...], channels_first: bool,
 
 def _output_types(module: torch.nn.Module, recipe: Recipe, n: int) -> tuple[Any, ...]:
     found = []
-    for x_type in _TYPES:
-        for weight_type in _TYPES if recipe.weight or recipe.bias else (None,):
+    for x_type in KERNEL_TYPES:
+        for weight_type in KERNEL_TYPES if recipe.weight or recipe.bias else (None,):
             parameters = {name: torch.ones(n, dtype=weight_type)
                           for name in (recipe.weight, recipe.bias) if name}
             x = torch.ones((1, n, 1, 1) if recipe.channels_first else (2, n), dtype=x_type)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .native import TYPES
 from .operations import ELEMENTS
 from .rowprogram import RANDOM_STEP, SUM_KINDS, SUMS, RowProgram, count_groups
 
@@ -27,11 +28,10 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         dtype: the type to compute in (default: float32).
         rounds: whether ``round`` and the outputs' types round.
     """
-    types = {name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
     wide = dtype or torch.float32
     tensors = [tensor.detach().reshape(-1, program.length) if i.kind == "table" else
                tensor.detach().reshape(-1, i.row_length(program.length)).to(
-                   wide if ELEMENTS[i.dtype].use.startswith("float") else types[i.dtype])
+                   wide if ELEMENTS[i.dtype].use.startswith("float") else TYPES[i.dtype])
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     # (PyTorch makes bytes of booleans 0 or 1 where it moves them.)
     tensors = [t.view(torch.uint8) if i.dtype == "i8" else t
@@ -88,7 +88,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         elif name == "round":
             value = values[operands[0]]
             if rounds:
-                value = _narrow(value, types[operands[1]]).to(wide)
+                value = _narrow(value, TYPES[operands[1]]).to(wide)
         elif name == "detach":
             value = values[operands[0]]
         elif name == "block_max":
@@ -132,7 +132,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = value.expand(rows, 1).reshape(-1)
         if output.dtype == "i8" and value.dtype != torch.bool:
             value = value.to(torch.uint8).view(torch.bool)
-        outputs.append(_narrow(value, types[output.dtype]) if rounds else value)
+        outputs.append(_narrow(value, TYPES[output.dtype]) if rounds else value)
     return outputs
 
 

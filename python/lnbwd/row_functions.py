@@ -81,14 +81,8 @@ _state = threading.local()
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter of a function.
-
-    Attributes:
-        kind: "row", "column" or "scalar"; empty: a Python value, a constant of the kernel.
-        is_optional: whether None may be passed in a tensor's place.
-        default: inspect.Parameter.empty: there is none.
-        is_keyword: whether it can be passed by its name alone.
-    """
+    """A parameter of a function. Its kind is empty where it is a Python value, a constant of the
+    kernel; ``is_keyword``: it can be passed by its name alone."""
 
     name: str
     kind: str

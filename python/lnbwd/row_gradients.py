@@ -72,12 +72,8 @@ class _Gradient:
 
 
 class Plan:
-    """How calls of a row function with one signature are computed.
-
-    Attributes:
-        rows: the number of rows that schedules are chosen for.
-        is_by_torch: whether PyTorch computes them.
-    """
+    """How calls of a row function with one signature are computed: by kernels whose schedules are
+    chosen for so many rows, or by PyTorch."""
 
     def __init__(self, function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
                  signature: Signature, trace: Trace, rows: int, is_by_torch: bool) -> None:
@@ -199,12 +195,11 @@ class Plan:
             digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
             stem = f"rows{self.length}_bwd {digest}"
             name = f"{stem} {self.rows}"
-            operands: dict[str, regions_op.Operand] = {}
-            for place, i in enumerate(forward.program.inputs):
-                operands[f"arg{place}"] = regions_op.operand(i, self.length)
+            operands = {f"arg{place}": regions_op.operand(i, self.length)
+                        for place, i in enumerate(forward.program.inputs)}
             for place, o in enumerate(forward.program.outputs):
-                operand = regions_op.operand(o, self.length)
-                operands[f"out{place}"] = operands[f"dout{place}"] = operand
+                operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
+                                          regions_op.operand(o, self.length))
             inputs = [operands[name] for name in reads]
             if any(operand.has_all_rows for operand in inputs):
                 regions_op.register_program(

@@ -141,6 +141,12 @@ class _Writer:
         self.lines.append(f"    {name} = {text}")
         return name
 
+    def op(self, name: str, type_: str, *operands: object) -> str:
+        return self.emit(f"{name} {', '.join(map(str, operands))} : {type_}")
+
+    def cast(self, name: str, value: str, type_: str, to: str) -> str:
+        return self.emit(f"{name} {value} : {type_} to {to}")
+
     def constant(self, number: int | str, type_: str) -> str:
         text = f"dense<{number}>" if type_.startswith("vector") else number
         return self.emit(f"arith.constant {text}" + (f" : {type_}" if type_ != "i1" else ""))
@@ -154,15 +160,14 @@ class _Writer:
                 self.wide[key] = self.constant(_float(node[1]), self.type("f32", is_row))
             return self.wide[key]
         if node[0] == "index" and index not in self.names:
-            self.names[index] = self.emit(
-                f"arith.uitofp {self.column_numbers()} : {self.type('i32', True)} to "
-                + self.type("f32", True))
+            self.names[index] = self.cast("arith.uitofp", self.column_numbers(),
+                                          self.type("i32", True), self.type("f32", True))
         if is_row and not self.rows[index]:
             key = (index, True)
             if key not in self.wide:
                 element = "i1" if self.conditions[index] else "f32"
-                self.wide[key] = self.emit(f"vector.broadcast {self.names[index]} : {element} to "
-                                           + self.type(element, True))
+                self.wide[key] = self.cast("vector.broadcast", self.names[index], element,
+                                           self.type(element, True))
             return self.wide[key]
         return self.names[index]
 
@@ -180,19 +185,19 @@ class _Writer:
             if dtype == "i64":  # An integer of 32 bits takes one instruction.
                 value, wide = self.rounded(index, "i32", is_row), "i32"
                 operation = "extsi"
-            self.narrow[key] = self.emit(f"arith.{operation} {value} : {self.type(wide, is_row)} "
-                                         f"to {self.type(dtype, is_row)}")
+            self.narrow[key] = self.cast(f"arith.{operation}", value, self.type(wide, is_row),
+                                         self.type(dtype, is_row))
         return self.narrow[key]
 
     def index(self, dims: Sequence[int], type_: str) -> str:
         """The index along dimensions that follow each other, as an integer."""
         total = ""
         for dim in dims:
-            index = self.emit(f"lnbwd.index {dim} : {type_}")
+            index = self.op("lnbwd.index", type_, dim)
             step = self.dims[dim][1] // self.dims[dims[-1]][1]
             if step > 1:
-                index = self.emit(f"arith.muli {index}, {self.constant(step, type_)} : {type_}")
-            total = self.emit(f"arith.addi {total}, {index} : {type_}") if total else index
+                index = self.op("arith.muli", type_, index, self.constant(step, type_))
+            total = self.op("arith.addi", type_, total, index) if total else index
         return total
 
     def column_numbers(self) -> str:
@@ -203,55 +208,48 @@ class _Writer:
         """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
         bits as an integer, times a number just below 2^-31."""
         program, type_ = self.program, self.type("i32", True)
-
         if program.has_groups and not (program.rows and program.groups):
             raise ValueError("expected a known number of rows in a group where numbers are random")
         number = self.column_numbers()
         for dim, (_, distance, _) in enumerate(self.row_dims):
-            row = self.emit(f"lnbwd.index {dim} : i32")
-            factor = self.constant(distance, "i32")
-            first = self.emit(f"arith.muli {row}, {factor} : i32")
-            first = self.emit(f"vector.broadcast {first} : i32 to {type_}")
-            number = self.emit(f"arith.addi {number}, {first} : {type_}")
-        bits = self.emit(f"lnbwd.philox {seed}, {number} : {type_}")
-        sign = self.emit(f"arith.shrsi {bits}, {self.constant(31, type_)} : {type_}")
-        bits = self.emit(f"arith.xori {bits}, {sign} : {type_}")
-        wide = self.type("f32", True)
-        value = self.emit(f"arith.sitofp {bits} : {type_} to {wide}")
-        step = self.constant(_float(RANDOM_STEP), wide)
-        return self.emit(f"arith.mulf {value}, {step} : {wide}")
+            row = self.op("lnbwd.index", "i32", dim)
+            first = self.op("arith.muli", "i32", row, self.constant(distance, "i32"))
+            first = self.cast("vector.broadcast", first, "i32", type_)
+            number = self.op("arith.addi", type_, number, first)
+        bits = self.op("lnbwd.philox", type_, seed, number)
+        sign = self.op("arith.shrsi", type_, bits, self.constant(31, type_))
+        bits, wide = self.op("arith.xori", type_, bits, sign), self.type("f32", True)
+        return self.op("arith.mulf", wide, self.cast("arith.sitofp", bits, type_, wide),
+                       self.constant(_float(RANDOM_STEP), wide))
 
     def is_column(self, index: int) -> str:
         """Which column has the number that a row scalar is, whatever it is. Integers are compared:
         the numbers of a row's columns as floats would take as many registers as the row does."""
         value = self.value(index, False)
         none, end = (self.constant(_float(number), "f32") for number in (-1, self.program.length))
-        value = self.emit(f"arith.maxnumf {value}, {none} : f32")
-        value = self.emit(f"arith.minnumf {value}, {end} : f32")
-        whole = self.emit(f"math.floor {value} : f32")
-        is_whole = self.emit(f"arith.cmpf oeq, {whole}, {value} : f32")
-        value = self.emit(f"arith.select {is_whole}, {value}, {none} : f32")
-        number = self.emit(f"arith.fptosi {value} : f32 to i32")
+        value = self.op("arith.minnumf", "f32", self.op("arith.maxnumf", "f32", value, none), end)
+        whole = self.op("math.floor", "f32", value)
+        is_whole = self.op("arith.cmpf oeq,", "f32", whole, value)
+        value = self.op("arith.select", "f32", is_whole, value, none)
         type_ = self.type("i32", True)
-        wide = self.emit(f"vector.broadcast {number} : i32 to {type_}")
-        return self.emit(f"arith.cmpi eq, {self.column_numbers()}, {wide} : {type_}")
+        wide = self.cast("vector.broadcast", self.cast("arith.fptosi", value, "f32", "i32"), "i32",
+                         type_)
+        return self.op("arith.cmpi eq,", type_, self.column_numbers(), wide)
 
     def node(self, index: int) -> str:
         name, *operands = self.program.nodes[index]
         is_row = self.rows[index]
         type_ = self.type("f32", is_row)
         if name == "input":
-            dtype = self.program.inputs[operands[0]].dtype
-            if dtype == "f32" or self.program.inputs[operands[0]].kind == "table" or (dtype == "i64"
-                                  and self.program.inputs[operands[0]].kind == "number"):
-                return f"%in{operands[0]}"  # (Of integers, a seed.)
-            if dtype in ("i32", "i64"):
-                return self.emit(f"arith.sitofp %in{operands[0]} : {dtype} to f32")
-            if dtype == "i8":
-                byte = self.type("i8", is_row)
-                zero = self.constant(0, byte)
-                return self.emit(f"arith.cmpi ne, %in{operands[0]}, {zero} : {byte}")
-            return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")
+            given, value = self.program.inputs[operands[0]], f"%in{operands[0]}"
+            element = self.type(given.dtype, is_row)
+            if given.dtype == "f32" or (given.kind, given.dtype) == ("number", "i64") or (
+                    given.kind == "table"):
+                return value  # (Of integers, a seed.)
+            if given.dtype == "i8":
+                return self.op("arith.cmpi ne,", element, value, self.constant(0, element))
+            return self.cast("arith.sitofp" if given.dtype in ("i32", "i64") else "arith.extf",
+                             value, element, type_)
         if name == "take":
             place = self.program.nodes[operands[0]][1]
             table = self.program.inputs[place]
@@ -259,33 +257,33 @@ class _Writer:
             if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
                 number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
             else:
-                number, dtype = self.emit(f"arith.fptosi {self.value(operands[1], False)} "
-                                          ": f32 to i32"), "i32"
+                number, dtype = self.cast("arith.fptosi", self.value(operands[1], False), "f32",
+                                          "i32"), "i32"
             row = self.emit(f"lnbwd.gather %in{place}[{number}] : {self.argument(table)}, {dtype}")
-            return row if table.dtype == "f32" else self.emit(
-                f"arith.extf {row} : {self.type(table.dtype, True)} to {type_}")
+            return row if table.dtype == "f32" else self.cast(
+                "arith.extf", row, self.type(table.dtype, True), type_)
         if name == "round":
-            value = self.rounded(operands[0], operands[1], is_row)
-            return self.emit(f"arith.extf {value} : {self.type(operands[1], is_row)} to {type_}")
+            return self.cast("arith.extf", self.rounded(operands[0], operands[1], is_row),
+                             self.type(operands[1], is_row), type_)
         if name in SUMS:
             # Of a number, the sum is N times it.
             value = self.value(operands[0], True)
-            return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
-                             f"{self.type('f32', True)} into f32")
+            row = self.type("f32", True)
+            return self.op(f"vector.reduction <{SUMS[name]}>,", f"{row} into f32", value)
         if name == "block_max":
-            apart = f"apart {operands[2]} " if operands[2] > 1 else ""
-            return self.emit(f"lnbwd.block_max {operands[1]} {apart}"
-                             f"{self.value(operands[0], True)} : " + self.type("f32", True))
+            apart = f" apart {operands[2]}" if operands[2] > 1 else ""
+            return self.op(f"lnbwd.block_max {operands[1]}{apart}", self.type("f32", True),
+                           self.value(operands[0], True))
         if name == "byte":
-            place = self.program.nodes[operands[0]][1]
-            return self.emit(f"arith.uitofp %in{place} : {self.type('i8', is_row)} to {type_}")
+            return self.cast("arith.uitofp", f"%in{self.program.nodes[operands[0]][1]}",
+                             self.type("i8", is_row), type_)
         if name == "power_inverse":
             bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
             one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))
-            exponent = self.emit(f"arith.bitcast {value} : {type_} to {bits}")
-            exponent = self.emit(f"arith.andi {exponent}, {mask} : {bits}")
-            exponent = self.emit(f"arith.subi {one}, {exponent} : {bits}")
-            return self.emit(f"arith.bitcast {exponent} : {bits} to {type_}")
+            exponent = self.op("arith.andi", bits, self.cast("arith.bitcast", value, type_, bits),
+                               mask)
+            return self.cast("arith.bitcast", self.op("arith.subi", bits, one, exponent), bits,
+                             type_)
         if name == "random":
             return self.random(self.names[operands[0]])
         if name == "place":
@@ -293,7 +291,7 @@ class _Writer:
             integer = self.type("i32", is_row)
             found = self.index([dim for dim, (_, step, _) in enumerate(self.dims)
                                 if distance <= step < distance * size], integer)
-            return self.emit(f"arith.uitofp {found} : {integer} to {type_}")
+            return self.cast("arith.uitofp", found, integer, type_)
         if name == "eq" and is_row:
             for column, other in (operands, reversed(operands)):
                 if self.program.nodes[column][0] == "index" and not self.rows[other]:
@@ -305,22 +303,20 @@ class _Writer:
             return self.emit(f"arith.mulf {values[0]}, {one} {{lnbwd.detach}} : {type_}")
         if name in UNARY:
             flags = " fastmath<afn>" if self.cheap[index] else ""
-            return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
+            return self.op(UNARY[name], type_, values[0] + flags)
         if name in BINARY:
             flags = (" fastmath<contract>" if name in _CONTRACTED
                      else " fastmath<arcp>" if name == "div" and self.elements[index] else "")
-            return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
+            return self.op(BINARY[name], type_, values[0], values[1] + flags)
         if name in COMPARISONS:
-            return self.emit(f"arith.cmpf {COMPARISONS[name]}, {values[0]}, {values[1]} : {type_}")
+            return self.op(f"arith.cmpf {COMPARISONS[name]},", type_, *values)
         condition = self.type("i1", is_row)
         if name in LOGIC:
-            return self.emit(f"{LOGIC[name]} {values[0]}, {values[1]} : {condition}")
+            return self.op(LOGIC[name], condition, *values)
         if name == "not":
-            true = self.constant("true", condition)
-            return self.emit(f"arith.xori {values[0]}, {true} : {condition}")
+            return self.op("arith.xori", condition, *values, self.constant("true", condition))
         assert name == "select", name
-        prefix = f"{condition}, " if is_row else ""
-        return self.emit(f"arith.select {values[0]}, {values[1]}, {values[2]} : {prefix}{type_}")
+        return self.op("arith.select", f"{condition}, {type_}" if is_row else type_, *values)
 
     def dims_of(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         """The dimensions of a tensor: of each its index, its size, and, of one that is strided, its

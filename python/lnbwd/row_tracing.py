@@ -593,9 +593,8 @@ def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
     """Makes a function a row program.
 
     Args:
-        function: the function.
-        call: runs it on tensors in the order of ``signature.kinds``.
-        signature: what its arguments are.
+        function, call: the function, and what runs it on tensors in the order of
+            ``signature.kinds``.
         saved: names of variables whose values the gradient may be given; None: the statistics
             (:meth:`RowProgram.statistics`).
 

@@ -156,13 +156,11 @@ class Argument:
     """One argument of a program: what a launch passes a pointer for.
 
     Attributes:
-        name: the operand's name, "dgamma".
         access: "read", "write" (every element is written) or "read_write".
         kind: the name of its dimensions in :data:`lnbwd.operations.KINDS`: "row_block" (M x
             row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length: a
             row for each of B groups of M / B rows), "repeated_row_block" (M / B x row_length), ...
         element: "f16", "bf16", "f32", or "i8": a byte, of a mask 0 or 1.
-        row_length: elements of a row; 1 for row scalars.
     """
 
     name: str
@@ -176,11 +174,9 @@ class Program(_Handle):
     """A compiled file with its launch plan, before any device.
 
     Attributes:
-        name: the plan's name of the operation, "layer_norm_bwd".
-        chip: the chip it was compiled for, "gfx942".
-        format: "hsaco", "cubin" or "ptx".
+        name, chip, format: "layer_norm_bwd", "gfx942", "hsaco".
         plan: the launch plan as JSON text (docs/runtime.md).
-        arguments: a tuple of :class:`Argument`, in the order that a launch takes them.
+        arguments: in the order that a launch takes them.
     """
 
     _destroy = "lnbwd_program_destroy"
@@ -188,10 +184,9 @@ class Program(_Handle):
     def __init__(self, handle: int) -> None:
         super().__init__(handle)
         library = _library()
-        self.name: str = library.lnbwd_program_name(handle).decode()
-        self.chip: str = library.lnbwd_program_chip(handle).decode()
-        self.format: str = library.lnbwd_program_format(handle).decode()
-        self.plan: str = library.lnbwd_program_plan(handle).decode()
+        self.name, self.chip, self.format, self.plan = (
+            str(getattr(library, f"lnbwd_program_{what}")(handle).decode())
+            for what in ("name", "chip", "format", "plan"))
         arguments = []
         for index in range(library.lnbwd_program_argument_count(handle)):
             info = _ArgumentInfo()
@@ -211,17 +206,13 @@ class Program(_Handle):
 
     @staticmethod
     def for_chip(code: bytes, chip: str) -> Program:
-        """Reads a compiled kernel, or of a bundle for several chips the entry for ``chip``.
-
-        Args:
-            code: a compiled kernel, or an offload bundle of several.
-            chip: the device's ``info.arch``, "gfx942:sramecc+:xnack-" or "sm_90".
+        """Reads a compiled kernel, or of a bundle for several chips the entry for ``chip``, the
+        device's ``info.arch``.
 
         Raises:
             RuntimeStatusError: no entry is for this chip; the message names those there are.
         """
-        return Program(_make(_library().lnbwd_program_from_memory, code, len(code),
-                             chip.encode()))
+        return Program(_make(_library().lnbwd_program_from_memory, code, len(code), chip.encode()))
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Program:
@@ -246,13 +237,9 @@ class DeviceInfo:
     """What is fixed about a device.
 
     Attributes:
-        name: "NVIDIA H200".
         arch: "gfx942:sramecc+:xnack-" or "sm_90", as the driver says it.
-        driver: the driver's name and library.
         compute_units: compute units or streaming multiprocessors; on RDNA twice what HIP and
             torch call the multiprocessor count, which is that of workgroup processors there.
-        wave_size: lanes of a wave or warp.
-        memory_bytes: all of the device's memory.
         l2_bytes: the last-level cache; 0 if the driver does not say.
         is_simulated: whether times mean nothing.
     """
@@ -289,7 +276,6 @@ class Device(_Handle):
 
     Attributes:
         spec: what it was opened by, "cuda:0".
-        info: a :class:`DeviceInfo`.
         chip: the architecture without its feature suffixes, "gfx942" or "sm_90".
     """
 
@@ -404,13 +390,7 @@ class Event(_Handle):
 
 
 class Buffer(_Handle):
-    """Device memory.
-
-    Attributes:
-        device: where it is.
-        size: in bytes.
-        pointer: its device address; 0 if ``size`` is 0.
-    """
+    """Device memory of ``size`` bytes; its device address, ``pointer``, is 0 if that is 0."""
 
     def __init__(self, device: Device, size: int) -> None:
         super().__init__(None)
@@ -425,18 +405,19 @@ class Buffer(_Handle):
         if handle and self.device._handle:
             _library().lnbwd_free(self.device._handle, handle)
 
-    def upload_from(self, address: int, size: int, offset: int = 0) -> None:
-        """Copies ``size`` bytes of host memory at ``address`` into the memory."""
+    def _at(self, size: int, offset: int) -> int:
         if size + offset > self.size:
             raise ValueError(f"size: expected at most {self.size - offset} bytes, got {size}")
-        _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer + offset, address,
+        return self.pointer + offset
+
+    def upload_from(self, address: int, size: int, offset: int = 0) -> None:
+        """Copies ``size`` bytes of host memory at ``address`` into the memory."""
+        _check(_library().lnbwd_copy_to_device(self.device._handle, self._at(size, offset), address,
                                                size))
 
     def download_to(self, address: int, size: int, offset: int = 0) -> None:
         """Copies ``size`` bytes of the memory to host memory at ``address``."""
-        if size + offset > self.size:
-            raise ValueError(f"size: expected at most {self.size - offset} bytes, got {size}")
-        _check(_library().lnbwd_copy_to_host(self.device._handle, address, self.pointer + offset,
+        _check(_library().lnbwd_copy_to_host(self.device._handle, address, self._at(size, offset),
                                              size))
 
     def fill(self, value: int, stream: int = 0) -> None:
@@ -446,12 +427,7 @@ class Buffer(_Handle):
 
 
 class Kernel(_Handle):
-    """A program on a device.
-
-    Attributes:
-        device, program: what it was made of.
-
-    With ``keeps_lock`` a launch keeps the interpreter's lock.
+    """A program on a device. With ``keeps_lock`` a launch keeps the interpreter's lock.
 
     Raises:
         RuntimeStatusError: the program is not for this device's chip, or the driver refuses it.

@@ -28,12 +28,9 @@ DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 _DTYPE_NAMES = {"float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
                 "float": "f32"}
 
-FORWARD_OPS = tuple(op.name for op in OPERATIONS.values() if op.is_forward)
-"""Forward passes among :data:`OPS`: they have no gradients, and an epsilon."""
-
-OPS = (*(op.name for op in OPERATIONS.values() if not op.is_forward), *FORWARD_OPS)
-"""Operations that :func:`lnbwd.compile` knows by name."""
-
+OPS = tuple(sorted(OPERATIONS, key=lambda name: OPERATIONS[name].is_forward))
+"""Operations that :func:`lnbwd.compile` knows by name. Forward passes, the last ones, have no
+gradients, and an epsilon."""
 
 ROWS_HINTS = (64, 96, 128, 192, 256, 384, 512, 768, *(1 << bit for bit in range(10, 21)))
 """The numbers of rows that kernels are chosen for, where a call chooses: docs/schedules.md says
@@ -82,9 +79,9 @@ def whole_number(name: str, value: object, least: int, what: str) -> int:
     raise ValueError(f"{name}: expected {what}, got {value!r}")
 
 
-def _rows_number(rows: object) -> int:
-    return whole_number("rows", rows, 0,
-                         "the number of rows that is usual, 1 or more, or 0 where none is")
+def _check_rows(spec: KernelSpec | ProgramSpec) -> None:
+    object.__setattr__(spec, "rows", whole_number(
+        "rows", spec.rows, 0, "the number of rows that is usual, 1 or more, or 0 where none is"))
 
 
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
@@ -143,7 +140,7 @@ class ProgramSpec(_Described):
     schedule: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", _rows_number(self.rows))
+        _check_rows(self)
 
     def mlir(self) -> str:
         """The source."""
@@ -157,10 +154,7 @@ class ProgramSpec(_Described):
         """Names the kernel, as :meth:`KernelSpec.digest` does."""
         return _digest(self.source, self.chip, self.pipeline_options(), self.format)
 
-    @property
-    def source_name(self) -> str:
-        """What diagnostics call the source."""
-        return "program.mlir"
+    source_name: ClassVar[str] = "program.mlir"
 
     def __str__(self) -> str:
         return f"a row program of {len(self.source)} characters, on {self.chip} ({self.format})"
@@ -205,10 +199,9 @@ class KernelSpec(_Described):
     def __post_init__(self) -> None:
         if self.op not in OPS:
             raise ValueError(f"op: expected one of {', '.join(OPS)}, got {self.op!r}")
-        for name, number in (
-                ("n", whole_number("n", self.n, 1, "the length of a row, 1 or more")),
-                ("rows", _rows_number(self.rows))):
-            object.__setattr__(self, name, number)
+        length = whole_number("n", self.n, 1, "the length of a row, 1 or more")
+        object.__setattr__(self, "n", length)
+        _check_rows(self)
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
         for name in ("weight_dtype", "bias_dtype"):
@@ -218,7 +211,7 @@ class KernelSpec(_Described):
                 raise ValueError(f"{name}: expected {known}, got {value!r}")
         if not OPERATIONS[self.op].has("beta") and (self.bias_dtype or self.want_dbias):
             raise ValueError(f"bias: {self.op} has none; leave it out")
-        if self.op in FORWARD_OPS:
+        if OPERATIONS[self.op].is_forward:
             if self.want_dx or self.want_dweight or self.want_dbias:
                 raise ValueError(f"grads: {self.op} is a forward pass and has none")
             if self.epsilon is None or not 0 <= self.epsilon < float("inf"):
@@ -243,8 +236,8 @@ class KernelSpec(_Described):
         if self.weight_dtype:
             types += f", weight {self.weight_dtype}"
         wants = [name for name in ("dx", "dweight", "dbias") if getattr(self, f"want_{name}")]
-        what = (f"epsilon {self.epsilon:g}" if self.op in FORWARD_OPS
-                else f"gradients {'+'.join(wants)}")
+        what = (f"gradients {'+'.join(wants)}" if self.epsilon is None
+                else f"epsilon {self.epsilon:g}")
         return f"{self.op} with rows of {self.n} x {types}, {what}, on {self.chip} ({self.format})"
 
     def pipeline_options(self) -> str:
