@@ -27,13 +27,6 @@ def body_lines(text: str) -> list[str]:
     return dedent(lines[first:last + 1])
 
 
-def derivation_forward(tools: Tools) -> str:
-    """The forward pass, as a textbook has it."""
-    text = tools.opt("-", "--lnbwd-lower-to-rowwise=textbook=true", "--canonicalize", "--cse",
-                     stdin=FORWARD)
-    return fence(body_lines(text), "mlir")
-
-
 def derivation_result(tools: Tools) -> str:
     """The derivative, simplified."""
     return fence(body_lines(tools.opt("-", "--lnbwd-differentiate", stdin=FORWARD)), "mlir")

@@ -79,25 +79,6 @@ def lane_level(tools: Tools) -> str:
                  "mlir")
 
 
-def gpu_kernel(tools: Tools) -> str:
-    """The kernel's head and the first lines of each kind in its row loop."""
-    module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
-    aliases = {name: f"#gpu.address_space<{name}>" for name in ("global", "workgroup")}
-    kernel = dedent(cut(shorten_spaces(module), rf"gpu\.func @{LAYER_NORM_BWD}\("))
-    loop = cut("\n".join(kernel), r"= scf\.(?:while|for) ")
-    shown = pick(loop[1:-1], {
-        r"arith\.extf ": 1, r"arith\.mulf .*vector": 1, r"arith\.addf %arg": 1,
-        r"gpu\.subgroup_reduce ": 1, r"vector\.fma ": 1, r"arith\.truncf ": 1,
-        r"vector\.store ": 1,
-    }, "//")
-    result = [f"#{name} = {value}" for name, value in aliases.items()]
-    result += wrap(kernel[0])
-    result.append("  // ...")
-    for line in shown:
-        result += wrap(line)
-    return fence([*result, "}"], "mlir")
-
-
 def launches(tools: Tools) -> str:
     """The function that launches, without the casts of its buffers."""
     module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")

@@ -28,7 +28,6 @@ import tempfile
 
 import doc_derivation
 import doc_stages
-import product_programs
 from doc_tools import (
     CHIP,
     EXAMPLE,
@@ -210,18 +209,9 @@ def report(tools: Tools) -> str:
     return fence(text.rstrip(), "text")
 
 
-def report_product(tools: Tools) -> str:
-    """The report on a product."""
-    product = product_programs.product("rhs_transposed", ("bf16", "bf16"), (768, 2304))
-    text = tools.opt("-", f"--lnbwd-pipeline=chip={CHIP}", "--emit=report", "--rows=4096",
-                     stdin=product.replace("@f", "@matmul"))
-    return fence(text[:text.index("\nall kernels")].rstrip(), "text")
-
-
 TEXTS = {
     **{f"accuracy-{name}": functools.partial(accuracy, name)
        for name in ("gradients", "sums", "forward")},
-    "derivation-forward": doc_derivation.derivation_forward,
     "derivation-result": doc_derivation.derivation_result,
     "operations": doc_derivation.operations,
     "named-op": doc_stages.named_op,
@@ -229,7 +219,6 @@ TEXTS = {
     "schedule": doc_stages.schedule,
     "partial-sums": doc_stages.partial_sums,
     "lane-level": doc_stages.lane_level,
-    "gpu-kernel": doc_stages.gpu_kernel,
     "launches": doc_stages.launches,
     "whole-plan": doc_stages.whole_plan,
     "assembly": doc_stages.assembly,
@@ -240,7 +229,6 @@ TEXTS = {
     "clock-fields": clock_fields,
     "one-pass-limits": one_pass_limits,
     "report": report,
-    "report-product": report_product,
 }
 
 
