@@ -40,13 +40,13 @@ from .batch_invariance import is_batch_invariant
 from .compiler import Gradient as DerivedGradient
 from .errors import LnbwdError
 from .kernels import derive_gradient
-from .launching import check_device, dense, is_capturing, load_code
+from .launching import check_device, dense, is_capturing
 from .operations import LAYER_NORM, RMS_NORM
 from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
 from .regions_op import Registered, is_plain
 from .rowprogram import Draft, Input
-from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
+from .spec import GradientSpec, rows_hint
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
@@ -243,15 +243,12 @@ class Layer:
                  hint: int) -> Registered:
         """A program of kernels of ours, from MLIR: the names of its arguments, in order, those that
         are outputs among them, and the number of rows of calls."""
-        def make(chip: str, format: str) -> ProgramSpec:
-            return ProgramSpec(source, chip, "", format, rows_option(hint, chip))
-
         inputs, outputs = (tuple(name for name in names if (name in written) == group)
                            for group in (False, True))
         text = f"{source}// {hint} rows\n"
         regions_op.register_program(text, [*map(self.operand, inputs)],
                                     [*map(self.operand, outputs)],
-                                    functools.partial(load_code, make))
+                                    regions_op.make_kernel_from_mlir(source, hint))
         return Registered(text, None, inputs, outputs)
 
     @_kept

@@ -118,17 +118,11 @@ def _call(module: torch.nn.Module, parameters: dict[str, Tensor], x: Tensor,
     return y if isinstance(y, Tensor) and y.shape == x.shape else None
 
 
-def _epsilons(module: torch.nn.Module) -> Iterator[str | float]:
-    """Attributes that may be an epsilon, then the usual numbers."""
-    for name, value in module.__dict__.items():
-        if isinstance(value, float) and 0 <= value < 0.1:
-            yield name
-    yield from _USUAL_EPSILONS
-
-
 def _recipes(module: torch.nn.Module, names: list[str],
              channels_first: bool) -> Iterator[Recipe]:
-    for epsilon in _epsilons(module):
+    epsilons: list[str | float] = [name for name, value in module.__dict__.items()
+                                   if isinstance(value, float) and 0 <= value < 0.1]
+    for epsilon in (*epsilons, *_USUAL_EPSILONS):
         for weight, bias in dict.fromkeys(itertools.permutations([*names, "", ""][:2])):
             for norm in NORMS:
                 for adds_one in (False, True) if weight else (False,):
@@ -136,9 +130,8 @@ def _recipes(module: torch.nn.Module, names: list[str],
 
 
 def _agrees(y: Tensor, expected: Tensor, dim: int) -> bool:
-    y = y.to(torch.float64)
     size = expected.abs().amax(dim, keepdim=True)
-    return bool(((y - expected).abs() <= _TOLERANCE * size).all())
+    return bool(((y.double() - expected).abs() <= _TOLERANCE * size).all())
 
 
 def _probe(n: int, leading: tuple[int, ...], channels_first: bool,
