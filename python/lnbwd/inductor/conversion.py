@@ -132,9 +132,7 @@ class Conversion:
         if isinstance(value, torch.Tensor) and (
                 over := self.over if self.over is not None else apart(node, self.domain)
         ) is not None:
-            place = self.domain.place(stored(node), over)
-            if place is not None and place.is_strided and not _is_in_reach(node):
-                place = self.domain.place(stored(node), over, is_in_reach=False)
+            place = self.domain.place(stored(node), over, is_in_reach=_is_in_reach(node))
         elif role == "scalar" and repeated_dims(value):  # type: ignore[arg-type]
             place = self.shared_scalar(node)
         elif role is not None:
