@@ -43,9 +43,7 @@ from .conversion import (
     WINDOWS,
     Conversion,
     Unsupported,
-    apart,
     describe,
-    is_copied,
     is_copy,
     is_misplaced,
     is_movable,
@@ -62,10 +60,8 @@ from .domains import (
     ELEMENTS,
     INTEGERS,
     SCALARS,
-    SMALL,
     Domain,
     parts_of,
-    repeated_dims,
     same,
 )
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
@@ -87,7 +83,6 @@ from .nodes import (
     memory_of,
     row_sum_axis,
     sources,
-    stored,
     sum_kind,
 )
 
@@ -311,9 +306,7 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
         if is_copy(node, domain, result):
             result.add(node)
             continue
-        try:
-            check(node, domain)
-        except Unsupported:
+        if not is_supported(node, domain):
             continue
         over = spread_over(node, domain)
         misplaced = [source for source in sources(node) if source in result
@@ -353,28 +346,16 @@ def _computed_of(nodes: Iterable[Node], candidates: set[Node]) -> set[Node]:
 
 
 def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -> bool:
-    """Whether a kernel can read a node's elements, perhaps spread ``over`` a row block. Conditions
-    of rows or of columns, and what else is spread over a row, are made where they are used."""
+    """Whether a kernel can read a node's elements, perhaps spread ``over`` a row block."""
     if is_constant(node) or is_seed(node):
         return True
-    value = node.meta["val"]
-    if not isinstance(value, torch.Tensor):
+    trial = Conversion(domain)
+    trial.over = over
+    try:
+        trial.read(node)
+    except Unsupported:
         return False
-    role = domain.role(value)
-    over = apart(node, domain) if over is None else over
-    place = None if over is None else domain.place(stored(node), over)
-    if place is not None and (place.is_strided or is_copied(value, place, over)):
-        return True
-    if over is not None and place is not None and "lead" in (role, place.kind):
-        role = place.kind
-        if role in ("lead", "part"):
-            return value.is_contiguous() and value.dtype in SMALL
-    # What is expanded is no row block and no column, but spread over one.
-    is_apart = role == "lead" or (
-        over is None and role in ("row", "column", "group_column") and repeated_dims(value))
-    return not is_apart and ((is_readable(value, role) or role == "group_column")
-            and (value.dtype in (ELEMENTS if role == "row" else SMALL)
-                 or (role == "scalar" and value.dtype in INTEGERS)))
+    return True
 
 
 def _is_drawn(node: Node, inside: Collection[Node] = ()) -> bool:
@@ -629,8 +610,9 @@ def _share_nodes(region: Region) -> list[Node]:
         nodes, leaves = made_of(node, is_made) or (set(), set())
         # What is viewed in two orders is read in both.
         if (node in nodes and not all(map(is_view, nodes))
-                and all(_is_readable(leaf, domain, None if has_sums else spread_over(one, domain))
-                        for one in nodes for leaf in sources(one) if leaf in leaves)
+                and all(_is_readable(leaf, domain, spread_over(one, domain))
+                        for one in nodes if not reads_by_itself(one)
+                        for leaf in sources(one) if leaf in leaves)
                 and (not (has_sums or is_stored(node))
                      or size(leaves - set(read())) < size([node]))):
             shared.update(nodes)
