@@ -340,12 +340,12 @@ class Loading:
     Attributes:
         compiled: whether there is one, known when the compiler's own choice is compiled.
         is_wanted: whether that is compared with others then; if not, nothing is loaded.
-        ended: when the thread has ended.
+        thread: where it is loaded.
     """
 
     compiled: concurrent.futures.Future[bool]
     is_wanted: concurrent.futures.Future[bool]
-    ended: concurrent.futures.Future[None]
+    thread: threading.Thread
 
     def search(self, is_wanted: bool = True) -> None:
         """Says whether the choice is compared with others, unless somebody has."""
@@ -355,11 +355,10 @@ class Loading:
     def finish(self) -> None:
         """Waits for the kernel."""
         self.search()
-        concurrent.futures.wait([self.ended])
+        self.thread.join()
 
 
-def load_later(program: RegionProgram, device: torch.device,
-               pool: concurrent.futures.Executor) -> Loading:
+def load_later(program: RegionProgram, device: torch.device) -> Loading:
     """Has a thread load a kernel, which :func:`find_kernel` waits for."""
     compiled: concurrent.futures.Future[bool] = concurrent.futures.Future()
     is_wanted: concurrent.futures.Future[bool] = concurrent.futures.Future()
@@ -378,8 +377,10 @@ def load_later(program: RegionProgram, device: torch.device,
         if not compiled.done():
             compiled.set_result(is_loaded)
 
+    thread = threading.Thread(target=load)
+    thread.start()
     loading = _loading[kernel_key(program.text, device_key(device))] = Loading(
-        compiled, is_wanted, pool.submit(load))
+        compiled, is_wanted, thread)
     return loading
 
 

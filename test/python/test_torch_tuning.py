@@ -4,7 +4,6 @@
 """lnbwd.autotune(): a search when a kernel is first used, with fake times and with the simulator's
 counts."""
 
-import concurrent.futures
 import functools
 import json
 import threading
@@ -305,14 +304,13 @@ def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
 
     monkeypatch.setattr(tuning, "measure", measure)
     monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        try:
-            assert regions_op.load_later(region, torch.device("cpu"), pool).compiled.result(60)
-            assert not regions_op._kernels
-        finally:
-            goes_on.set()
-        kernel = regions_op.find_kernel(region, torch.empty(0))
-        assert kernel is not None and [kernel] == [*regions_op._kernels.values()]
+    try:
+        assert regions_op.load_later(region, torch.device("cpu")).compiled.result(60)
+        assert not regions_op._kernels
+    finally:
+        goes_on.set()
+    kernel = regions_op.find_kernel(region, torch.empty(0))
+    assert kernel is not None and [kernel] == [*regions_op._kernels.values()]
     [codes] = searches
     assert len(codes) > 1 and [*kernels._memory.values()] == [codes[-1]]
     regions_op.finish_loading()
@@ -322,23 +320,21 @@ def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
 def test_a_kernel_is_waited_for_on_each_device(region, monkeypatch):
     goes_on = threading.Event()
     monkeypatch.setattr(regions_op, "load_kernel", lambda *_: goes_on.wait(60))
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for index in range(2):
-            regions_op.load_later(region, torch.device("cuda", index), pool)
-        waits = [*regions_op._loading.values()]
-        goes_on.set()
-        regions_op.finish_loading()
-        assert len(waits) == 2 and all(one.ended.done() for one in waits)
+    for index in range(2):
+        regions_op.load_later(region, torch.device("cuda", index))
+    waits = [*regions_op._loading.values()]
+    goes_on.set()
+    regions_op.finish_loading()
+    assert len(waits) == 2 and not any(one.thread.is_alive() for one in waits)
     assert not regions_op._loading
 
 
 def test_what_no_graph_takes_has_no_search(region, monkeypatch):
     monkeypatch.setattr(tuning, "measure", measure := unittest.mock.Mock())
     monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        loading = regions_op.load_later(region, torch.device("cpu"), pool)
-        assert loading.compiled.result(60)
-        loading.search(False)
+    loading = regions_op.load_later(region, torch.device("cpu"))
+    assert loading.compiled.result(60)
+    loading.search(False)
     loading.finish()
     assert not (measure.called or regions_op._kernels or kernels._memory)
 
@@ -347,8 +343,7 @@ def test_a_region_without_a_kernel_is_known_at_once(region, monkeypatch):
     monkeypatch.setattr(tuning, "_candidates", raising := unittest.mock.Mock(
         side_effect=errors.CompileError("no")))
     monkeypatch.setattr(kernels, "compiled", raising)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        assert not regions_op.load_later(region, torch.device("cpu"), pool).compiled.result(60)
+    assert not regions_op.load_later(region, torch.device("cpu")).compiled.result(60)
     assert raising.called
 
 

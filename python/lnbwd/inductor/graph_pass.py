@@ -11,7 +11,6 @@ and nothing that goes wrong in here ends a compilation: the region or graph is I
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import functools
 import gc
@@ -188,15 +187,6 @@ def _is_worth(moved: Estimate) -> bool:
 _Ahead = dict[str, regions_op.Loading]
 """The kernels that are loaded ahead, by the texts of their programs."""
 
-_MOST_LOADED = 256
-"""Of those, so many at once: most wait until it is known whether they are taken."""
-
-
-@functools.cache
-def _threads() -> concurrent.futures.Executor:
-    """Those in which kernels are loaded."""
-    return concurrent.futures.ThreadPoolExecutor(_MOST_LOADED, "lnbwd")
-
 
 class RegionPass(_Pass):
     """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs.
@@ -268,7 +258,7 @@ class RegionPass(_Pass):
                 text = program.text()
                 if text not in ahead and (is_worth or spec in chosen):
                     ahead[text] = regions_op.load_later(
-                        register(text), region.inputs[0].meta["val"].device, _threads())
+                        register(text), region.inputs[0].meta["val"].device)
                     if spec in chosen:  # The others are searched for while Inductor goes on.
                         ahead[text].search()
         self._measurements.start()
