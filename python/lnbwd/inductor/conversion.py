@@ -58,6 +58,15 @@ class UnsupportedOperation(Unsupported):
     """No row program has what a node computes, whatever it computes it of."""
 
 
+def is_possible(function: Callable[..., object], *arguments: Any) -> bool:
+    """Whether a function does not raise :class:`Unsupported`."""
+    try:
+        function(*arguments)
+    except Unsupported:
+        return False
+    return True
+
+
 TABLES = {aten.embedding.default}
 """Operations that take rows of a table."""
 
@@ -596,11 +605,8 @@ def is_copy(node: Node, domain: Domain, inside: Container[Node]) -> bool:
         return False
     trial = Conversion(domain)
     trial.over = over
-    try:
-        trial.moved(source, {})
-    except Unsupported:
-        return False
-    return all(is_in_memory(node) for node, _ in trial.inputs)
+    return is_possible(trial.moved, source, {}) and all(
+        is_in_memory(node) for node, _ in trial.inputs)
 
 
 def reads_by_itself(node: Node) -> bool:

@@ -32,6 +32,7 @@ from .conversion import (
     describe,
     from_begin,
     is_misplaced,
+    is_possible,
     is_power,
     reads_by_itself,
     spread_over,
@@ -565,11 +566,7 @@ def is_scale(node: Node) -> bool:
 def is_supported(node: Node, domain: Domain) -> bool:
     """Whether a node can be part of a row program over the domain, its operands being parts of it
     or coming from outside."""
-    try:
-        check(node, domain)
-    except Unsupported:
-        return False
-    return True
+    return is_possible(check, node, domain)
 
 
 def _is_of_columns(value: torch.Tensor, over: Any, domain: Domain) -> bool:

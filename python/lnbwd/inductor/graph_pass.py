@@ -43,7 +43,6 @@ from .regions import (
     compared,
     convert,
     find_regions,
-    leads_back,
     normalised,
     without_region,
 )
@@ -278,8 +277,6 @@ class RegionPass(_Pass):
                 one.nodes = [node for node in one.nodes if not node._erased]
             region.then = [one for one in region.then if one.nodes]
             for one in (*region.then, region):
-                if leads_back(one):
-                    raise Unsupported("a path leaves it and comes back")
                 convert(one)
             if is_padded_in_place(region):
                 raise Unsupported("torch.compile pads its rows in place for a product")

@@ -47,6 +47,7 @@ from .conversion import (
     is_copy,
     is_misplaced,
     is_movable,
+    is_possible,
     is_power,
     is_readable,
     put_inside,
@@ -240,22 +241,11 @@ def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
         for other, read_by_other in result[-_MOST_COMPARED:]:
             if read & read_by_other:
                 joined = _region(region.domain, [*region.nodes, *other.nodes], order)
-                if _is_convertible(joined):
+                if is_possible(convert, joined):
                     result = [one for one in result if one[0] is not other]
                     region, read = joined, read | read_by_other
         result.append((region, read))
     return [region for region, _ in result]
-
-
-def _is_convertible(region: Region) -> bool:
-    """Whether a region can be one program."""
-    if leads_back(region):
-        return False
-    try:
-        convert(region)
-    except Unsupported:
-        return False
-    return True
 
 
 def _find_domains(graph: Graph) -> list[Domain]:
@@ -347,15 +337,9 @@ def _computed_of(nodes: Iterable[Node], candidates: set[Node]) -> set[Node]:
 
 def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -> bool:
     """Whether a kernel can read a node's elements, perhaps spread ``over`` a row block."""
-    if is_constant(node) or is_seed(node):
-        return True
     trial = Conversion(domain)
     trial.over = over
-    try:
-        trial.read(node)
-    except Unsupported:
-        return False
-    return True
+    return is_constant(node) or is_seed(node) or is_possible(trial.read, node)
 
 
 def _is_drawn(node: Node, inside: Collection[Node] = ()) -> bool:
@@ -668,8 +652,10 @@ def convert(region: Region) -> None:
     """Makes the program of a region, and says what it reads and writes.
 
     Raises:
-        Unsupported: some node cannot be part of it; says which and why.
+        Unsupported: it is no program, or some node cannot be part of it; says which and why.
     """
+    if leads_back(region):
+        raise Unsupported("a path leaves it and comes back")
     conversion = Conversion(region.domain)
     inside = set(region.nodes)
     region.tails = []
