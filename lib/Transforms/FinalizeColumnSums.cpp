@@ -24,7 +24,6 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -146,31 +145,17 @@ static Partials allocatePartials(RowwiseOp op) {
 }
 
 /// Adds, at the insertion point, the program that combines the rows of
-/// `partials`, which have `numRows` dimensions, into `sums`, operands of `op`
-/// from number `first` on, each by its one of `reductions` or by addition.
+/// `partials`, which have `numRows` dimensions, into `sums`, operands of `op`.
 static RowwiseOp addSum(OpBuilder &builder, RowwiseOp op, StringRef suffix,
-                        ValueRange partials, unsigned numRows, ValueRange sums,
-                        unsigned first, ArrayRef<Reduction> reductions = {}) {
-  Location loc = op.getLoc();
+                        ValueRange partials, unsigned numRows,
+                        OperandRange sums) {
+  unsigned first = sums.getBeginOperandIndex();
   auto rank = unsigned(cast<MemRefType>(partials.front().getType()).getRank());
   auto all = AffineMap::getMultiDimIdentityMap(rank, builder.getContext());
-  AffineMap summed = all.dropResult(numRows - 1);
-  ProgramOperands operands(numRows);
-  SmallVector<ProgramOperands::Place> inputs, outputs;
-  for (auto [i, partial, sum] : llvm::enumerate(partials, sums)) {
-    std::string name = op.getOperandName(first + unsigned(i));
-    inputs.push_back(operands.addInput(partial, all, name + "_partials"));
-    outputs.push_back(operands.addOutput(sum, summed, name,
-                                         reductions.empty() ? Reduction::Add
-                                                            : reductions[i]));
-  }
-  RowwiseOp finalize =
-      operands.create(builder, loc, (op.getEntry() + suffix).str());
-  OpBuilder body = OpBuilder::atBlockEnd(&finalize.getBody().front());
-  for (auto [input, output] : llvm::zip_equal(inputs, outputs))
-    operands.setResult(output, operands.getArgument(input));
-  operands.yield(body, loc);
-  return finalize;
+  return addCombination(
+      builder, op, op.getEntry() + suffix, "_partials",
+      llvm::to_vector(llvm::seq(first, first + unsigned(sums.size()))),
+      partials, sums, numRows, all.dropResult(numRows - 1));
 }
 
 /// Adds, at the insertion point, the program that sums the rows of `partials`
@@ -179,14 +164,9 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
                              ValueRange partials, OperandRange sums) {
   // Of a group sum, the groups and their partial sums are the rows.
   bool isOfGroups = sums == op.getGroupSums();
-  unsigned first = sums.getBeginOperandIndex();
-  SmallVector<Reduction> reductions;
-  for (unsigned i = 0; i < sums.size(); ++i)
-    reductions.push_back(op.getReduction(first + i));
-  RowwiseOp finalize =
-      addSum(builder, op, isOfGroups ? "_finalize_groups" : "_finalize",
-             partials, isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1,
-             sums, first, reductions);
+  RowwiseOp finalize = addSum(
+      builder, op, isOfGroups ? "_finalize_groups" : "_finalize", partials,
+      isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1, sums);
   finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
     setOwnRows(finalize);
@@ -310,7 +290,7 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
       rewriter, op.getLoc(), MemRefType::get(shape, rewriter.getF32Type()));
   rewriter.setInsertionPointAfter(op);
   RowwiseOp sum =
-      addSum(rewriter, op, "_finalize", partials, /*numRows=*/1, sums, first);
+      addSum(rewriter, op, "_finalize", partials, /*numRows=*/1, sums);
   setOwnRows(sum);
   memref::DeallocOp::create(rewriter, op.getLoc(), partials);
   rewriter.modifyOpInPlace(op, [&] { op.makeSumsPartial(partials); });

@@ -16,6 +16,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -151,35 +152,73 @@ RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
   return program;
 }
 
-SmallVector<Value> lnbwd::allocateRowSums(RewriterBase &rewriter, RowwiseOp op,
-                                          size_t count, int64_t parts) {
+SmallVector<Value> lnbwd::allocateTerms(RewriterBase &rewriter, RowwiseOp op,
+                                        size_t count, unsigned numDims,
+                                        int64_t parts) {
   Location loc = op.getLoc();
-  SmallVector<int64_t> shape = op.getRowBlockShape();
-  shape.truncate(size_t(op.getNumRowDims()));
+  SmallVector<int64_t> shape = op.getDimSizes();
+  shape.truncate(numDims);
   SmallVector<Value> sizes, buffers;
-  for (auto [i, dim] : llvm::enumerate(shape))
-    if (ShapedType::isDynamic(dim))
+  for (auto [i, size] : llvm::enumerate(shape))
+    if (ShapedType::isDynamic(size))
       sizes.push_back(
           memref::DimOp::create(rewriter, loc, op.getRowBlock(), int64_t(i)));
   if (parts)
     shape.push_back(parts);
+  auto numRows = std::min(shape.size(), size_t(op.getNumRowDims()));
+  int64_t ofRow = llvm::product_of(ArrayRef(shape).drop_front(numRows));
   for (size_t i = 0; i < count; ++i) {
     auto alloc = memref::AllocOp::create(
         rewriter, loc, MemRefType::get(shape, rewriter.getF32Type()), sizes);
-    alloc->setAttr(rowScalarAttr,
-                   parts ? Attribute(rewriter.getI64IntegerAttr(parts))
-                         : rewriter.getUnitAttr());
+    alloc->setAttr(rowScalarAttr, ofRow == 1
+                                      ? Attribute(rewriter.getUnitAttr())
+                                      : rewriter.getI64IntegerAttr(ofRow));
     buffers.push_back(alloc);
   }
   return buffers;
+}
+
+RowwiseOp lnbwd::addCombination(OpBuilder &b, RowwiseOp op, const Twine &entry,
+                                StringRef suffix, ArrayRef<unsigned> numbers,
+                                ValueRange from, ValueRange to,
+                                unsigned numRows, AffineMap map) {
+  Location loc = op.getLoc();
+  auto rank = unsigned(cast<MemRefType>(from.front().getType()).getRank());
+  auto all = AffineMap::getMultiDimIdentityMap(rank, b.getContext());
+  bool isOfRow = map == all.getMajorSubMap(numRows);
+  ProgramOperands operands(numRows);
+  SmallVector<ProgramOperands::Place> inputs, outputs;
+  for (auto [number, source, result] : llvm::zip_equal(numbers, from, to)) {
+    std::string name = op.getOperandName(number);
+    inputs.push_back(operands.addInput(source, all, name + suffix.str()));
+    outputs.push_back(operands.addOutput(result, map, name,
+                                         isOfRow ? Reduction::None
+                                                 : op.getReduction(number)));
+  }
+  RowwiseOp program = operands.create(b, loc, entry.str());
+  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
+  for (auto [number, input, output] :
+       llvm::zip_equal(numbers, inputs, outputs)) {
+    Value value = operands.getArgument(input);
+    if (isOfRow)
+      value = vector::ReductionOp::create(body, loc,
+                                          op.getReduction(number) ==
+                                                  Reduction::Maximum
+                                              ? vector::CombiningKind::MAXIMUMF
+                                              : vector::CombiningKind::ADD,
+                                          value);
+    operands.setResult(output, value);
+  }
+  operands.yield(body, loc);
+  return program;
 }
 
 RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
                                    ArrayRef<Operation *> sums, StringRef suffix,
                                    int64_t parts,
                                    SmallVectorImpl<Value> &allocations) {
-  SmallVector<Value> buffers =
-      allocateRowSums(rewriter, op, sums.size(), parts);
+  SmallVector<Value> buffers = allocateTerms(
+      rewriter, op, sums.size(), unsigned(op.getNumRowDims()), parts);
   size_t first = allocations.size();
   llvm::append_range(allocations, buffers);
   auto rowMap = AffineMap::getMultiDimMapWithTargets(

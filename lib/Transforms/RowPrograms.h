@@ -67,11 +67,22 @@ RowwiseOp writeProgram(mlir::OpBuilder &b, RowwiseOp op,
                        llvm::ArrayRef<PlacedValue> given,
                        llvm::ArrayRef<PlacedValue> outputs, int64_t length);
 
-/// Buffers for `count` numbers of each row of `op`, or for `parts` of each
-/// where that is not 0.
-llvm::SmallVector<mlir::Value> allocateRowSums(mlir::RewriterBase &rewriter,
-                                               RowwiseOp op, size_t count,
-                                               int64_t parts = 0);
+/// `count` buffers of a float32 number for each element of the first `numDims`
+/// dimensions of `op`, or of `parts` where that is not 0.
+llvm::SmallVector<mlir::Value> allocateTerms(mlir::RewriterBase &rewriter,
+                                             RowwiseOp op, size_t count,
+                                             unsigned numDims,
+                                             int64_t parts = 0);
+
+/// Adds a program over the dimensions of the buffers `from`, the first
+/// `numRows` those of rows, that combines them into `to`, which have `map`, as
+/// operands `numbers` of `op` are combined: rows with one another or, into row
+/// scalars, what each row has. The names of inputs end with `suffix`.
+RowwiseOp addCombination(mlir::OpBuilder &b, RowwiseOp op,
+                         const llvm::Twine &entry, llvm::StringRef suffix,
+                         llvm::ArrayRef<unsigned> numbers,
+                         mlir::ValueRange from, mlir::ValueRange to,
+                         unsigned numRows, mlir::AffineMap map);
 
 struct RowSumPrograms {
   /// Computes the sums.

@@ -14,13 +14,11 @@
 
 #include "RowPrograms.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -51,28 +49,6 @@ static bool isSplit(RowwiseOp op, unsigned index) {
           op.isSplitSum(index));
 }
 
-/// A buffer for each element of the first `numDims` dimensions of `op`, or for
-/// each row.
-static Value allocateTerms(IRRewriter &rewriter, RowwiseOp op,
-                           unsigned numDims) {
-  auto shape = ArrayRef(op.getDimSizes()).take_front(numDims).vec();
-  auto numRows = size_t(op.getNumRowDims());
-  SmallVector<Value> sizes;
-  int64_t ofRow = 1;
-  for (auto [i, size] : llvm::enumerate(shape)) {
-    if (ShapedType::isDynamic(size))
-      sizes.push_back(memref::DimOp::create(rewriter, op.getLoc(),
-                                            op.getRowBlock(), int64_t(i)));
-    ofRow *= i < numRows ? 1 : size;
-  }
-  auto alloc = memref::AllocOp::create(
-      rewriter, op.getLoc(), MemRefType::get(shape, rewriter.getF32Type()),
-      sizes);
-  alloc->setAttr(rowScalarAttr, ofRow == 1 ? Attribute(rewriter.getUnitAttr())
-                                           : rewriter.getI64IntegerAttr(ofRow));
-  return alloc;
-}
-
 namespace {
 /// Sums of one map that `op` has, whose terms it writes.
 class SumPrograms {
@@ -91,7 +67,7 @@ public:
 
 private:
   void addProgram(ValueRange from, ValueRange to, unsigned numRows,
-                  AffineMap all, AffineMap map, StringRef suffix);
+                  AffineMap map, StringRef suffix);
 
   IRRewriter &rewriter;
   RowwiseOp op;
@@ -113,28 +89,17 @@ SumPrograms::SumPrograms(IRRewriter &rewriter, RowwiseOp op,
     kept = op.getKeptDims(outputs.front());
     numTermDims = kept->all;
   }
-  for (unsigned i = 0; i < outputs.size(); ++i)
-    terms.push_back(allocateTerms(rewriter, op, numTermDims));
+  terms = allocateTerms(rewriter, op, outputs.size(), numTermDims);
 }
 
-/// Adds a program over `all` dimensions, the first `numRows` those of rows,
-/// that combines what is in the buffers `from` into what has `map`, `to`.
+/// Adds the program that combines what is in the buffers `from`, whose first
+/// `numRows` dimensions are those of rows, into what has `map`, `to`.
 void SumPrograms::addProgram(ValueRange from, ValueRange to, unsigned numRows,
-                             AffineMap all, AffineMap map, StringRef suffix) {
-  bool isOfRow = map == all.getMajorSubMap(numRows);
-  ProgramOperands operands(numRows);
-  SmallVector<ProgramOperands::Place> inputs, results;
-  for (auto [index, source, result] : llvm::zip_equal(outputs, from, to)) {
-    std::string name = op.getOperandName(index);
-    inputs.push_back(operands.addInput(source, all, name + "_terms"));
-    results.push_back(operands.addOutput(
-        result, map, name, isOfRow ? Reduction::None : op.getReduction(index)));
-  }
-  Location loc = op.getLoc();
-  RowwiseOp program =
-      operands.create(rewriter, loc, (op.getEntry() + suffix).str());
+                             AffineMap map, StringRef suffix) {
+  RowwiseOp program = addCombination(rewriter, op, op.getEntry() + suffix,
+                                     "_terms", outputs, from, to, numRows, map);
   program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  program.setAccumulate(op.getAccumulate() && !isOfRow);
+  program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
   if (kept) {
     SmallVector<int64_t> sizes = op.getDimSizes();
     auto count = [&](unsigned begin, unsigned end) {
@@ -147,20 +112,6 @@ void SumPrograms::addProgram(ValueRange from, ValueRange to, unsigned numRows,
                      rewriter.getDenseI64ArrayAttr(
                          {count(launched, numRows), count(numRows, launched)}));
   }
-  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
-  for (auto [index, input, result] :
-       llvm::zip_equal(outputs, inputs, results)) {
-    Value value = operands.getArgument(input);
-    if (isOfRow)
-      value = vector::ReductionOp::create(body, loc,
-                                          op.getReduction(index) ==
-                                                  Reduction::Maximum
-                                              ? vector::CombiningKind::MAXIMUMF
-                                              : vector::CombiningKind::ADD,
-                                          value);
-    operands.setResult(result, value);
-  }
-  operands.yield(body, loc);
 }
 
 void SumPrograms::add() {
@@ -180,7 +131,7 @@ void SumPrograms::add() {
     SmallVector<unsigned> dims =
         llvm::to_vector(llvm::seq(0u, sumMap.getNumResults()));
     dims.push_back(numTermDims);
-    return addProgram(reshape(terms), reshape(sums), numTermDims, all,
+    return addProgram(reshape(terms), reshape(sums), numTermDims,
                       all.getSubMap(dims),
                       dims.size() > 1 ? "_sum_groups" : "_sum");
   }
@@ -190,18 +141,15 @@ void SumPrograms::add() {
   if (kept->last != kept->all) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(op);
-    for (unsigned i = 0; i < terms.size(); ++i)
-      ofRows.push_back(allocateTerms(rewriter, op, kept->last));
-    combined = ofRows;
+    combined = ofRows = allocateTerms(rewriter, op, terms.size(), kept->last);
   }
-  if (!ofRows.empty()) {
-    AffineMap all = identity(kept->all);
-    addProgram(terms, ofRows, kept->last, all, all.getMajorSubMap(kept->last),
+  if (!ofRows.empty())
+    addProgram(terms, ofRows, kept->last,
+               identity(kept->all).getMajorSubMap(kept->last),
                suffix + "_rows");
-  }
-  AffineMap all = identity(kept->last);
-  addProgram(combined, sums, kept->first, all,
-             all.getMinorSubMap(kept->last - kept->first), suffix);
+  addProgram(combined, sums, kept->first,
+             identity(kept->last).getMinorSubMap(kept->last - kept->first),
+             suffix);
   for (Value buffer : ofRows)
     memref::DeallocOp::create(rewriter, op.getLoc(), buffer);
 }
