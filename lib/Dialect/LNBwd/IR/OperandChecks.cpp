@@ -15,6 +15,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -139,27 +140,15 @@ LogicalResult lnbwd::detail::verifyRowElement(Operation *op, StringRef name,
   return diag;
 }
 
-/// Whether a dimension can be at run time what is expected of it. The number of
-/// rows may be dynamic on either side; the row length, which is static where it
-/// is expected, must be so everywhere if `isRowLength`.
-static bool compatible(int64_t dim, int64_t expected, bool isRowLength) {
-  if (isRowLength && !ShapedType::isDynamic(expected))
-    return dim == expected;
-  return ShapedType::isDynamic(dim) || ShapedType::isDynamic(expected) ||
-         dim == expected;
-}
-
 LogicalResult lnbwd::detail::verifyShape(Operation *op, StringRef name,
                                          ShapedType type,
                                          ArrayRef<int64_t> expected,
                                          int64_t rowDims,
                                          StringRef explanation) {
+  // The number of rows may be dynamic on either side; a row is static.
   ArrayRef<int64_t> shape = type.getShape();
-  bool matches = shape.size() == expected.size();
-  for (size_t i = 0; matches && i < shape.size(); ++i)
-    matches =
-        compatible(shape[i], expected[i], i + size_t(rowDims) >= shape.size());
-  if (matches)
+  if (succeeded(verifyCompatibleShape(shape, expected)) &&
+      !ShapedType::isDynamicShape(shape.take_back(size_t(rowDims))))
     return success();
   InFlightDiagnostic diag = op->emitOpError("expected ")
                             << name << " to have the shape [";
