@@ -103,10 +103,6 @@ private:
       return getLength(type) == 1 ? get(0) : forms.makeScalar(get(0));
     if (Value row = getRowOfSum(op); row && isRow(row.getType()))
       return forms.sumRow(get(0), getLength(row.getType()));
-    // What upstream makes of the sum of a row of one element.
-    if (isa<vector::ExtractOp>(op) && isRow(op->getOperand(0).getType()) &&
-        getLength(op->getOperand(0).getType()) == 1)
-      return forms.sumRow(get(0), /*length=*/1);
     return nullptr;
   }
 
