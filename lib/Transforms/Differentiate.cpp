@@ -234,13 +234,8 @@ static Value getMaximised(Value value) {
 }
 
 GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
-  GradientOperands operands{ProgramOperands(unsigned(forward.getNumRowDims())),
-                            {},
-                            {},
-                            {},
-                            {},
-                            {},
-                            {}};
+  GradientOperands operands;
+  operands.all = ProgramOperands(unsigned(forward.getNumRowDims()));
   auto add = [&](unsigned index, bool isOutput, const Twine &prefix) {
     auto type = cast<ShapedType>(forward.getOperand(index).getType());
     if (!isa<MemRefType>(type))

@@ -221,17 +221,13 @@ RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
       rewriter, op, sums.size(), unsigned(op.getNumRowDims()), parts);
   size_t first = allocations.size();
   llvm::append_range(allocations, buffers);
-  auto rowMap = AffineMap::getMultiDimMapWithTargets(
-      op.getMap(0).getNumDims(),
-      llvm::to_vector(llvm::seq<unsigned>(0, unsigned(op.getNumRowDims()))),
-      op.getContext());
+  SmallVector<AffineExpr> rowDims;
+  for (unsigned i = 0; i < op.getNumRowDims(); ++i)
+    rowDims.push_back(rewriter.getAffineDimExpr(i));
   if (parts)
-    rowMap =
-        AffineMap::get(rowMap.getNumDims(), 1,
-                       llvm::to_vector(llvm::concat<const AffineExpr>(
-                           rowMap.getResults(),
-                           ArrayRef(getAffineSymbolExpr(0, op.getContext())))),
-                       op.getContext());
+    rowDims.push_back(rewriter.getAffineSymbolExpr(0));
+  auto rowMap = AffineMap::get(op.getMap(0).getNumDims(), parts ? 1 : 0,
+                               rowDims, op.getContext());
 
   SmallVector<PlacedValue> ofSums, outputs;
   for (auto [i, sum, buffer] : llvm::enumerate(sums, buffers))

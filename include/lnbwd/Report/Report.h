@@ -25,8 +25,7 @@
 
 namespace lnbwd {
 
-/// The loop of a kernel that is no row program of its own: the tiles of a
-/// product, or the parts of its sums.
+/// The tiles of a kernel that makes a product.
 struct ProductReport {
   /// Elements of a tile of the result.
   int64_t tileRows = 0;
@@ -35,7 +34,7 @@ struct ProductReport {
   int64_t tiles = 1;
   int64_t parts = 1;
   /// Elements of the sum of an iteration, and the iterations of a tile over all
-  /// its parts; both 0 where a kernel only adds the parts.
+  /// its parts.
   int64_t step = 0;
   int64_t iterations = 0;
   /// The fewest multiplications and additions, in pairs.

@@ -640,6 +640,9 @@ static LogicalResult verifyOperandNames(RowwiseOp op) {
   std::optional<ArrayAttr> names = op.getOperandNames();
   if (!names)
     return success();
+  if (names->size() != op->getNumOperands())
+    return op.emitOpError("expected operand_names to name ")
+           << op->getNumOperands() << " operands, got " << names->size();
   for (auto [index, name] :
        llvm::enumerate(names->getAsValueRange<StringAttr>())) {
     if (name.empty())
@@ -664,10 +667,6 @@ LogicalResult RowwiseOp::verify() {
   if (fixed < 0 || fixed > std::numeric_limits<int32_t>::max())
     return emitOpError("expected fixed_workgroups from 0 to ")
            << std::numeric_limits<int32_t>::max() << ", got " << fixed;
-  if (std::optional<ArrayAttr> names = getOperandNames())
-    if (names->size() != getNumOperands())
-      return emitOpError("expected operand_names to name ")
-             << getNumOperands() << " operands, got " << names->size();
   if (failed(verifyOperandNames(*this)) || failed(verifyOptionNames(*this)) ||
       failed(verifyTensorsOrMemRefs(*this)))
     return failure();
