@@ -391,9 +391,9 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
             *table(("chip, type", *(f"`{op}`" for op in COUNTED_OPS)), cells),
             "The same bytes of functions that write float8 and float4, the least and the most of "
             f"{', '.join(sizes(*shape) for shape in float8['shapes'])}. Of their kernels "
-            f"{sum(row['spills'] for row in float8['rows'])} spill. Norms read their weights "
-            "anew for each few rows, from a cache, and in both layouts the rows twice. The last "
-            "column has what reaches memory by the timing model, partial sums too.", "",
+            f"{sum(row['spills'] for row in float8['rows']) or 'none'} spill. Norms read their "
+            "weights anew for each few rows, from a cache, and in both layouts the rows twice. The "
+            "last column has what reaches memory by the timing model, partial sums too.", "",
             *table(("of bf16", *chips_of_float8),
                    ((f"`{name}`", *(of_float8[name, chip] for chip in chips_of_float8))
                     for name in names)), where(float8), "",
