@@ -566,8 +566,15 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
         doubts += double(fields[i].rowGroups != tilesTogether);
       if (chip.backend == Backend::AMDGPU) {
         // Tiles of a wave are accessed a little more than once when they are
-        // loaded ahead (test/Bench/test_quantized_counts.py).
-        doubts += double(isOfWave(op) && fields[i].prefetch);
+        // loaded ahead (test/Bench/test_quantized_counts.py). No sweep has
+        // enough of them: the trees give compute units several tiles each where
+        // others have none.
+        if (isOfWave(op))
+          doubts += double(fields[i].prefetch) +
+                    double(fields[i].rowsPerWorkgroup > fields[i].rowGroups &&
+                           double(fields[i].rowsPerWorkgroup) *
+                                   double(chip.computeUnits) >
+                               program.rows);
         times[i] += getAddedMicroseconds(program, fields[i], chip);
         // Each workgroup loads the columns, where as few as compute units
         // could: the clock does not know how caches serve them.
