@@ -496,6 +496,38 @@ def test_indices_of_numbers_are_not_measured(indexing, target, arguments):
     assert random_inputs.has_index_of_numbers(indexing)
 
 
+@pytest.mark.parametrize("target,arguments,shift,is_outside", [
+    ("embedding", (), 8, False), ("embedding", (), 9, True), ("embedding", (), -1, True),
+    ("gather", (-1,), 7, False), ("gather", (-1,), -1, True), ("gather", (-1,), 8, True),
+    ("index", None, -9, False), ("index", None, -10, True), ("index", None, 9, True)])
+def test_computed_indices_outside_of_a_table_are_not_measured(indexing, target, arguments, shift,
+                                                              is_outside):
+    """They would end the program."""
+    aten = torch.ops.aten
+    index = indexing.call(aten.add.Tensor, indexing.index, shift)
+    if target == "index":
+        indexing.call(aten.index.Tensor, indexing.table, [index])
+    else:
+        indexing.call(getattr(aten, target).default, indexing.table, *arguments, index)
+    values = [n.meta["val"] for n in indexing.find_nodes(op="placeholder")]
+    with unset_fake_temporarily():
+        made = random_inputs.random_inputs(indexing, values, torch.Generator().manual_seed(0))
+        assert random_inputs.has_index_outside(indexing, made) == is_outside
+
+
+def test_a_computed_index_into_computed_integers_is_not_measured(indexing):
+    """They are looked for on the host, where PyTorch has an error."""
+    aten = torch.ops.aten
+    ids = indexing.call(aten.mul.Tensor, indexing.index, 1)
+    last = indexing.call(aten.sub.Tensor, indexing.call(aten.amax.default, ids, [1], True), 1)
+    shifted = indexing.call(aten.gather.default, ids, 1, last)
+    indexing.call(aten.embedding.default, indexing.table, shifted)
+    values = [n.meta["val"] for n in indexing.find_nodes(op="placeholder")]
+    with unset_fake_temporarily():
+        made = random_inputs.random_inputs(indexing, values, torch.Generator().manual_seed(0))
+        assert random_inputs.has_index_outside(indexing, made)
+
+
 def test_times_are_kept(device, tmp_path):
     """In the process, and on disk for the next one; a damaged file is measured again."""
     x, = operands(device, "r")

@@ -46,7 +46,7 @@ from .estimates import LAUNCH, Estimate
 from .fusion import base_of, is_alias, is_in_memory, made_in_place, takes_part
 from .nodes import STORED, is_constant
 from .partial_sums import Split, latest, merge
-from .random_inputs import elements, has_index_of_numbers, random_inputs
+from .random_inputs import elements, has_index_of_numbers, has_index_outside, random_inputs
 from .regions import Region
 from .replacing import replace
 from .rewrites import REWRITTEN, restore
@@ -482,6 +482,8 @@ def measure(both: Neighbourhood, is_compared: bool = True) -> Times | None:
             raise LnbwdError("its inputs take too much of the device's memory")
         generator = torch.Generator(device=device).manual_seed(0)
         sets = [random_inputs(both.theirs.graph, both.inputs, generator) for _ in range(count)]
+        if has_index_outside(both.theirs.graph, sets[0]):
+            raise LnbwdError("an index that it computes of random integers is outside of a table")
         ours = both.finish_ours()
         ours([*sets[0]])
         if both.least_bytes is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
 
 from ..rowprogram import reached
 from .domains import INTEGERS
@@ -85,27 +86,57 @@ def _origin(node: Node) -> Node:
     return node
 
 
+def _indexed_by(node: Node, user: Node) -> Sequence[int] | None:
+    """The sizes of what ``user`` indexes with the integers of a node; None if they are its
+    table."""
+    arguments: Any = user.args
+    table, place, *_ = arguments
+    if base_of(table) is base_of(node):
+        return None
+    shape: Sequence[int] = table.meta["val"].shape
+    if isinstance(place, int):
+        return shape[place:][:1]
+    if user.target is aten.embedding.default:
+        return shape[:1]
+    if isinstance(place, list) and all(map(_is_integer, filter(None, place))):
+        return [size for size, index in zip(shape, place, strict=False) if index is node]
+    return shape
+
+
 def limit(node: Node) -> int:
     """What the integers of an input may be smaller than: the least size of what they index; 1 if an
     index is computed of them; 2 if they are none."""
     sizes: list[int] = []
     for one in reached([node], lambda one: filter(_is_integer, one.users)):
         for user in filter(_has_index, one.users):
-            arguments: Any = user.args
-            table, place, *_ = arguments
-            if base_of(table) is not base_of(one):
+            if (found := _indexed_by(one, user)) is not None:
                 if _origin(one) is not node:
                     return 1
-                shape = table.meta["val"].shape
-                if isinstance(place, int):
-                    shape = shape[place:][:1]
-                elif user.target is aten.embedding.default:
-                    shape = shape[:1]
-                elif isinstance(place, list) and all(map(_is_integer, filter(None, place))):
-                    shape = [size for size, index in zip(shape, place, strict=False)
-                             if index is one]
-                sizes += shape
+                sizes += found
     return min(sizes, default=2)
+
+
+def has_index_outside(graph: Graph, inputs: Sequence[Tensor]) -> bool:
+    """Whether an index that is computed of the integers among the inputs, as a position less one,
+    is or may be outside of its table: PyTorch's kernels would end the program."""
+    uses = [(one, user) for user in filter(_has_index, graph.nodes)
+            for one in {*user.all_input_nodes} if _is_integer(one) and one.op != "placeholder"]
+    needed = reached((one for one, _ in uses), lambda one: one.all_input_nodes)
+    found: dict[Node, Any] = {node: value.cpu() for node, value in zip(
+        graph.find_nodes(op="placeholder"), inputs, strict=True) if node in needed}
+    try:
+        for node in graph.nodes:
+            if node in needed and node not in found:
+                options: Any = node.kwargs
+                if "device" in options:
+                    options = {**options, "device": "cpu"}
+                found[node] = node.target(*map_arg(node.args, found.__getitem__),
+                                          **map_arg(options, found.__getitem__))
+    except Exception:  # An index is, on the host.
+        return True
+    return any(found[one].numel() and not (  # A list of indices may count from the end.
+        -size * isinstance(user.args[1], list) <= found[one].min() <= found[one].max() < size)
+        for one, user in uses for size in _indexed_by(one, user) or ())
 
 
 def has_index_of_numbers(graph: Graph) -> bool:
