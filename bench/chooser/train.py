@@ -4,15 +4,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the trees that choose schedules from a sweep of timed schedules.
 
-  train.py docs/sweeps/{schedules,regions}-nvidia.jsonl.xz --out ScheduleTrees.nvidia.trees
-  train.py docs/sweeps/{schedules,regions}-nvidia.jsonl.xz --held-out 5    the regrets, in folds
+  train.py docs/sweeps/{schedules,regions,graphs}-nvidia.jsonl.xz --out ScheduleTrees.nvidia.trees
+  train.py docs/sweeps/{schedules,regions,graphs}-nvidia.jsonl.xz --held-out 5   regrets, in folds
 
 Needs LightGBM and NumPy. A sweep has a JSON object a line. The first one of the first sweep says
 what it is: "chip", its "family", "about": where times are from. Others are problems: "program",
 MLIR with one lnbwd.rowwise; "rows", its M; "schedules", each as the option `schedule` takes it; and
 "us", the microseconds of each. In the place of "us" it may have "registers" of a lane, each over
 those that a lane can have if all SIMDs have as many waves. A problem counts as often as its
-"weight" says, 1 by itself, and may be of another "chip" of the family.
+"weight" says, 1 by itself, and may be of another "chip" of the family. "timed": "graph" says that
+its times are without those of the host.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ import numpy as np
 TREES = {"nvidia": (600, 100, 0.05), "amd": (160, 31, 0.1), "registers": (90, 15, 0.1)}
 # Beside the roofline, a launch takes some microseconds, whatever it does.
 LAUNCH_US = 2.0
-# How much less a schedule of NVIDIA's counts, the longer it takes than the best of its problem.
-NEAR_BEST = 4.0
-# Of AMD's, by how much logarithms of times differ that a choice tells apart, and how much it
-# counts over each time.
-SHARP, CHOICE = 0.06, 1000.0
+# By how much logarithms of times differ that a choice tells apart, and how much it counts over
+# each time.
+CHOICE = {"nvidia": (0.04, 3000.0), "amd": (0.06, 1000.0)}
 # A time beyond the best by more, as a logarithm, may be a fault of timing.
 BEYOND = 1.0
 # What says how long all schedules of a program take: trees and leaves, of features of the program.
 LEVEL, PROGRAM_FEATURES = (40, 31, 0.1), 12
-# Microseconds of a problem that counts half, and shorter ones less: their timings are less certain.
-# Predicted ones are not.
+# Those after are of time.
+REGISTER_FEATURES = 46
+# Microseconds of a problem that counts half, and shorter ones less: the host is in their timings.
+# In predicted ones and graphs it is not.
 HALF_US = {"nvidia": 10.0, "amd": 0.0}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FEATURES = "lib/Analysis/ScheduleFeatures.cpp"
@@ -84,7 +85,8 @@ def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str,
         (values[:, 1:],
          np.log(np.array(problem[key]) / (values[:, 0] + LAUNCH_US if key == "us" else 1)),
          np.full(len(values), index),
-         np.full(len(values), problem.get("weight", 1.0) / (1 + (half / min(problem[key])) ** 2)))
+         np.full(len(values), problem.get("weight", 1.0) / (
+             1 + (half * (problem.get("timed") != "graph") / min(problem[key])) ** 2)))
         for index, (problem, (_, values)) in enumerate(zip(problems, found, strict=True))]
     return found[0][0], Samples(*map(np.concatenate, zip(*columns, strict=True)))
 
@@ -100,33 +102,23 @@ def train(samples: Samples, trees: int, leaves: int, rate: float,
         lightgbm.Dataset(samples.features, samples.target, weight=samples.weight), trees)
 
 
-def train_times(samples: Samples, family: str) -> tuple[lightgbm.Booster, ...]:
-    """The trees that predict times: their sum does. The best of a problem have to be told apart,
-    those that take much longer only from them."""
-    problem = samples.problem
-    best = np.full(problem.max() + 1, np.inf)
-    np.minimum.at(best, problem, samples.target)
-    beyond = np.minimum(samples.target - best[problem], BEYOND)
-    samples = samples._replace(target=best[problem] + beyond)
-    if family == "nvidia":
-        weight = samples.weight * np.exp(-NEAR_BEST * beyond)
-        return (train(samples._replace(weight=weight), *TREES[family]),)
-    return train_choice(samples, family)
-
-
-def train_choice(samples: Samples, family: str) -> tuple[lightgbm.Booster, lightgbm.Booster]:
-    """Trees that choose, and others for the level of a problem's times.
+def train_times(samples: Samples, family: str) -> tuple[lightgbm.Booster, lightgbm.Booster]:
+    """Trees that choose, and others for the level of a problem's times: their sum predicts times.
 
     Times say with which probability each schedule of a problem is chosen, by the exponential of
     their logarithms, and trees learn the cross entropy: where a slow schedule seems fast, this is
     what costs, not by how much two slow ones differ. It says nothing of the level, which is
     learned from features that all schedules of a problem share: it changes no order."""
-    problem, target, weight = samples.problem, samples.target, samples.weight
+    problem, weight = samples.problem, samples.weight
+    sharp, counts = CHOICE[family]
+    best = np.full(problem.max() + 1, np.inf)
+    np.minimum.at(best, problem, samples.target)
+    target = best[problem] + np.minimum(samples.target - best[problem], BEYOND)
 
     def shares(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         least = np.full(problem.max() + 1, np.inf)
         np.minimum.at(least, problem, times)
-        share = np.exp((least[problem] - times) / SHARP)
+        share = np.exp((least[problem] - times) / sharp)
         return np.asarray(share / np.bincount(problem, share)[problem])
 
     goal = shares(target)
@@ -134,10 +126,10 @@ def train_choice(samples: Samples, family: str) -> tuple[lightgbm.Booster, light
     def objective(found: np.ndarray[Any, Any], _: Any) -> tuple[Any, Any]:
         share = shares(found)
         steep = np.maximum(share * (1 - share), goal * (1 - goal))
-        return (weight * (found - target + CHOICE * SHARP * (goal - share)),
-                weight * (1 + CHOICE * steep))
+        return (weight * (found - target + counts * sharp * (goal - share)),
+                weight * (1 + counts * steep))
 
-    choice = train(samples, *TREES[family], objective)
+    choice = train(samples._replace(target=target), *TREES[family], objective)
     left = target - np.asarray(choice.predict(samples.features))
     features = np.where(np.arange(samples.features.shape[1]) < PROGRAM_FEATURES,
                         samples.features, 0)
@@ -206,7 +198,8 @@ def main() -> None:
             f"# {FEATURES} was {blob} (git log --find-object). By bench/chooser/train.py.",
             f"features {names}",
             f"{family} times", *tables(*train_times(times, family)),
-            f"{family} registers", *tables(train(registers, *TREES["registers"])), ""]))
+            f"{family} registers", *tables(train(registers._replace(
+                features=registers.features[:, :REGISTER_FEATURES]), *TREES["registers"])), ""]))
 
 
 if __name__ == "__main__":

@@ -223,6 +223,11 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
       (loadMicroseconds / inFlight +
        (isExchanged ? exchangeMicroseconds * std::max(1.0, program.phases)
                     : 0));
+  double launched = roofline + launchMicroseconds;
+  double turns =
+      std::ceil(iterations / (schedule.prefetch ? 1 : double(schedule.unroll)));
+  double estimate = std::max(roofline * std::clamp(busiest, 1.0, 50.0), issue) +
+                    latency + launchMicroseconds;
   double accessLanes = std::min(schedule.lanesAcross ? groups : lanes, wave) *
                        width * elementBytes / lineBytes;
   bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;

@@ -36,9 +36,6 @@ struct Node {
 using Tree = SmallVector<Node, 0>;
 } // namespace
 
-/// What train.py adds to the roofline for a launch.
-static constexpr double launchMicroseconds = 2;
-
 /// ScheduleTrees.FAMILY.trees.
 static constexpr StringLiteral nvidiaTrees =
 #include "lnbwd/Analysis/ScheduleTrees.nvidia.inc"
@@ -109,7 +106,8 @@ std::string Model::read(StringRef family, StringRef text) {
   for (StringRef line : llvm::split(text.rtrim(), '\n')) {
     auto [word, what] = line.split(' ');
     if (word == "features") {
-      isOfFeatures = what == scheduleFeatureNames;
+      // They may be older than the last features.
+      isOfFeatures = !what.empty() && scheduleFeatureNames.starts_with(what);
     } else if (isOfFeatures && (what == "times" || what == "registers")) {
       // Another family's leave this one its own.
       if (word != family)

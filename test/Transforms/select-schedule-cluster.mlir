@@ -42,7 +42,7 @@ func.func @ragged(%x: memref<?x17768xbf16>, %y: memref<?x17768xbf16>, %s: memref
 
 // Few rows are shared so that fewer workgroups leave partial sums.
 // CHECK-LABEL: func.func @few
-// CHECK: schedule = #lnbwd.schedule<{{.*}}workgroups_per_row = 2
+// CHECK: schedule = #lnbwd.schedule<{{.*}}workgroups_per_row = 4
 func.func @few(%x: memref<512x4096xbf16>, %y: memref<512x4096xbf16>, %s: memref<4096xf32>, %t: memref<4096xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<512x4096xbf16>, %y[m, n] : memref<512x4096xbf16>)
       outs(%y[m, n] : memref<512x4096xbf16>, %s[n] add : memref<4096xf32>, %t[n] add : memref<4096xf32>) {

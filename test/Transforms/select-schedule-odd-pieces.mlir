@@ -4,7 +4,7 @@
 
 // The channels of a batch, in pieces of 169 elements: each element has an
 // address of its own, and no bulk copy takes them.
-// CHECK: workgroups_per_compute_unit = 0, dependent_launch
+// CHECK: workgroups_per_compute_unit = 4, dependent_launch
 // CHECK-NOT: stages
 // STAGES: error: {{.*}}expected stages 0 for a program that reads no rows that lie together: a bulk copy takes neighbouring rows
 func.func @channels(%x: memref<23x448x169xbf16, strided<[75712, 169, 1]>>, %y: memref<23x448x169xbf16, strided<[75712, 169, 1]>>) {

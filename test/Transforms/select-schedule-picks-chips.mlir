@@ -35,8 +35,8 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 8, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_65536x768(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -51,10 +51,10 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 3>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_49152x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -68,11 +68,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 4, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, stages = 2, dependent_launch = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, stages = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_20480x3072(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -86,9 +86,9 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
@@ -104,11 +104,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 6>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, stages = 3, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, dependent_launch = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 2, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, stages = 3, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_297904x136(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3>
@@ -122,11 +122,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 16, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 2, rows_per_workgroup = 16, workgroups_per_compute_unit = 6>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 2, rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 2, rows_per_workgroup = 8, workgroups_per_compute_unit = 8>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 16, prefetch = 1, stages = 6, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 2, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 2, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 16, prefetch = 1, stages = 6, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_4096x4093(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -140,11 +140,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 8, workgroups_per_row = 2, prefetch = 1, stages = 3, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 224, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, dependent_launch = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 1, rows_per_workgroup = 4, workgroups_per_compute_unit = 4, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_1024x16384(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 4, combine_radix = 2>
@@ -159,14 +159,14 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 8, prefetch = 1>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 2, combine_radix = 2>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 2, combine_radix = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, workgroups_per_row = 8, prefetch = 1, stages = 3, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, dependent_launch = true, combine_radix = 2>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 2, dependent_launch = true, combine_radix = 2>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_512x4096(
@@ -182,10 +182,10 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, workgroups_per_row = 4, prefetch = 1, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 3, workgroups_per_row = 4, prefetch = 1, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_4096x8192(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
@@ -202,7 +202,7 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 2, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_65536x2048(
@@ -217,11 +217,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, sum_block = 8>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, sum_block = 8>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, stages = 3, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @forward_bf16_65536x768(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
@@ -235,11 +235,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 0, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 0, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @forward_bf16_1344x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 12, prefetch = 1, unroll = 2>
@@ -253,11 +253,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, late_columns = true>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 3, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @forward_f32_12136x2560(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -271,11 +271,11 @@
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 640, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true>
 
 // PICK-LABEL: func.func @forward_bf16_8192x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -291,8 +291,8 @@
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 16, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_7559x33800(
@@ -318,14 +318,14 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, combine_radix = 2>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2, combine_radix = 2>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 2, combine_radix = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, workgroups_per_row = 8, prefetch = 1, stages = 4, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, dependent_launch = true, combine_radix = 2>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2, dependent_launch = true, combine_radix = 2>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, reload = true>
 
 // PICK-LABEL: func.func @backward_f16_2387x30596(
@@ -351,12 +351,12 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 4, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
+// SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 6, workgroups_per_row = 8, prefetch = 1, stages = 3, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, dependent_launch = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 3, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, reload = true>

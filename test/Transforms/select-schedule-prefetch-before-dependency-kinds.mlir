@@ -19,7 +19,7 @@ func.func @sums(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>, %s: memref<4096x
 // A workgroup for each tile of rows: where waves share a row, and not where
 // each has some.
 // CHECK-LABEL: func.func @waves(
-// CHECK:         threads_per_row = 96, {{.*}}workgroups_per_compute_unit = 0, {{.*}}prefetch_before_dependency = true, late_columns = true>
+// CHECK:         threads_per_row = 128, {{.*}}workgroups_per_compute_unit = 0, {{.*}}prefetch_before_dependency = true, late_columns = true>
 // CHECK-LABEL: func.func @wave(
 // CHECK:         threads_per_row = 32, {{.*}}workgroups_per_compute_unit = 0, dependent_launch = true>
 func.func @waves(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %rstd: memref<8192xf32>) {

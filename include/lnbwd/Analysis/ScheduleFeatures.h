@@ -38,6 +38,9 @@ inline constexpr llvm::StringLiteral scheduleFeatureNames =
 #include "lnbwd/Analysis/ScheduleFeatures.def"
     ;
 
+/// What a launch takes beside the roofline; train.py has it as well.
+inline constexpr double launchMicroseconds = 2;
+
 using ScheduleFeatures = std::array<float, size_t(Feature::count)>;
 
 /// What the features of all schedules of a row program have in common.
