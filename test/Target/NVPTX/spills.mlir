@@ -7,7 +7,7 @@
 
 // Where ptxas is installed, it says what kernels take; without it nothing does.
 
-// CHECK:     remark: kernel @layer_norm_bwd_finalize spills {{[0-9]+}} vector registers{{.*}}; taking another schedule
+// CHECK:     remark: kernel @layer_norm_bwd spills {{[0-9]+}} vector registers{{.*}}; taking another schedule
 // CHECK-NOT: warning
 // FORCED:    warning: kernel @layer_norm_bwd spills {{[0-9]+}} vector registers
 
