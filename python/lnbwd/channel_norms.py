@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -143,7 +143,8 @@ def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: 
     return dx, along, total
 
 
-def _input_way(x: Tensor, length: int, groups: int, has_sums: bool) -> str:
+def _input_way(x: Tensor, length: int, groups: int, has_sums: bool
+               ) -> Literal["channels", "groups", "sums"]:
     """How an input's gradient is computed in groups of so many elements, or a batch: of each
     channel, by itself, with the sums that weight and bias need (``has_sums``); of each group, by
     itself; or from the sums of channels."""
@@ -210,7 +211,7 @@ class _ChannelNorm(torch.autograd.Function):
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
         has_sums = any(needs[1:])
-        way = _input_way(x, ctx.count, groups, has_sums) if needs[0] else ""
+        way = _input_way(x, ctx.count, groups, has_sums) if needs[0] else None
         if way == "channels":
             dx, along, total = _channel_gradients(dy, rows, means, variances, weights, eps)
         elif has_sums or way == "sums":
