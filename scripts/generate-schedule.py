@@ -74,7 +74,7 @@ def cpp(fields: list[Record]) -> str:
     lines += ["#endif // LNBWD_SCHEDULE_PARAMETERS", "", "#ifdef LNBWD_SCHEDULE_FIELD"]
     lines += [f"LNBWD_SCHEDULE_FIELD({f['type']}, {camel(f)}, get{pascal(f)}, {start(f)})"
               for f in fields]
-    lines += ["#endif // LNBWD_SCHEDULE_FIELD", ""]
+    lines += ["#undef LNBWD_SCHEDULE_FIELD", "#endif // LNBWD_SCHEDULE_FIELD", ""]
     return "\n".join(lines)
 
 

@@ -26,14 +26,12 @@ ScheduleFields::ScheduleFields(ScheduleAttr schedule) {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, start)                      \
   member = schedule.getter();
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_FIELD
 }
 
 SmallVector<int64_t *> ScheduleFields::getValues() {
   return {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, start) &member,
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_FIELD
   };
 }
 
@@ -43,7 +41,6 @@ ScheduleFields::get(MLIRContext *context,
   std::tuple parameters{
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, start) type(member),
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_FIELD
   };
   return std::apply(
       [&](auto... values) {
@@ -64,13 +61,11 @@ static auto splitOverrides(StringRef overrides) {
 
 std::optional<int64_t> lnbwd::findOverride(StringRef overrides,
                                            StringRef field) {
-  std::optional<int64_t> found;
-  for (auto [name, text] : splitOverrides(overrides)) {
-    int64_t value = 0;
+  int64_t value = 0;
+  for (auto [name, text] : splitOverrides(overrides))
     if (name == field && !text.getAsInteger(10, value))
-      found = value;
-  }
-  return found;
+      return value;
+  return {};
 }
 
 FailureOr<ScheduleAttr>

@@ -36,12 +36,6 @@ static constexpr int64_t dppRowLanes = 16;
 namespace {
 /// The first rule that a schedule breaks is its obstacle.
 struct Rules {
-  Rules(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip)
-      : op(op), schedule(schedule), chip(chip), length(op.getRowLength()),
-        threads(schedule.getThreadsPerRow()), groups(schedule.getRowGroups()),
-        width(schedule.getVectorWidth()),
-        workgroups(schedule.getWorkgroupsPerRow()) {}
-
   void checkLanes();
   void checkLanesAcross();
   void checkGrid();
@@ -60,8 +54,11 @@ struct Rules {
   RowwiseOp op;
   ScheduleAttr schedule;
   const ChipInfo &chip;
-  int64_t length, threads, groups, width, workgroups;
-  std::string obstacle;
+  int64_t length = op.getRowLength(), width = schedule.getVectorWidth();
+  int64_t threads = schedule.getThreadsPerRow();
+  int64_t groups = schedule.getRowGroups();
+  int64_t workgroups = schedule.getWorkgroupsPerRow();
+  std::string obstacle = {};
 };
 } // namespace
 
@@ -359,7 +356,7 @@ void Rules::checkResources() {
 
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip) {
-  Rules rules(op, schedule, chip);
+  Rules rules{op, schedule, chip};
   rules.checkLanes();
   rules.checkLanesAcross();
   rules.checkGrid();

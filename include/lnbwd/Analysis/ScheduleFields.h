@@ -25,7 +25,6 @@ struct ScheduleFields {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, start)                      \
   int64_t member = start;
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_FIELD
 
   ScheduleFields() = default;
   explicit ScheduleFields(ScheduleAttr schedule);

@@ -73,7 +73,6 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   const int64_t values[] = {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, start) member,
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_FIELD
   };
   for (auto [info, value] : llvm::zip_equal(kScheduleFields, values))
     if (!info.takes(value))
