@@ -75,15 +75,6 @@ static int64_t countTransposedBytes(RowwiseOp op, ScheduleAttr schedule,
   return std::max(read, written);
 }
 
-/// Row sums of the program's own kernel, over all phases.
-static int64_t countRowSums(RowwiseOp op, ScheduleAttr schedule) {
-  if (!keepsRowSums(op, schedule))
-    return 0;
-  return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
-    return bool(getSummedRow(&bodyOp));
-  });
-}
-
 /// The registers that `operands` take where a lane has so many accesses: what
 /// is narrower than a register takes a whole one, and what repeats along the
 /// row, within an access or from one to the next, is there once.
@@ -131,72 +122,68 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                                       const ChipInfo &chip) {
   ScheduleResources resources;
   resources.threads = schedule.getThreads();
+  int64_t lanes = schedule.getThreadsPerRow(), groups = schedule.getRowGroups();
+  int64_t peers = schedule.getWorkgroupsPerRow(), stages = schedule.getStages();
+  auto columnSums = int64_t(op.getAllSums().size());
+  int64_t rowSums =
+      llvm::count_if(op.getBody().front(), [&](Operation &bodyOp) {
+        return getSummedRow(&bodyOp) && keepsRowSums(op, schedule);
+      });
+  bool isInOrder = isCanonical(op);
 
   int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
   int64_t elements = chunks * schedule.getVectorWidth();
   // Tiles of rows that lie in registers as they came.
   int64_t held = 1;
-  if (!schedule.getStages())
+  if (!stages)
     held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
   int64_t packed = countRegisters(op, op.getRows(), chunks, schedule) * held +
                    countRegisters(op, op.getTables(), chunks, schedule) +
                    countRegisters(op, op.getAllColumns(), chunks, schedule);
-  int64_t live = std::min<int64_t>(
-      liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
-  if (schedule.getStages() && op.getRowElementBits() == 32)
-    live = std::min<int64_t>(live, 1);
+  int64_t live =
+      std::min<int64_t>(stages && op.getRowElementBits() == 32 ? 1 : liveRows,
+                        int64_t(op.getRows().size() + op.getRowOuts().size()));
   if (schedule.getUnroll() == 2 && schedule.getPrefetch())
     live += moreLiveUnrolled;
   // With `sum_block` each sum has a total.
-  int64_t sums =
-      int64_t(op.getAllSums().size()) * (schedule.getSumBlock() ? 2 : 1);
+  int64_t sums = columnSums * (schedule.getSumBlock() ? 2 : 1);
   resources.registersPerLane =
       fixedRegisters + (sums + live) * elements + packed;
   resources.leastRegistersPerLane = sums * elements + packed;
 
-  int64_t slots = countExchangeSlots(
-      schedule.getThreadsPerRow(), schedule.getRowGroups(),
-      schedule.getLanesAcross(), schedule.getWorkgroupsPerRow(), chip.waveSize);
-  bool isExchanged = slots > 1;
-  slots *= schedule.getRowGroups();
-  if (isCanonical(op))
-    slots = schedule.getRowGroups() *
-            countCanonicalSlots(op.getRowLength(),
-                                getWorkgroupColumns(op, schedule),
-                                schedule.getThreadsPerRow(), chip.waveSize,
-                                schedule.getWorkgroupsPerRow());
-  int64_t exchange = isExchanged ? exchangedRows * floatBytes * slots *
-                                       countRowSums(op, schedule)
-                                 : 0;
+  int64_t slots = countExchangeSlots(lanes, groups, schedule.getLanesAcross(),
+                                     peers, chip.waveSize);
+  if (slots == 1)
+    slots = 0;
+  else if (isInOrder)
+    slots = countCanonicalSlots(op.getRowLength(),
+                                getWorkgroupColumns(op, schedule), lanes,
+                                chip.waveSize, peers);
+  int64_t exchange = exchangedRows * floatBytes * slots * groups * rowSums;
   // Barriers that count what peers send: at most one more phase than there are
   // sums.
-  if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
-    exchange += exchangedRows * barrierBytes * (countRowSums(op, schedule) + 1);
-  int64_t groups = schedule.getRowGroups();
-  if (isCanonical(op))
-    groups =
-        countCombinedGroups(groups, schedule.getThreadsPerRow(), chip.waveSize);
+  if (peers > 1 && op.hasRowSums())
+    exchange += exchangedRows * barrierBytes * (rowSums + 1);
+  int64_t combined =
+      isInOrder ? countCombinedGroups(groups, lanes, chip.waveSize) : groups;
   int64_t given =
-      groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
-  int64_t combine = floatBytes * int64_t(op.getAllSums().size()) * given *
-                    schedule.getChunkColumns();
-  int64_t columns = schedule.getRowGroups() > 1 && !schedule.getReload()
-                        ? chunks * schedule.getChunkColumns() *
-                              getColumnBits(op.getAllColumns()) / 8
+      combined - llvm::divideCeil(combined, getCombineRadix(op, schedule));
+  int64_t covered = chunks * schedule.getChunkColumns();
+  int64_t columns = groups > 1 && !schedule.getReload()
+                        ? covered * getColumnBits(op.getAllColumns()) / 8
                         : 0;
-  resources.sharedMemoryBytes = exchange + combine + columns +
-                                barrierBytes * schedule.getStages() +
-                                countTransposedBytes(op, schedule, chip);
+  resources.sharedMemoryBytes =
+      exchange + floatBytes * columnSums * given * schedule.getChunkColumns() +
+      columns + barrierBytes * stages +
+      countTransposedBytes(op, schedule, chip);
   resources.stagingBytes =
-      schedule.getStages() * getStageLayout(op, schedule).getStageBytes();
+      stages * getStageLayout(op, schedule).getStageBytes();
   // Sums of leaves that wait for their neighbours.
-  if (isCanonical(op))
-    (schedule.getStages() ? resources.stagingBytes
-                          : resources.sharedMemoryBytes) +=
-        floatBytes * int64_t(op.getAllSums().size()) * chunks *
-        schedule.getChunkColumns() *
+  if (isInOrder)
+    (stages ? resources.stagingBytes : resources.sharedMemoryBytes) +=
+        floatBytes * columnSums * covered *
         (op->hasAttr(leavesAttr)
-             ? groupLevels * schedule.getRowGroups()
+             ? groupLevels * groups
              : countWaitingLevels(op.getRowLength(),
                                   schedule.getRowsPerWorkgroup()));
   return resources;
