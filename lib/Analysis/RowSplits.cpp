@@ -264,8 +264,7 @@ bool lnbwd::isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
          op.getRowElementBits() < 32 && !op.getColumnSums().empty() &&
          !op.getRowOuts().empty() && !op.hasGroups() && !isCanonical(op) &&
          op.getRowLength() <= mostTwoPassColumns &&
-         areFewRows(ProgramFacts::of(op, rows)) &&
-         !chooseSplitsWhereFaster(op, chip, rows);
+         areFewRows(ProgramFacts::of(op, rows));
 }
 
 ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
@@ -273,7 +272,8 @@ ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
   if (!isMeasured(op, ProgramFacts::of(op, rows), chip))
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
-  if (schedule && isRestRejected(op, ScheduleFields(schedule)))
+  if (!schedule || isRestRejected(op, ScheduleFields(schedule)) ||
+      !getObstacle(op, schedule, chip).empty())
     return {};
   return schedule;
 }

@@ -657,8 +657,7 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    int64_t rows, bool isTimed) {
-  if (ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows);
-      splits && getObstacle(op, splits, chip).empty())
+  if (ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows))
     return splits;
   auto best = rankSchedules(op, chip, /*count=*/1, rows, isTimed);
   // Whether rows take two passes was decided for a usual number of them.

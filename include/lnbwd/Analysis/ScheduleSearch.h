@@ -68,8 +68,8 @@ bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows);
 
 /// A schedule of `op` with splits of its rows, and their number chosen for it,
 /// where that was measured to take less time than any schedule without, on a
-/// chip with measured parameters; null elsewhere, and where it was rejected.
-/// Whether it can run is not asked. `rows` is as for chooseSplitSchedule.
+/// chip with measured parameters; null elsewhere, and where it cannot run or
+/// was rejected. `rows` is as for chooseSplitSchedule.
 ScheduleAttr chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                      int64_t rows);
 
