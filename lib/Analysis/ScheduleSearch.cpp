@@ -496,10 +496,10 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   for (ScheduleAttr schedule : getRejected(op))
     if (!op.hasRowSums() || !schedule.getColumnTile()) {
       ScheduleFields fields(schedule);
-      spilling = std::min(spilling,
-                          rejectedShare *
-                              predictRegisterShares(
-                                  getFeatures(program, fields, chip), chip)[0]);
+      spilling = std::min(
+          spilling,
+          rejectedShare *
+              predictRegisterShare(getFeatures(program, fields, chip), chip));
     }
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   bool isBeside = op->hasAttr(independentAttr) && areFewRows(program);
@@ -529,7 +529,7 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
                                values[size_t(Feature::workgroup_waves)] >
                            values[size_t(Feature::resident_waves)])
         return;
-      double share = predictRegisterShares(values, chip)[0];
+      double share = predictRegisterShare(values, chip);
       if (share > bound || share >= spilling)
         return;
       shares.push_back(share);

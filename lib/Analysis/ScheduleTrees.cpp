@@ -160,16 +160,12 @@ lnbwd::predictMicroseconds(const ProgramFacts &program,
   return times;
 }
 
-SmallVector<double, 0>
-lnbwd::predictRegisterShares(ArrayRef<ScheduleFeatures> schedules,
-                             const ChipInfo &chip) {
-  SmallVector<double, 0> shares = sumTrees(getModel(chip).registers, schedules);
-  for (auto [schedule, share] : llvm::zip_equal(schedules, shares)) {
-    // Trees count those over the registers of a mean SIMD.
-    int64_t threads =
-        int64_t(schedule[size_t(Feature::workgroup_waves)]) * chip.waveSize;
-    share = std::exp(share) * double(getMeanRegisterLimit(threads, chip)) /
-            double(getRegisterLimit(threads, chip));
-  }
-  return shares;
+double lnbwd::predictRegisterShare(const ScheduleFeatures &schedule,
+                                   const ChipInfo &chip) {
+  double share = std::exp(sumTrees(getModel(chip).registers, schedule)[0]);
+  // Trees count those over the registers of a mean SIMD.
+  int64_t threads =
+      int64_t(schedule[size_t(Feature::workgroup_waves)]) * chip.waveSize;
+  return share * double(getMeanRegisterLimit(threads, chip)) /
+         double(getRegisterLimit(threads, chip));
 }

@@ -88,11 +88,10 @@ predictMicroseconds(const ProgramFacts &program,
                     llvm::ArrayRef<ScheduleFeatures> schedules,
                     const ChipInfo &chip);
 
-/// Registers of a lane with each of some schedules over those that it can have:
-/// above 1, the kernel spills.
-llvm::SmallVector<double, 0>
-predictRegisterShares(llvm::ArrayRef<ScheduleFeatures> schedules,
-                      const ChipInfo &chip);
+/// Registers of a lane with a schedule over those that it can have: above 1,
+/// the kernel spills.
+double predictRegisterShare(const ScheduleFeatures &schedule,
+                            const ChipInfo &chip);
 
 } // namespace lnbwd
 
