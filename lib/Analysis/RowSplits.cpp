@@ -204,7 +204,7 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
       fields.columnTile /= 2;
     }
   }
-  setCombineRadix(op, fields);
+  fields.combineRadix = chooseCombineRadix(op, fields);
   fields.workgroupsPerComputeUnit = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // All rows of its columns are one workgroup's, whose sums are whole.

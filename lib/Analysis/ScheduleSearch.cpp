@@ -112,6 +112,8 @@ static constexpr double leafSumCost = 2;
 static constexpr int64_t sumBlockRows = 8;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
+/// Bytes in workgroup memory of column sums that one step adds up, at most.
+static constexpr int64_t combineBytes = 32 * 1024;
 /// Phases of a program none of whose row sums waits for another: the sums, and
 /// what needs them.
 static constexpr unsigned phasesOfOneSum = 2;
@@ -175,6 +177,18 @@ static bool widensColumns(RowwiseOp op, ScheduleAttr schedule,
          (schedule.getRowGroups() > 1 || needsShift(op, schedule));
 }
 
+int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields) {
+  int64_t radix = ScheduleFields().combineRadix;
+  int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
+                      fields.threadsPerRow * fields.vectorWidth;
+  while (radix > 2 && !isCanonical(op) &&
+         (fields.rowGroups - llvm::divideCeil(fields.rowGroups, radix)) *
+                 slotBytes >
+             combineBytes)
+    radix /= 2;
+  return radix;
+}
+
 ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
                                  StringRef overrides, const ChipInfo &chip) {
   auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
@@ -182,7 +196,7 @@ ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
   if (isFree(field::prefetchBeforeDependency))
     fields = addPrefetchBeforeDependency(op, fields);
   if (isFree(field::combineRadix))
-    setCombineRadix(op, fields);
+    fields.combineRadix = chooseCombineRadix(op, fields);
   schedule = fields.get(op.getContext());
   if (isFree(field::sumBlock))
     fields.sumBlock = chooseSumBlock(op, schedule, chip);
@@ -534,7 +548,7 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
         return;
       shares.push_back(share);
       features.push_back(values);
-      setCombineRadix(op, fields.emplace_back(each));
+      fields.emplace_back(each).combineRadix = chooseCombineRadix(op, each);
     };
     forEachSchedule(op, chip, bytes, int64_t(program.rows),
                     isAnyCount || hasLeaves, add);

@@ -249,7 +249,7 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
       std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
                  std::min(2 * mostGroups,
                           chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
-  setCombineRadix(op, fields);
+  fields.combineRadix = chooseCombineRadix(op, fields);
   // What spills, or has no registers for so many sums, holds fewer rows at
   // once.
   auto fits = [&] {

@@ -24,6 +24,8 @@ struct ProgramFacts;
 /// that `overrides` names.
 ScheduleAttr followOthers(RowwiseOp op, ScheduleAttr schedule,
                           llvm::StringRef overrides, const ChipInfo &chip);
+/// One of these fields: how many groups' column sums are added up at once.
+int64_t chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields);
 
 /// A schedule and the time that is predicted for it.
 struct RankedSchedule {
