@@ -36,39 +36,38 @@ using namespace lnbwd;
 
 /// Bytes of an access where those of `accessBytes` leave too many lanes idle.
 static constexpr int64_t narrowBytes = 4;
-/// Columns of a workgroup, at least, where several share a row.
-static constexpr int64_t leastPartColumns = 1024;
-/// The same where lanes go across rows.
-static constexpr int64_t leastPartColumnsAcross = 64;
+/// Columns of a workgroup, at least, where several share a row, and where lanes
+/// go across rows as well.
+static constexpr int64_t leastPartColumns = 1024, leastPartColumnsAcross = 64;
 /// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
 /// good. In the canonical order slices leave more of them idle.
 static constexpr int64_t mostLaneColumns = 64;
 static constexpr double mostIdle = 0.34, mostIdleInOrder = 0.5;
-/// Work-items of a compute unit where workgroups are persistent.
+/// Work-items of a compute unit where workgroups are persistent, and those for
+/// which a workgroup has rows at once, at least.
 static constexpr int64_t leastComputeUnitThreads = 128,
-                         mostComputeUnitThreads = 2048;
+                         mostComputeUnitThreads = 2048, leastThreads = 32;
 /// Work-items of a workgroup and columns of a lane, at most, where each tile of
 /// rows has a workgroup of its own.
 static constexpr int64_t mostUnboundedThreads = 512, mostUnboundedColumns = 48;
-/// What a tile writes in one layout: values and scales.
-static constexpr size_t outsOfOneLayout = 2;
-/// What is tried, in this order: cluster sizes, work-items of a workgroup at
-/// most, its iterations at least, workgroups of a compute unit.
-static constexpr int64_t triedSplits[] = {1, 2, 4, 8, 16};
-static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
-                                           384, 512, 640, 768, 1024};
+/// Rows of a group where the types do not say it, or there are no groups.
+static constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
+/// What is tried, in this order: iterations of a workgroup at least, workgroups
+/// of a compute unit.
 static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
-static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16};
+static constexpr int64_t mostWorkgroups = 16;
+static constexpr int64_t triedWorkgroups[] = {1, 2, 3,  4,
+                                              6, 8, 12, mostWorkgroups};
 /// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
 /// Rows of a multi-buffer are loaded to registers ahead and one by one, and two
 /// tiles an iteration are tried only with prefetched ones.
 static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
-/// Of column tiles: lanes of a row, work-items of a workgroup, tiles of rows
-/// that a lane loads at once, and columns of a lane, at most.
+/// Of column tiles: lanes of a row, work-items of a workgroup at least, tiles
+/// of rows that a lane loads at once, and columns of a lane, at most.
 static constexpr int64_t triedTileLanes[] = {2, 4, 8, 16, 32, 64, 128};
-static constexpr int64_t triedTileThreads[] = {64, 128, 256, 512, 1024};
+static constexpr int64_t leastTileThreads = 64;
 static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
 static constexpr int64_t narrowTileWidth = 2;
 /// Rows, or rows of a group, up to which a workgroup may have all rows of its
@@ -77,12 +76,9 @@ static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// Registers of a lane over those that it can have, by the model, up to which
 /// schedules are taken; in the canonical order, whose best schedules the model
 /// rules out; and where nothing takes fewer, if compiling always says whether a
-/// kernel spills.
+/// kernel spills. Over those of a schedule that has spilled.
 static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05,
-                        mostUncertainRegisters = 1.15;
-/// Registers that a schedule may take over those that one which has spilled was
-/// predicted to take.
-static constexpr double rejectedShare = 0.875;
+                        mostUncertainRegisters = 1.15, rejectedShare = 0.875;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
 static constexpr double doubtsOfRegisters = 8;
@@ -96,19 +92,18 @@ static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
 /// Workgroups that share a row too long for anything else, and their lanes.
-static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
 /// Lanes of a tile of columns that nothing sums, and a lane's columns, at
 /// least.
+static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, leaves that clusters of so many workgroups add up
-/// before they store them, at most: four took 1.3 times as long as two.
+/// before they store them, at most: four took 1.3 times as long as two. How
+/// many times as long as rows sums of leaves of as many bytes take.
 static constexpr int64_t largeCluster = 4, mostLeavesOfCluster = 2;
-/// In that order, how many times as long as rows sums of leaves of as many
-/// bytes take.
 static constexpr double leafSumCost = 2;
-/// Rows that are added up before they are added to a total. A
-/// lane has 30 to 130 rows where there are many: the error of a sum of sums is
-/// least where both have as many terms.
+/// Rows that are added up before they are added to a total. A lane has 30 to
+/// 130 where there are many: the error is least where both sums have as many
+/// terms.
 static constexpr int64_t sumBlockRows = 8;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
@@ -210,50 +205,62 @@ ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
   return fields.get(op.getContext());
 }
 
-/// Rows of a group, of which a workgroup has no more; no bound where the rows
-/// are no groups, or their types leave it open.
-static int64_t getMostRows(RowwiseOp op) {
-  constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
-  return op.hasGroups() ? op.getStaticGroupRows().value_or(unbounded)
-                        : unbounded;
-}
+namespace {
+/// Schedules of a row program, what the model sees of each, and its registers
+/// by the model over those that a lane can have.
+struct Candidates {
+  SmallVector<ScheduleFields, 0> fields;
+  SmallVector<ScheduleFeatures, 0> features;
+  SmallVector<double, 0> registerShares;
+};
 
-/// Gives a workgroup so many rows at least. All rows of a group are one
-/// workgroup's: its sums are the group's.
-static void setRowsOfWorkgroup(ScheduleFields &fields, int64_t rows,
-                               RowwiseOp op) {
-  fields.rowsPerWorkgroup = getMostRows(op) <= rows ? 0 : rows;
-}
+/// The search through the schedules of a row program on a chip.
+struct Search {
+  using Visitor = function_ref<void(const ScheduleFields &)>;
+  void forEachOfWholeRows(int64_t mostBytes, Visitor visit);
+  void forEachGrid(ScheduleFields fields, int64_t laneColumns, Visitor visit);
+  void forEachOfTiles(Visitor visit);
+  bool findCandidates(function_ref<bool(Candidates &)> take);
+  double takeLeaves(ScheduleFields &fields);
+  double getAddedMicroseconds(const ScheduleFields &fields);
+  int64_t countDoubts(const Candidates &found, size_t i);
+  /// All rows of a group are one workgroup's: its sums are the group's.
+  int64_t boundRows(int64_t rows) const { return rows < mostRows ? rows : 0; }
+  bool canRun(const ScheduleFields &fields) {
+    return getObstacle(op, fields.get(op.getContext()), chip).empty();
+  }
 
-/// Whether blocks of elements that lie apart keep each row in one wave.
-static bool isOfWave(RowwiseOp op) {
-  return llvm::any_of(op.getBody().getOps<BlockMaxOp>(), [](BlockMaxOp blocks) {
-    return blocks.getStride() != 1;
-  });
-}
+  RowwiseOp op;
+  const ChipInfo &chip;
+  int64_t rows;
+  ProgramFacts program = ProgramFacts::of(op, rows);
+  bool isAMD = chip.backend == Backend::AMDGPU, isInOrder = isCanonical(op);
+  bool hasSums = !op.getAllSums().empty(), hasLeaves = isInOrder && hasSums;
+  /// Nothing says the number of rows: workgroups have few, since there would
+  /// not be enough of fewer rows for all compute units.
+  bool isAnyCount = hasLeaves || (rows <= 0 && !op.getStaticRowCount());
+  /// Rows of a group, of which a workgroup has no more.
+  int64_t mostRows =
+      op.hasGroups() ? op.getStaticGroupRows().value_or(unbounded) : unbounded;
+  /// Blocks of elements that lie apart keep each row in one wave.
+  bool isOfWave =
+      llvm::any_of(op.getBody().getOps<BlockMaxOp>(),
+                   [](BlockMaxOp blocks) { return blocks.getStride() != 1; });
+  /// How many such rows a workgroup of NVIDIA's has best. Of 27 programs and
+  /// shapes they take 0.94 of the time of what the trees choose on an H200,
+  /// with one layout, of values and scales, 0.92. Those that write several have
+  /// few waves on a compute unit, which end together in one workgroup.
+  int64_t tilesTogether = isAMD || !isOfWave           ? 0
+                          : op.getRowOuts().size() > 2 ? 1
+                                                       : 4;
+  double mostShare = hasLeaves ? mostTriedRegisters : mostRegisters;
+};
+} // namespace
 
-/// Where each row is a tile of a wave, how many waves a workgroup has best, of
-/// one tile each; 0 elsewhere. Of 27 measured programs and shapes they take
-/// 0.94 of the time of what the trees choose on an H200, with one layout 0.92.
-/// Those that write several have few waves on a compute unit, which end
-/// together in one workgroup.
-static int64_t countTilesTogether(RowwiseOp op, const ChipInfo &chip) {
-  if (!isOfWave(op) || chip.backend != Backend::NVPTX)
-    return 0;
-  return op.getRowOuts().size() > outsOfOneLayout ? 1 : 4;
-}
-
-/// Calls `visit` with each schedule for `rows` rows that are whole in a
-/// workgroup or a cluster, but for those that are hopeless: with accesses of so
-/// many bytes at most. Where nothing says the number of rows (`isAnyCount`),
-/// workgroups have few at least: of fewer rows there would not be enough for
-/// all compute units.
-static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
-                            int64_t mostBytes, int64_t rows, bool isAnyCount,
-                            function_ref<void(const ScheduleFields &)> visit) {
-  int64_t length = op.getRowLength(),
-          tilesTogether = countTilesTogether(op, chip);
-  int64_t bits = op.getRowElementBits();
+/// Visits the schedules of rows that are whole in a workgroup or a cluster, but
+/// for hopeless ones: with accesses of so many bytes at most.
+void Search::forEachOfWholeRows(int64_t mostBytes, Visitor visit) {
+  int64_t length = op.getRowLength(), bits = op.getRowElementBits();
   int64_t width = std::min(chooseAccessWidth(op, chip), mostBytes * 8 / bits);
   int64_t leastColumns = leastPartColumns, leastGroups = 1;
   ScheduleFields fields;
@@ -263,108 +270,105 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
     leastColumns = leastPartColumnsAcross;
     leastGroups = leastBytesAcross * 8 / bits;
   }
-  bool hasSums = !op.getAllSums().empty();
-  int64_t mostRows = getMostRows(op);
-  int64_t splitBefore = 0;
+  fields.vectorWidth = width;
+  // A leaf of the canonical order bounds the rows side by side.
+  int64_t mostGroups = hasLeaves ? getLeafChains(length)
+                       : isInOrder
+                           ? chip.maxThreadsPerWorkgroup
+                           : int64_t(llvm::bit_floor(uint64_t(mostRows)));
   double mostColumnsTaken =
-      double(length) * (1 + (isCanonical(op) ? mostIdleInOrder : mostIdle));
-  for (int64_t most : triedSplits) {
-    if (most > chip.workgroups.clusterWorkgroups ||
-        (most > 1 && (!op.hasRowSums() || length / most < leastColumns)))
+      double(length) * (1 + (isInOrder ? mostIdleInOrder : mostIdle));
+  for (int64_t most = 1; most <= chip.workgroups.clusterWorkgroups; most *= 2) {
+    if (most > 1 && (!op.hasRowSums() || length / most < leastColumns))
       break;
     // In the canonical order as many as get some of the slices.
-    int64_t ofOrder =
-        isCanonical(op) && most > 1 ? getSharedSlices(length, most) : 0;
-    int64_t split = ofOrder ? llvm::divideCeil(length, ofOrder) : most;
-    if (split == std::exchange(splitBefore, split))
+    int64_t split = most;
+    if (isInOrder && most > 1)
+      split = llvm::divideCeil(length, getSharedSlices(length, most));
+    if (split == std::exchange(fields.workgroupsPerRow, split) && most > 1)
       continue;
+    int64_t columns = getWorkgroupColumns(op, fields.get(op.getContext()));
     int64_t accessesBefore = 0;
     for (int64_t threads = split > 1 && !fields.lanesAcross ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
-      int64_t columns = ofOrder
-                            ? ofOrder
-                            : getSharedColumns(getCoveredColumns(length, width),
-                                               split, width);
       int64_t accesses = llvm::divideCeil(columns, threads * width);
       // More lanes for as many accesses would only idle, but in the canonical
       // order they may have to divide a slice.
       bool isOfOrder =
-          isCanonical(op) && getSliceColumns(length) % (threads * width) == 0;
+          isInOrder && getSliceColumns(length) % (threads * width) == 0;
       if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
           double(accesses * width * threads * split) > mostColumnsTaken)
         continue;
       fields.threadsPerRow = threads;
-      fields.vectorWidth = width;
-      fields.workgroupsPerRow = split;
-      int64_t groupsBefore = 0;
-      for (int64_t together : triedThreads) {
-        if (together < threads)
-          continue;
-        fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(std::min(
-            together / threads, isCanonical(op) ? together : mostRows))));
-        if (isCanonical(op) && hasSums)
-          fields.rowGroups = std::min(fields.rowGroups, getLeafChains(length));
-        if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups) ||
-            fields.rowGroups < leastGroups)
-          continue;
-        int64_t workgroup = threads * fields.rowGroups;
-        for (auto [stages, prefetch, unroll] : pipelineDepths) {
-          if (stages && !chip.workgroups.hasBulkCopy)
-            continue;
-          fields.stages = stages;
-          fields.prefetch = prefetch;
-          fields.unroll = unroll;
-          SmallVector<int64_t, 16> grids;
-          for (int64_t workgroups : triedWorkgroups) {
-            fields.workgroupsPerComputeUnit = workgroups;
-            if (workgroup * workgroups <
-                    std::min(leastComputeUnitThreads,
-                             workgroup * *std::rbegin(triedWorkgroups)) ||
-                workgroup * workgroups > mostComputeUnitThreads)
-              continue;
-            for (int64_t iterations :
-                 ArrayRef(triedIterations)
-                     .take_front(isAnyCount ? 1 : std::size(triedIterations))) {
-              // Each workgroup has partial sums for its group of rows.
-              if (iterations == 1 && op.hasGroups())
-                continue;
-              setRowsOfWorkgroup(fields, iterations * fields.rowGroups, op);
-              int64_t grid = std::min(
-                  llvm::divideCeil(
-                      rows, std::max<int64_t>(1, fields.rowsPerWorkgroup)),
-                  uint64_t(workgroups * chip.computeUnits / split));
-              // Of those with the same grid the first.
-              if (llvm::is_contained(grids, grid))
-                continue;
-              grids.push_back(grid);
-              visit(fields);
-            }
-          }
-          // A workgroup for each tile of rows, which has no others to keep in
-          // flight, and would have partial sums of columns.
-          if (!hasSums && !hasOwnRows(op) && split == 1 && !stages &&
-              !prefetch && workgroup <= mostUnboundedThreads &&
-              (accesses * width <= mostUnboundedColumns || tilesTogether)) {
-            fields.workgroupsPerComputeUnit = 0;
-            fields.rowsPerWorkgroup = fields.rowGroups;
-            visit(fields);
-          }
-        }
+      for (int64_t groups = std::max<int64_t>(1, leastThreads / threads);
+           threads * groups <= chip.maxThreadsPerWorkgroup; groups *= 2) {
+        fields.rowGroups = std::min(groups, mostGroups);
+        if (fields.rowGroups >= leastGroups)
+          forEachGrid(fields, accesses * width, visit);
+        if (groups >= mostGroups)
+          break;
       }
     }
   }
 }
 
-/// Calls `visit` with each schedule of column tiles for `rows` rows of a
-/// program whose rows hold no columns together.
-static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
-                        function_ref<void(const ScheduleFields &)> visit) {
+/// Visits the ways to keep rows of such lanes and groups in flight, and to
+/// share them out among workgroups.
+void Search::forEachGrid(ScheduleFields fields, int64_t laneColumns,
+                         Visitor visit) {
+  int64_t workgroup = fields.threadsPerRow * fields.rowGroups;
+  for (auto [stages, prefetch, unroll] : pipelineDepths) {
+    if (stages && !chip.workgroups.hasBulkCopy)
+      continue;
+    fields.stages = stages;
+    fields.prefetch = prefetch;
+    fields.unroll = unroll;
+    SmallVector<int64_t, 16> grids;
+    for (int64_t workgroups : triedWorkgroups) {
+      // As many as are tried, where a group has few rows.
+      int64_t threads = workgroup * workgroups;
+      if ((threads < leastComputeUnitThreads && workgroups < mostWorkgroups) ||
+          threads > mostComputeUnitThreads)
+        continue;
+      fields.workgroupsPerComputeUnit = workgroups;
+      for (int64_t iterations : triedIterations) {
+        if (isAnyCount && iterations != triedIterations[0])
+          break;
+        // Each workgroup has partial sums for its group of rows.
+        if (iterations == 1 && op.hasGroups())
+          continue;
+        fields.rowsPerWorkgroup = boundRows(iterations * fields.rowGroups);
+        int64_t grid = std::min(
+            llvm::divideCeil(int64_t(program.rows),
+                             std::max<int64_t>(1, fields.rowsPerWorkgroup)),
+            uint64_t(workgroups * chip.computeUnits / fields.workgroupsPerRow));
+        // Of those with the same grid the first.
+        if (llvm::is_contained(grids, grid))
+          continue;
+        grids.push_back(grid);
+        visit(fields);
+      }
+    }
+    // A workgroup for each tile of rows, which has no others to keep in flight,
+    // and would have partial sums of columns.
+    if (!hasSums && !hasOwnRows(op) && fields.workgroupsPerRow == 1 &&
+        !stages && !prefetch && workgroup <= mostUnboundedThreads &&
+        (laneColumns <= mostUnboundedColumns || tilesTogether)) {
+      fields.workgroupsPerComputeUnit = 0;
+      fields.rowsPerWorkgroup = fields.rowGroups;
+      visit(fields);
+    }
+  }
+}
+
+/// Visits the schedules of column tiles, of rows that hold no columns together.
+void Search::forEachOfTiles(Visitor visit) {
   bool isWritten = !op.getRowOuts().empty();
   bool hasAcross = !getAcrossBlocks(op).empty();
   // Each group has its workgroups: sums of all of them are partial ones.
-  int64_t allRows = op.hasGroups() ? getMostRows(op) : rows;
+  int64_t allRows = op.hasGroups() ? mostRows : int64_t(program.rows);
   bool isWhole =
       allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
       allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
@@ -383,10 +387,9 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       // A row of a tile fills a sector of memory.
       if (fields.columnTile * op.getRowElementBits() < leastBytesAcross * 8)
         continue;
-      for (int64_t threads : triedTileThreads) {
+      for (int64_t threads = std::max(leastTileThreads, lanes);
+           threads <= chip.maxThreadsPerWorkgroup; threads *= 2) {
         fields.rowGroups = threads / lanes;
-        if (!fields.rowGroups)
-          continue;
         for (int64_t unroll : triedTileUnrolls) {
           fields.unroll = unroll;
           if (isWhole) {
@@ -395,13 +398,13 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
             visit(fields);
           }
           // Whole rows of tiles that are transposed are too many at once.
-          if (isWritten && !isCanonical(op) && !hasAcross)
+          if (isWritten && !isInOrder && !hasAcross)
             continue;
           for (int64_t workgroups : triedWorkgroups) {
             if (threads * workgroups > mostComputeUnitThreads)
               break;
             fields.workgroupsPerComputeUnit = workgroups;
-            setRowsOfWorkgroup(fields, fields.rowGroups * unroll, op);
+            fields.rowsPerWorkgroup = boundRows(fields.rowGroups * unroll);
             visit(fields);
           }
         }
@@ -411,43 +414,29 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
 
 /// Microseconds of the vector instructions that `schedule` adds to those of the
 /// elements: the clock of AMD's trees hides all behind memory, no chip does.
-static double getAddedMicroseconds(const ProgramFacts &program,
-                                   const ScheduleFields &schedule,
-                                   const ChipInfo &chip) {
+double Search::getAddedMicroseconds(const ScheduleFields &fields) {
+  if (!isAMD)
+    return 0;
   // Each wave of a row reduces; of rows that share one, each lane also loads
   // the scalars. A loop that is not unrolled copies what it has prefetched.
-  int64_t lanes = schedule.threadsPerRow;
+  int64_t lanes = fields.threadsPerRow;
   if (lanes < chip.waveSize)
     lanes += chip.waveSize;
   double added = double(lanes) * program.rowSums * reductionInstructions;
-  if (schedule.prefetch && schedule.unroll == 1)
+  if (fields.prefetch && fields.unroll == 1)
     added += program.length * program.bytesRead / 4;
   return program.rows * added /
          double(vectorLanes * chip.computeUnits * chip.limits.megahertz);
 }
 
-/// Whether workgroups that add up leaves before they store them fit, beside
-/// each other, with what they keep of leaves meanwhile.
-static bool fitsLeaves(RowwiseOp op, const ScheduleFields &fields,
-                       const ChipInfo &chip) {
-  ScheduleAttr schedule = fields.get(op.getContext());
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t bytes = resources.sharedMemoryBytes + resources.stagingBytes +
-                  reservedSharedBytes;
-  return std::max<int64_t>(1, fields.workgroupsPerComputeUnit) * bytes <=
-             chip.limits.computeUnitSharedMemoryBytes &&
-         getObstacle(op, schedule, chip).empty();
-}
-
 /// Gives `fields` the rows of a workgroup in the canonical order. Returns the
 /// microseconds: those of the default order with as many workgroups, each of
 /// which has as many rows, and of sums of leaves that are written and read.
-static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
-                         const ChipInfo &chip, const ProgramFacts &program) {
+double Search::takeLeaves(ScheduleFields &fields) {
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   int64_t parts = getLeafParts(length, fields.rowGroups);
-  int64_t split = std::max<int64_t>(1, fields.workgroupsPerRow);
-  int64_t workgroups = fields.workgroupsPerComputeUnit;
+  int64_t split = fields.workgroupsPerRow,
+          workgroups = fields.workgroupsPerComputeUnit;
   double sumBytes = leafSumCost * 2 * sizeof(float) * program.sums;
   auto predict = [&](int64_t together, double share) {
     ProgramFacts some = program;
@@ -470,22 +459,24 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   // leave half of the workgroups that add up many leaves without any.
   auto predictHint = [&](int64_t together) {
     double exact = predict(together, 1);
-    return op.getStaticRowCount() ? exact
-                                  : (4 * exact + predict(together, 0.875) +
-                                     predict(together, 1.25)) /
-                                        6;
+    if (op.getStaticRowCount())
+      return exact;
+    return (4 * exact + predict(together, 0.875) + predict(together, 1.25)) / 6;
   };
-  fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
   double best = predictHint(1);
-  if (parts > 1 || op.hasGroups() || hasOwnRows(op))
-    return best;
   ScheduleFields tried = fields;
   for (int64_t together = 2;
        double((together - 1) * leafRows) < program.rows &&
        (split < largeCluster || together <= mostLeavesOfCluster);
        together *= 2) {
     tried.rowsPerWorkgroup = together * leafRows;
-    if (!fitsLeaves(op, tried, chip))
+    ScheduleResources resources =
+        getResources(op, tried.get(op.getContext()), chip);
+    if (std::max<int64_t>(1, workgroups) *
+                (resources.sharedMemoryBytes + resources.stagingBytes +
+                 reservedSharedBytes) >
+            chip.limits.computeUnitSharedMemoryBytes ||
+        !canRun(tried))
       break;
     if (double each = predictHint(together); each < best) {
       best = each;
@@ -495,141 +486,147 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   return best;
 }
 
-SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
-                                                 const ChipInfo &chip,
-                                                 int64_t count, int64_t rows,
-                                                 bool isTimed) {
-  SmallVector<RankedSchedule> result;
-  if (count <= 0)
-    return result;
-  ProgramFacts program = ProgramFacts::of(op, rows);
-  bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
+/// Rules that a candidate breaks, of those that hold where no sweep has enough
+/// programs.
+int64_t Search::countDoubts(const Candidates &found, size_t i) {
+  const ScheduleFields &fields = found.fields[i];
+  auto get = [&](Feature feature) {
+    return double(found.features[i][size_t(feature)]);
+  };
+  // Accesses to rows apart waste most of each sector: of 35 measured programs
+  // that have other schedules, 32 are slower with the best of these.
+  double doubts =
+      std::max(0.0, found.registerShares[i] - mostShare) * doubtsOfRegisters +
+      get(Feature::apart_blocks);
+  // Workgroups that stay would keep the columns' from the compute units that
+  // they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and 8.4 with
+  // one workgroup for each.
+  if (tilesTogether || (op->hasAttr(independentAttr) && areFewRows(program)))
+    doubts += double(fields.workgroupsPerComputeUnit != 0);
+  // On AMD's chips tiles of a wave are accessed a little more than once when
+  // they are loaded ahead (test/Bench/test_quantized_counts.py), and the trees
+  // give compute units several tiles each where others have none.
+  auto units = double(chip.computeUnits);
+  if (isOfWave)
+    doubts +=
+        isAMD
+            ? double(fields.prefetch) +
+                  double(fields.rowsPerWorkgroup > fields.rowGroups &&
+                         double(fields.rowsPerWorkgroup) * units > program.rows)
+            : double(fields.rowGroups != tilesTogether);
+  // There, each workgroup loads the columns, where as few as compute units
+  // could: the clock does not know how caches serve them.
+  double columns = get(Feature::column_share);
+  double rowsOfWorkgroup =
+      double(fields.rowGroups) * std::exp2(get(Feature::iterations_log));
+  if (isAMD)
+    doubts += std::max(0.0, get(Feature::accesses) - mostAccesses) +
+              double(columns > mostColumnShare * rowsOfWorkgroup &&
+                     columns * units <= mostColumnShare * program.rows);
+  return int64_t(doubts);
+}
+
+/// Calls `take` with schedules that have registers enough by the model, the
+/// surest first, until it returns true. Returns whether it did.
+bool Search::findCandidates(function_ref<bool(Candidates &)> take) {
   constexpr double any = std::numeric_limits<double>::infinity();
   double spilling = any;
   // Tiles of what is left when splits are summed say nothing of whole rows.
-  for (ScheduleAttr schedule : getRejected(op))
-    if (!op.hasRowSums() || !schedule.getColumnTile()) {
-      ScheduleFields fields(schedule);
+  for (ScheduleAttr rejected : getRejected(op))
+    if (!op.hasRowSums() || !rejected.getColumnTile())
       spilling = std::min(
           spilling,
           rejectedShare *
-              predictRegisterShare(getFeatures(program, fields, chip), chip));
-    }
-  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
-  bool isBeside = op->hasAttr(independentAttr) && areFewRows(program);
-  int64_t tilesTogether = countTilesTogether(op, chip);
-  double most = hasLeaves ? mostTriedRegisters : mostRegisters;
+              predictRegisterShare(
+                  getFeatures(program, ScheduleFields(rejected), chip), chip));
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register.
   // In the canonical order there are no two passes over rows: the model of
   // registers, which is no more than that, then only says what comes first.
   // Of blocks apart, which one wave has, it counts what repeats along the row
   // as if each element were another.
-  SmallVector<std::pair<int64_t, double>> tried{
-      {accessBytes, isOfWave(op) ? any : most}, {narrowBytes, most}};
-  if (chip.backend == Backend::AMDGPU)
-    tried.insert(tried.begin() + 1, {accessBytes, mostUncertainRegisters});
+  SmallVector<std::pair<int64_t, double>> bounds{
+      {accessBytes, isOfWave ? any : mostShare}, {narrowBytes, mostShare}};
+  if (isAMD)
+    bounds.insert(bounds.begin() + 1, {accessBytes, mostUncertainRegisters});
   if (hasLeaves)
-    tried.push_back({accessBytes, any});
-  for (auto [bytes, bound] : tried) {
-    SmallVector<ScheduleFields, 0> fields;
-    SmallVector<ScheduleFeatures, 0> features;
-    SmallVector<double, 0> shares;
+    bounds.push_back({accessBytes, any});
+  for (auto [bytes, bound] : bounds) {
+    Candidates found;
     auto add = [&, bound = bound](const ScheduleFields &each) {
-      ScheduleFeatures values =
+      ScheduleFeatures features =
           getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
       // Leaves of workgroups that do not fit beside each other wait.
       if (hasLeaves && float(each.workgroupsPerComputeUnit) *
-                               values[size_t(Feature::workgroup_waves)] >
-                           values[size_t(Feature::resident_waves)])
+                               features[size_t(Feature::workgroup_waves)] >
+                           features[size_t(Feature::resident_waves)])
         return;
-      double share = predictRegisterShare(values, chip);
+      double share = predictRegisterShare(features, chip);
       if (share > bound || share >= spilling)
         return;
-      shares.push_back(share);
-      features.push_back(values);
-      fields.emplace_back(each).combineRadix = chooseCombineRadix(op, each);
+      found.registerShares.push_back(share);
+      found.features.push_back(features);
+      ScheduleFields &fields = found.fields.emplace_back(each);
+      fields.combineRadix = chooseCombineRadix(op, fields);
+      if (hasLeaves)
+        fields.rowsPerWorkgroup =
+            getLeastLeafRows(op.getRowLength(), fields.rowGroups);
     };
-    forEachSchedule(op, chip, bytes, int64_t(program.rows),
-                    isAnyCount || hasLeaves, add);
+    forEachOfWholeRows(bytes, add);
     // Sums of columns that no row holds together.
-    if (!op.hasRowSums() && op.getScalarOuts().empty() &&
-        !op.getAllSums().empty())
-      forEachTile(op, chip, int64_t(program.rows), add);
+    if (hasSums && !op.hasRowSums() && op.getScalarOuts().empty())
+      forEachOfTiles(add);
+    if (take(found))
+      return true;
+  }
+  return false;
+}
+
+SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
+                                                 const ChipInfo &chip,
+                                                 int64_t count, int64_t rows) {
+  SmallVector<RankedSchedule> result;
+  if (count <= 0)
+    return result;
+  Search search{op, chip, rows};
+  search.findCandidates([&](Candidates &found) {
+    SmallVector<double, 0> times(found.fields.size());
+    if (!search.hasLeaves)
+      times = predictMicroseconds(search.program, found.features, chip);
     // Rules that each breaks, its time in steps, and its number: what breaks
     // rules comes last, and of those that are as good the first, whatever the
     // last bits say.
     SmallVector<std::tuple<int64_t, double, size_t>, 0> order;
-    SmallVector<double, 0> times(fields.size());
-    if (isTimed && !hasLeaves)
-      times = predictMicroseconds(program, features, chip);
-    for (size_t i = 0; i < fields.size(); ++i) {
-      if (hasLeaves)
-        times[i] = takeLeaves(op, fields[i], chip, program);
-      // Accesses to rows apart waste most of each sector: of 35 measured
-      // programs that have other schedules, 32 are slower with the best of
-      // these.
-      double doubts = std::max(0.0, shares[i] - most) * doubtsOfRegisters +
-                      double(features[i][size_t(Feature::apart_blocks)]);
-      // Workgroups that stay would keep the columns' from the compute units
-      // that they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and
-      // 8.4 with one workgroup for each.
-      if (isBeside || tilesTogether)
-        doubts += double(fields[i].workgroupsPerComputeUnit != 0);
-      if (tilesTogether)
-        doubts += double(fields[i].rowGroups != tilesTogether);
-      if (chip.backend == Backend::AMDGPU) {
-        // Tiles of a wave are accessed a little more than once when they are
-        // loaded ahead (test/Bench/test_quantized_counts.py). No sweep has
-        // enough of them: the trees give compute units several tiles each where
-        // others have none.
-        if (isOfWave(op))
-          doubts += double(fields[i].prefetch) +
-                    double(fields[i].rowsPerWorkgroup > fields[i].rowGroups &&
-                           double(fields[i].rowsPerWorkgroup) *
-                                   double(chip.computeUnits) >
-                               program.rows);
-        times[i] += getAddedMicroseconds(program, fields[i], chip);
-        // Each workgroup loads the columns, where as few as compute units
-        // could: the clock does not know how caches serve them.
-        double columns = double(features[i][size_t(Feature::column_share)]);
-        double rows = double(fields[i].rowGroups) *
-                      std::exp2(features[i][size_t(Feature::iterations_log)]);
-        double accesses = features[i][size_t(Feature::accesses)];
-        doubts += std::max(0.0, accesses - mostAccesses) +
-                  double(columns > mostColumnShare * rows &&
-                         columns * double(chip.computeUnits) <=
-                             mostColumnShare * program.rows);
-      }
-      order.emplace_back(int64_t(doubts),
+    for (auto [i, fields] : llvm::enumerate(found.fields)) {
+      if (search.hasLeaves)
+        times[i] = search.takeLeaves(fields);
+      times[i] += search.getAddedMicroseconds(fields);
+      order.emplace_back(search.countDoubts(found, i),
                          std::round(times[i] * stepsPerMicrosecond), i);
     }
     llvm::sort(order);
     for (auto [doubts, steps, i] : order) {
-      ScheduleAttr schedule = fields[i].get(op.getContext());
-      if (!getObstacle(op, schedule, chip).empty())
-        continue;
-      result.push_back({times[i], schedule});
       if (int64_t(result.size()) == count)
-        return result;
+        break;
+      if (search.canRun(found.fields[i]))
+        result.push_back({times[i], found.fields[i].get(op.getContext())});
     }
-    if (!result.empty())
-      break;
-  }
+    return !result.empty();
+  });
   return result;
 }
 
 /// A schedule of rows that no workgroup and no cluster has the registers for by
 /// the model, and that no column sums keep with a lane.
 static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
-  auto getAllowed = [&](ScheduleFields fields) -> ScheduleAttr {
-    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-    ScheduleAttr schedule = fields.get(op.getContext());
-    bool isAllowed =
-        !isRejected(op, schedule) && getObstacle(op, schedule, chip).empty();
-    return isAllowed ? schedule : ScheduleAttr();
-  };
   ScheduleFields fields;
+  auto getAllowed = [&] {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    return isRejected(op, schedule) || !getObstacle(op, schedule, chip).empty()
+               ? ScheduleAttr()
+               : schedule;
+  };
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.vectorWidth = chooseAccessWidth(op, chip);
   fields.rowsPerWorkgroup = 1;
   // Where no sum needs all of a row, tiles of columns. A lane has several
@@ -640,9 +637,7 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
     fields.threadsPerRow = elementwiseThreads;
     fields.columnTile =
         elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
-    fields.rowGroups = 1;
-    fields.workgroupsPerComputeUnit = 0;
-    return getAllowed(fields);
+    return getAllowed();
   }
   // A cluster, where the rows themselves leave registers: the model counts
   // values that are worked through as held, and compiling says whether it
@@ -650,7 +645,7 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
   // H100.
   fields.threadsPerRow = longRowThreads;
   fields.workgroupsPerRow = longRowCluster;
-  if (ScheduleAttr schedule = getAllowed(fields);
+  if (ScheduleAttr schedule = getAllowed();
       schedule && 2 * getResources(op, schedule, chip).leastRegistersPerLane <=
                       getRegisterLimit(schedule.getThreads(), chip))
     return schedule;
@@ -662,18 +657,28 @@ static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
   fields.reload = 1;
   for (fields.threadsPerRow = chip.maxThreadsPerWorkgroup;
        fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
-    if (ScheduleAttr schedule = getAllowed(fields);
+    if (ScheduleAttr schedule = getAllowed();
         schedule && getResources(op, schedule, chip).registersPerLane <=
                         getRegisterLimit(schedule.getThreads(), chip))
       return schedule;
   return {};
 }
 
+bool lnbwd::hasSchedule(RowwiseOp op, const ChipInfo &chip) {
+  Search search{op, chip, /*rows=*/0};
+  return chooseSplitsWhereFaster(op, chip, /*rows=*/0) ||
+         search.findCandidates([&](Candidates &found) {
+           return llvm::any_of(found.fields, [&](const ScheduleFields &fields) {
+             return search.canRun(fields);
+           });
+         });
+}
+
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
-                                   int64_t rows, bool isTimed) {
+                                   int64_t rows) {
   if (ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows))
     return splits;
-  auto best = rankSchedules(op, chip, /*count=*/1, rows, isTimed);
+  auto best = rankSchedules(op, chip, /*count=*/1, rows);
   // Whether rows take two passes was decided for a usual number of them.
   if (best.empty() && rows > 0)
     best = rankSchedules(op, chip, /*count=*/1, /*rows=*/0);

@@ -88,7 +88,7 @@ public:
                  !op.getSchedule() && !hasOwnRows(op) &&
                  (!info ||
                   (schedule.empty() && isFasterInTwo(op, *info, rows)) ||
-                  !chooseSchedule(op, *info, /*rows=*/0, /*isTimed=*/false));
+                  !hasSchedule(op, *info));
         });
     if (failed(programs))
       return signalPassFailure();

@@ -36,16 +36,15 @@ struct RankedSchedule {
 /// The first `count` schedules of whole rows that can run on `chip`, the
 /// fastest first. Where the types do not say the number of rows, `rows` does; 0
 /// is a usual number. What was rejected spills, and so may what takes nearly as
-/// many registers. Unless `isTimed`, any of those that can run come first.
-llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
-                                                const ChipInfo &chip,
-                                                int64_t count, int64_t rows,
-                                                bool isTimed = true);
+/// many registers.
+llvm::SmallVector<RankedSchedule>
+rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count, int64_t rows);
 
 /// The schedule of `op` that is predicted fastest on `chip`; null if none can
-/// run and is not rejected. `rows` and `isTimed` are as for rankSchedules.
-ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip,
-                            int64_t rows = 0, bool isTimed = true);
+/// run and is not rejected. `rows` is as for rankSchedules.
+ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows);
+/// Whether there is one for `op`, which has column sums. No time is predicted.
+bool hasSchedule(RowwiseOp op, const ChipInfo &chip);
 
 /// How programs compute the row sums of `op` where `splits` workgroups share
 /// each row; null if splits of the columns that a workgroup can hold are more
