@@ -33,8 +33,6 @@ import numpy as np
 
 # The trees that predict times of a family, or registers, their leaves, and their learning rate.
 TREES = {"nvidia": (600, 100, 0.05), "amd": (160, 31, 0.1), "registers": (90, 15, 0.1)}
-# Beside the roofline, a launch takes some microseconds, whatever it does.
-LAUNCH_US = 2.0
 # By how much logarithms of times differ that a choice tells apart, and how much it counts over
 # each time.
 CHOICE = {"nvidia": (0.04, 3000.0), "amd": (0.06, 1000.0)}
@@ -61,7 +59,8 @@ class Samples(NamedTuple):
 
 
 def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.ndarray[Any, Any]]:
-    """The names and the features of a problem's schedules, the roofline's microseconds first."""
+    """The names and the features of a problem's schedules, the microseconds of the roofline and of
+    a launch first."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(problem["schedules"]))
         file.flush()
@@ -70,7 +69,7 @@ def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.n
              f"--lnbwd-print-schedule-features=rows={problem['rows']} schedules={file.name}"],
             input=problem["program"], capture_output=True, text=True, check=True).stdout
     names, *lines = text.splitlines()
-    return names.partition(",")[2], np.array([line.split(",") for line in lines], dtype=np.float32)
+    return names.split(",", 2)[2], np.array([line.split(",") for line in lines], dtype=np.float32)
 
 
 def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str,
@@ -82,8 +81,8 @@ def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str,
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda problem: features_of(opt, chip, problem), problems))
     columns = [
-        (values[:, 1:],
-         np.log(np.array(problem[key]) / (values[:, 0] + LAUNCH_US if key == "us" else 1)),
+        (values[:, 2:],
+         np.log(np.array(problem[key]) / (values[:, 0] + values[:, 1] if key == "us" else 1)),
          np.full(len(values), index),
          np.full(len(values), problem.get("weight", 1.0) / (
              1 + (half * (problem.get("timed") != "graph") / min(problem[key])) ** 2)))

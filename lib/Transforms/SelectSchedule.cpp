@@ -167,7 +167,7 @@ public:
     SmallVector<StringRef> lines;
     (*buffer)->getBuffer().split(lines, '\n', /*MaxSplit=*/-1,
                                  /*KeepEmpty=*/false);
-    llvm::outs() << "roofline_us," << scheduleFeatureNames << "\n";
+    llvm::outs() << "roofline_us,launch_us," << scheduleFeatureNames << "\n";
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
       if (op.getProduct())
         return WalkResult::advance();
@@ -178,7 +178,8 @@ public:
                              [&] { return op.emitOpError(); });
         if (failed(schedule))
           return WalkResult::interrupt();
-        llvm::outs() << program.getRooflineMicroseconds(**found);
+        llvm::outs() << program.getRooflineMicroseconds(**found) << ','
+                     << launchMicroseconds;
         for (float value :
              getFeatures(program, ScheduleFields(*schedule), **found))
           llvm::outs() << ',' << value;

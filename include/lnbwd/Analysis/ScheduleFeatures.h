@@ -38,7 +38,7 @@ inline constexpr llvm::StringLiteral scheduleFeatureNames =
 #include "lnbwd/Analysis/ScheduleFeatures.def"
     ;
 
-/// What a launch takes beside the roofline; train.py has it as well.
+/// What a launch takes beside the roofline, whatever it does.
 inline constexpr double launchMicroseconds = 2;
 
 using ScheduleFeatures = std::array<float, size_t(Feature::count)>;

@@ -356,8 +356,9 @@ def PrintScheduleFeaturesPass : Pass<"lnbwd-print-schedule-features"> {
     Prints a line of numbers, separated by commas, for each `lnbwd.rowwise` and
     each line of the file `schedules`, which sets fields as the option
     `schedule` of `lnbwd-select-schedule` does. The first line names them:
-    the least time in microseconds in which the memory moves all rows, then the
-    features of `ScheduleFeatures.def`. The operations stay as they are.
+    the least time in microseconds in which the memory moves all rows, that of a
+    launch, then the features of `ScheduleFeatures.def`. The operations stay as
+    they are.
   }];
   let options = [
     Option<"schedules", "schedules", "std::string", "",
