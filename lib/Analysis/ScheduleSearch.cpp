@@ -91,11 +91,6 @@ static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
-/// Workgroups that share a row too long for anything else, and their lanes.
-/// Lanes of a tile of columns that nothing sums, and a lane's columns, at
-/// least.
-static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
-static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, leaves that clusters of so many workgroups add up
 /// before they store them, at most: four took 1.3 times as long as two. How
 /// many times as long as rows sums of leaves of as many bytes take.
@@ -614,54 +609,6 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
     return !result.empty();
   });
   return result;
-}
-
-/// A schedule of rows that no workgroup and no cluster has the registers for by
-/// the model, and that no column sums keep with a lane.
-static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
-  ScheduleFields fields;
-  auto getAllowed = [&] {
-    ScheduleAttr schedule = fields.get(op.getContext());
-    return isRejected(op, schedule) || !getObstacle(op, schedule, chip).empty()
-               ? ScheduleAttr()
-               : schedule;
-  };
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  fields.vectorWidth = chooseAccessWidth(op, chip);
-  fields.rowsPerWorkgroup = 1;
-  // Where no sum needs all of a row, tiles of columns. A lane has several
-  // accesses of one row, so that its scalars are loaded once: the gradient of a
-  // cross entropy of 50257 bfloat16 took 88 us so on an H100, and 234 with a
-  // wave's accesses to each of several rows.
-  if (!op.hasRowSums() && op.getScalarOuts().empty()) {
-    fields.threadsPerRow = elementwiseThreads;
-    fields.columnTile =
-        elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
-    return getAllowed();
-  }
-  // A cluster, where the rows themselves leave registers: the model counts
-  // values that are worked through as held, and compiling says whether it
-  // spills. Read again, rows of 256000 elements took 1.9 times as long on an
-  // H100.
-  fields.threadsPerRow = longRowThreads;
-  fields.workgroupsPerRow = longRowCluster;
-  if (ScheduleAttr schedule = getAllowed();
-      schedule && 2 * getResources(op, schedule, chip).leastRegistersPerLane <=
-                      getRegisterLimit(schedule.getThreads(), chip))
-    return schedule;
-  // Rows are read again for each row sum, by as many lanes as have registers
-  // for an access to each row block.
-  fields.vectorWidth = chooseVectorWidth(op);
-  fields.workgroupsPerRow = 1;
-  fields.rowsPerWorkgroup = 2;
-  fields.reload = 1;
-  for (fields.threadsPerRow = chip.maxThreadsPerWorkgroup;
-       fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
-    if (ScheduleAttr schedule = getAllowed();
-        schedule && getResources(op, schedule, chip).registersPerLane <=
-                        getRegisterLimit(schedule.getThreads(), chip))
-      return schedule;
-  return {};
 }
 
 bool lnbwd::hasSchedule(RowwiseOp op, const ChipInfo &chip) {

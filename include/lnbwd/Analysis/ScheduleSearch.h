@@ -59,6 +59,10 @@ ScheduleAttr getSplitSchedule(RowwiseOp op, int64_t splits,
 ScheduleAttr chooseSplitSchedule(RowwiseOp op, int64_t splits,
                                  const ChipInfo &chip, int64_t rows = 0);
 
+/// A schedule of rows that no workgroup and no cluster has the registers for by
+/// the model, and that no column sums keep with a lane; null if none can run.
+ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip);
+
 /// Whether a cache holds all rows that are read.
 bool areFewRows(const ProgramFacts &program);
 
