@@ -232,3 +232,36 @@ func.func @few_rows(%x: memref<?x1024xbf16>, %y: memref<?x1024xbf16>, %s: memref
   }
   return
 }
+
+// -----
+
+// Rows of 32 bits are few with fewer bytes: here 6 MiB, and 8 below.
+// FEW-LABEL:  func @few_wide_rows(
+// FEW:          lnbwd.rowwise @k_columns
+func.func @few_wide_rows(%x: memref<?x6144xf32>, %y: memref<?x6144xf32>, %s: memref<6144xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x6144xf32>)
+      outs(%y[m, n] : memref<?x6144xf32>, %s[n] add : memref<6144xf32>) {
+  ^bb0(%xr: vector<6144xf32>):
+    %sum = vector.reduction <add>, %xr : vector<6144xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<6144xf32>
+    %scaled = arith.mulf %xr, %spread : vector<6144xf32>
+    lnbwd.yield %scaled, %xr : vector<6144xf32>, vector<6144xf32>
+  }
+  return
+}
+
+// -----
+
+// FEW-LABEL:  func @more_wide_rows(
+// FEW:          lnbwd.rowwise @k domain(m | n) ins(
+func.func @more_wide_rows(%x: memref<?x8192xf32>, %y: memref<?x8192xf32>, %s: memref<8192xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xf32>)
+      outs(%y[m, n] : memref<?x8192xf32>, %s[n] add : memref<8192xf32>) {
+  ^bb0(%xr: vector<8192xf32>):
+    %sum = vector.reduction <add>, %xr : vector<8192xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<8192xf32>
+    %scaled = arith.mulf %xr, %spread : vector<8192xf32>
+    lnbwd.yield %scaled, %xr : vector<8192xf32>, vector<8192xf32>
+  }
+  return
+}
