@@ -3,14 +3,15 @@
 #   lnbwd-llvm   LLVM
 #   lnbwd-mlir   MLIR, LLVM and lld, where the compiler is built
 #
-# Usually the shared libLLVM and libMLIR, which keeps links short, but for the
-# simulator. With LNBWD_STATIC_LLVM their static libraries and the C++ library,
-# so that what is linked runs where none of them is installed (scripts/wheel.sh).
-# Of LLVM's code generators only AMDGPU and NVPTX are taken.
+# Usually the shared libLLVM and libMLIR, which keeps links short, but for
+# lnbwd-opt and the simulator. With LNBWD_STATIC_LLVM their static libraries and
+# the C++ library, so that what is linked runs where none of them is installed
+# (scripts/wheel.sh). Of LLVM's code generators only AMDGPU and NVPTX are taken.
 set(lnbwd_backends AMDGPU NVPTX)
 
 add_library(lnbwd-llvm INTERFACE)
 add_library(lnbwd-mlir INTERFACE)
+set(static_mlir lnbwd-mlir)
 
 if(NOT LNBWD_STATIC_LLVM)
   # What has the property LNBWD_SIMULATOR_LLVM has the little inside that the
@@ -24,9 +25,16 @@ if(NOT LNBWD_STATIC_LLVM)
   target_link_libraries(lnbwd-llvm INTERFACE
     "$<IF:$<BOOL:$<TARGET_PROPERTY:LNBWD_SIMULATOR_LLVM>>,${simulator_llvm},LLVM>")
   if(LNBWD_ENABLE_COMPILER)
-    target_link_libraries(lnbwd-mlir INTERFACE MLIR lldELF lldCommon)
+    # What has the property LNBWD_STATIC_MLIR has all of them inside: to bind the
+    # symbols of the shared ones is a fifth of most compilations.
+    set(static_mlir lnbwd-mlir-static)
+    target_link_libraries(lnbwd-mlir INTERFACE
+      "$<IF:$<BOOL:$<TARGET_PROPERTY:LNBWD_STATIC_MLIR>>,${static_mlir},MLIR;lldELF;lldCommon>")
   endif()
-  return()
+  if(NOT LNBWD_ENABLE_COMPILER OR NOT TARGET MLIROptLib OR NOT TARGET LLVMNVPTXCodeGen)
+    return()
+  endif()
+  add_library(${static_mlir} INTERFACE)
 endif()
 
 # The exported targets of MLIR and lld name the shared libLLVM as what they need
@@ -117,7 +125,9 @@ function(lnbwd_add_static_group name)
   target_link_options(${name} INTERFACE LINKER:--gc-sections LINKER:--exclude-libs,ALL)
 endfunction()
 
-lnbwd_add_static_group(lnbwd-llvm ${llvm_targets})
+if(LNBWD_STATIC_LLVM)
+  lnbwd_add_static_group(lnbwd-llvm ${llvm_targets})
+endif()
 if(LNBWD_ENABLE_COMPILER)
   get_property(mlir_targets GLOBAL PROPERTY MLIR_ALL_LIBS)
   list(APPEND mlir_targets MLIROptLib MLIRLspServerLib)
@@ -132,5 +142,5 @@ if(LNBWD_ENABLE_COMPILER)
       endif()
     endif()
   endforeach()
-  lnbwd_add_static_group(lnbwd-mlir ${present} ${llvm_targets} lldELF lldCommon)
+  lnbwd_add_static_group(${static_mlir} ${present} ${llvm_targets} lldELF lldCommon)
 endif()

@@ -168,30 +168,26 @@ RUN
 pack_tune() {
   # Without kernels: the search compiles its own.
   put_operations "$folder/tune" --only none
-  local libraries
-  libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
-    grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')
-  mkdir -p "$folder/tune/compiler" "$folder/tune/tools"
-  cp -R "$source_dir/tools/lnbwd-tune" "$folder/tune/tools/"
-  strip -s -o "$folder/tune/compiler/lnbwd-opt" "$build_dir/bin/lnbwd-opt"
-  local staging
+  local staging file
   staging=$(mktemp -d)
-  mkdir "$staging/lib"
-  local library
-  for library in $libraries; do strip -s -o "$staging/lib/$(basename "$library")" "$library"; done
-  tar -C "$staging" -cf "$folder/tune/compiler/libraries.tar" lib
+  for file in "$build_dir/bin/lnbwd-opt" $(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
+    grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so'); do
+    strip -s -o "$staging/$(basename "$file")" "$file"
+  done
+  mkdir -p "$folder/tune/tools"
+  cp -R "$source_dir/tools/lnbwd-tune" "$folder/tune/tools/"
+  tar -C "$staging" -cf "$folder/tune/compiler.tar" .
   # A sample is not sent anywhere.
-  [ -n "$sample" ] || xz -T0 -6 "$folder/tune/compiler/libraries.tar"
+  [ -n "$sample" ] || xz -T0 -6 "$folder/tune/compiler.tar"
   rm -rf "$staging"
   write_run tune <<'RUN'
 # More arguments go to lnbwd-tune (--shapes 8192x4096).
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' compiler/libraries.tar* "$dir"
-cp compiler/lnbwd-opt "$dir/lnbwd-opt.bin"
-printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib exec %s/lnbwd-opt.bin "$@"\n' "$dir" "$dir" >"$dir/lnbwd-opt"
-chmod +x "$dir/lnbwd-opt" "$dir/lnbwd-opt.bin"
-export LNBWD_OPT=$dir/lnbwd-opt PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
+python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' compiler.tar* "$dir"
+printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s/lnbwd-opt "$@"\n' "$dir" "$dir" >"$dir/run"
+chmod +x "$dir/run"
+export LNBWD_OPT=$dir/run PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
 # It ends with 1 where the model's choice is not the best.
 python3 tools/lnbwd-tune/lnbwd-tune --chip "$chip" --device "$device" --sweep "$out/sweep.jsonl.xz" "$@" || [ $? = 1 ]
 RUN

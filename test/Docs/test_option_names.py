@@ -37,7 +37,7 @@ PROGRAMS = {
 }
 #: Options of other programs that literals name: cmake, clang-offload-bundler, ld.lld.
 FOREIGN = {"--component", "--install", "--list", "--no-undefined", "--type", "--unbundle",
-           "--help", "--version"}
+           "--threads", "--help", "--version"}
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?![\w-])")
 
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles MLIR text for the end-to-end tests, each kernel once in a run of the tests.
 
-In this process, by the compiler's C interface: lnbwd-opt takes a fifth longer, for the start of a
-process with libLLVM and libMLIR. That both emit the same bytes is test/python/test_compiler.py's;
+In this process, by the compiler's C interface: lnbwd-opt takes longer, for the start of a
+process. That both emit the same bytes is test/python/test_compiler.py's;
 passes alone go through lnbwd-opt, whose options they are. With LNBWD_TEST_BY_LNBWD_OPT=1 everything
 does: a library with sanitizers in it cannot be loaded by a Python without.
 
