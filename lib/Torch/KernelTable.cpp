@@ -104,21 +104,23 @@ static void check(lnbwd_status status) {
                              lnbwd_status_name(status) + "]");
 }
 
-std::vector<NewTensor> makeOutputs(const RowProgram &program,
-                                   const std::vector<int64_t> &rows,
-                                   Device device,
-                                   const std::vector<int64_t> &columns,
-                                   const std::vector<int64_t> &rest) {
-  std::vector<NewTensor> outputs;
+std::vector<Tensor> makeOutputs(const RowProgram &program, Sizes rows,
+                                Device device, Sizes columns, size_t ones) {
+  std::vector<Tensor> outputs;
+  outputs.reserve(program.outputs.size());
+  std::vector<int64_t> sizes;
+  sizes.reserve(rows.size() + columns.size() + 1);
   for (const Operand &operand : program.outputs) {
     const Dims &dims = operand.dims();
-    std::vector<int64_t> sizes;
+    sizes.clear();
     if (dims.hasRows)
-      sizes = rows;
-    if (dims.hasColumns && columns.empty())
+      sizes.assign(rows.begin(), rows.end());
+    if (!dims.hasColumns)
+      sizes.resize(sizes.size() + ones, 1);
+    else if (columns.empty())
       sizes.push_back(operand.rowLength);
-    const std::vector<int64_t> &others = dims.hasColumns ? columns : rest;
-    sizes.insert(sizes.end(), others.begin(), others.end());
+    else
+      sizes.insert(sizes.end(), columns.begin(), columns.end());
     outputs.push_back(allocate(sizes, dtypeOf(operand.element), device));
   }
   return outputs;
@@ -181,7 +183,7 @@ void launch(const RowProgram &program, int64_t rows,
   check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
-  NewTensor workspace;
+  Tensor workspace;
   if (bytes != 0)
     workspace = allocate({static_cast<int64_t>(bytes)},
                          aoti_torch_dtype_uint8(), device);

@@ -76,13 +76,10 @@ const RowProgram *lookUpProgram(std::string_view name, int32_t place);
 int32_t findPlace(int32_t index);
 
 /// New outputs of a program without groups. What has rows has the dimensions
-/// `rows`, followed by `columns` or where it has none by `rest`; no columns:
-/// one dimension.
-std::vector<NewTensor> makeOutputs(const RowProgram &program,
-                                   const std::vector<int64_t> &rows,
-                                   Device device,
-                                   const std::vector<int64_t> &columns = {},
-                                   const std::vector<int64_t> &rest = {});
+/// `rows`, followed by `columns` or where it has none by so many of size 1 as
+/// `ones`; no columns: one dimension.
+std::vector<Tensor> makeOutputs(const RowProgram &program, Sizes rows,
+                                Device device, Sizes columns, size_t ones);
 
 /// Runs a kernel on tensors in the order of its arguments, given by their
 /// addresses, all dense and on one device: on a GPU on PyTorch's current stream

@@ -70,15 +70,12 @@ struct NormCall {
 private:
   template <typename Visitor> void visitArguments(Visitor visit);
 
-  /// What the program reads, of the arguments that are there.
-  std::vector<std::optional<Tensor> *> inputs();
-
-  std::optional<Tensor> dy;
-  std::optional<Tensor> x;
-  std::optional<Tensor> mean;
-  std::optional<Tensor> rstd;
-  std::optional<Tensor> weight;
-  std::optional<Tensor> bias;
+  Tensor dy;
+  Tensor x;
+  Tensor mean;
+  Tensor rstd;
+  Tensor weight;
+  Tensor bias;
   std::vector<int64_t> shape;
   std::vector<bool> mask;
   std::optional<double> givenEpsilon;
@@ -86,6 +83,7 @@ private:
   double epsilon = -1;
 
   int32_t element;       ///< that of x (elementOf)
+  Device device;         ///< that of x
   int64_t rowLength = 0; ///< N; 0 if x's shape does not end in `shape`, too
   int64_t rows = 0;      ///< M
   /// A bit for each result that is asked for: y and the statistics are, and of
@@ -97,10 +95,15 @@ private:
 /// PyTorch does not free what is left.
 struct Taker {
   StableIValue *&place;
-  template <typename Value>
-  void operator()(std::optional<Value> &value, bool isOptional = false) const {
+  void operator()(Tensor &tensor, bool isOptional = false) const {
+    using Handle = AtenTensorHandle;
+    tensor.reset(isOptional
+                     ? to<std::optional<Handle>>(*place++).value_or(nullptr)
+                     : to<Handle>(*place++));
+  }
+  void operator()(std::optional<double> &value, bool isOptional) const {
     value =
-        isOptional ? to<std::optional<Value>>(*place++) : to<Value>(*place++);
+        isOptional ? to<std::optional<double>>(*place++) : to<double>(*place++);
   }
   template <typename Value> void operator()(std::vector<Value> &value) const {
     value = to<std::vector<Value>>(*place++);
@@ -110,9 +113,12 @@ struct Taker {
 /// Puts each argument on a stack.
 struct Giver {
   StableIValue *&place;
-  template <typename Value>
-  void operator()(const std::optional<Value> &value,
-                  bool isOptional = false) const {
+  void operator()(Tensor &tensor, bool isOptional = false) const {
+    *place++ = !isOptional ? give(std::move(tensor))
+               : tensor    ? from(std::optional(give(std::move(tensor))))
+                           : from(std::nullopt);
+  }
+  void operator()(const std::optional<double> &value, bool isOptional) const {
     *place++ = isOptional ? from(value) : from(*value);
   }
   void operator()(const std::vector<int64_t> &sizes) const {
@@ -155,32 +161,25 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
     : info(getInfo(operation)), isAten(isAten), hasMean(info.hasMean()),
       resultCount(hasMean ? 3 : 2) {
   visitArguments(Taker{stack});
-  element = elementOf(*x);
+  element = elementOf(x);
+  device = deviceOf(x);
   bool hasDefault =
       element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();
   epsilon = givenEpsilon.value_or(hasDefault ? defaultEpsilons[element] : -1);
-  auto leading = static_cast<size_t>(x->dim()) - shape.size();
-  if (!shape.empty() && leading <= static_cast<size_t>(x->dim()) &&
-      x->sizes().slice(leading).equals(shape))
+  const Sizes sizes = sizesOf(x);
+  if (!shape.empty() && shape.size() <= sizes.size() &&
+      sizes.slice(sizes.size() - shape.size()).equals(shape))
     rowLength = std::accumulate(shape.begin(), shape.end(), int64_t(1),
                                 std::multiplies<>());
   if (rowLength > 0)
-    rows = x->numel() / rowLength;
-  const std::optional<Tensor> *likes[] = {&x, &weight, &bias};
+    rows = elementCount(x) / rowLength;
+  const Tensor *likes[] = {&x, &weight, &bias};
   for (size_t i = 0; i < resultCount; ++i)
     if (info.isForward || (i < mask.size() && mask[i] && *likes[i]))
       wants |= 1u << i;
 }
 
 void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
-
-std::vector<std::optional<Tensor> *> NormCall::inputs() {
-  std::vector<std::optional<Tensor> *> result;
-  for (std::optional<Tensor> *input : {&dy, &x, &weight, &bias, &mean, &rstd})
-    if (*input && (info.isForward || input != &bias))
-      result.push_back(input);
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // From the arguments to a launch
@@ -210,56 +209,57 @@ const RowProgram *NormCall::findProgram() {
                  static_cast<uint8_t>(info.operation),
                  {static_cast<int8_t>(element), -1, -1}};
   static_assert(sizeof(key) == 3 * 8 + 4 + 4);
-  const int32_t device = deviceOf(*x).number();
-  const std::optional<Tensor> *parameters[] = {&weight, &bias};
+  const int32_t where = device.number();
+  const Tensor *parameters[] = {&weight, &bias};
   for (size_t i = 0; i < std::size(parameters); ++i) {
-    if (!*parameters[i])
+    const Tensor &parameter = *parameters[i];
+    if (!parameter)
       continue;
-    const Tensor &parameter = **parameters[i];
     int32_t type = elementOf(parameter);
     // PyTorch's operators take parameters of x's type alone.
-    if (!parameter.sizes().equals(shape) ||
-        deviceOf(parameter).number() != device || (isAten && type != element))
+    if (!sizesOf(parameter).equals(shape) ||
+        deviceOf(parameter).number() != where || (isAten && type != element))
       return nullptr;
     key.elements[1 + i] = static_cast<int8_t>(type);
   }
-  const RowProgram *program = lookUpProgram(
-      {reinterpret_cast<const char *>(&key), sizeof(key)}, findPlace(device));
-  if (!program)
+  auto fits = [where](const Tensor &tensor, int32_t type, int64_t count) {
+    return !tensor ||
+           (elementOf(tensor) == type && elementCount(tensor) == count &&
+            deviceOf(tensor).number() == where);
+  };
+  if (!fits(dy, element, rows * rowLength) ||
+      !fits(mean, LNBWD_ELEMENT_F32, rows) ||
+      !fits(rstd, LNBWD_ELEMENT_F32, rows))
     return nullptr;
-  auto operand = program->inputs.begin();
-  for (const std::optional<Tensor> *input : inputs()) {
-    if (elementOf(**input) != operand->element ||
-        (*input)->numel() != operand->elementCount(rows) ||
-        deviceOf(**input).number() != device)
-      return nullptr;
-    ++operand;
-  }
-  return program;
+  return lookUpProgram({reinterpret_cast<const char *>(&key), sizeof(key)},
+                       findPlace(where));
 }
 
-static StableIValue give(NewTensor tensor) {
-  return torch::stable::detail::from(tensor.release());
+/// A tensor that is not defined, as PyTorch's C++ has them.
+static Tensor makeUndefined() {
+  AtenTensorHandle undefined = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_new_uninitialized_tensor(&undefined));
+  return Tensor(undefined);
 }
 
 void NormCall::run(const RowProgram &program, StableIValue *stack) && {
-  const Device device = deviceOf(*x);
+  const Sizes sizes = sizesOf(x);
   // PyTorch's statistics have 1 for what was normalised.
-  std::vector<NewTensor> outputs = makeOutputs(
-      program, x->sizes().slice(0, x->dim() - shape.size()).vec(), device,
-      shape, std::vector<int64_t>(isAten ? shape.size() : 0, 1));
+  std::vector<Tensor> outputs =
+      makeOutputs(program, sizes.slice(0, sizes.size() - shape.size()), device,
+                  shape, isAten ? shape.size() : 0);
   std::vector<void *> addresses;
-  for (std::optional<Tensor> *input : inputs()) {
-    *input = makeDense(**input);
-    addresses.push_back((*input)->data_ptr());
-  }
-  for (const NewTensor &output : outputs)
+  addresses.reserve(program.inputs.size() + outputs.size());
+  for (Tensor *input : {&dy, &x, &weight, &bias, &mean, &rstd})
+    if (*input && (info.isForward || input != &bias))
+      addresses.push_back(makeDense(*input));
+  for (const Tensor &output : outputs)
     addresses.push_back(dataOf(output));
   launch(program, rows, addresses, device);
   auto output = outputs.begin();
   for (size_t i = 0; i < resultCount; ++i)
     *stack++ = wants >> i & 1 ? give(std::move(*output++))
-               : isAten       ? from(Tensor())
+               : isAten       ? give(makeUndefined())
                               : give(allocate({0}, dtypeOf(element), device));
 }
 

@@ -110,7 +110,7 @@ static PyObject *findTensorMaker() {
 }
 
 /// Gives tensors to Python; null: Python has an exception.
-static PyObject *giveToPython(std::vector<NewTensor> tensors) {
+static PyObject *giveToPython(std::vector<Tensor> tensors) {
   Object handles(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
   for (size_t i = 0; handles && i < tensors.size(); ++i) {
     PyObject *handle = PyCapsule_New(tensors[i].get(), nullptr, nullptr);
@@ -120,7 +120,7 @@ static PyObject *giveToPython(std::vector<NewTensor> tensors) {
   }
   if (!handles)
     return nullptr;
-  for (NewTensor &tensor : tensors)
+  for (Tensor &tensor : tensors)
     tensor.release();
   return PyObject_CallFunctionObjArgs(findTensorMaker(), handles.get(),
                                       nullptr);
@@ -176,11 +176,10 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
           !(i < program->inputs.size() && program->inputs[i].isNumber()))
         return callInPython(*call, arguments, count);
     }
-    std::vector<NewTensor> outputs;
+    std::vector<Tensor> outputs;
     if (makesOutputs)
-      outputs = makeOutputs(
-          *program, dims, call->device, {},
-          std::vector<int64_t>(PyTuple_Check(arguments[0]) ? 1 : 0, 1));
+      outputs = makeOutputs(*program, dims, call->device, {},
+                            PyTuple_Check(arguments[0]) ? 1 : 0);
     for (size_t i = 0; i < outputs.size(); ++i)
       addresses[given + i] = dataOf(outputs[i]);
     {

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <stdexcept>
+#include <utility>
 
 // Of PyTorch 2.12 and later.
 // NOLINTNEXTLINE(readability-identifier-naming)
@@ -39,28 +40,39 @@ int32_t dtypeOf(int32_t element) {
   return numbers[element];
 }
 
+/// What PyTorch's C interface says of a tensor.
+template <typename Answer>
+static Answer ask(AOTITorchError (*question)(AtenTensorHandle, Answer *),
+                  const Tensor &tensor) {
+  Answer answer{};
+  TORCH_ERROR_CODE_CHECK(question(tensor.get(), &answer));
+  return answer;
+}
+
 int32_t elementOf(const Tensor &tensor) {
-  int32_t dtype = 0;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(tensor.get(), &dtype));
+  int32_t dtype = ask(aoti_torch_get_dtype, tensor);
   for (int32_t element = 0; element < int32_t(kElementCount); ++element)
     if (dtype == dtypeOf(element))
       return element;
   return -2;
 }
 
-Device deviceOf(const Tensor &tensor) {
-  Device device{};
-  TORCH_ERROR_CODE_CHECK(
-      aoti_torch_get_device_type(tensor.get(), &device.type));
-  TORCH_ERROR_CODE_CHECK(
-      aoti_torch_get_device_index(tensor.get(), &device.index));
-  return device;
+int64_t elementCount(const Tensor &tensor) {
+  return ask(aoti_torch_get_numel, tensor);
 }
 
-void *dataOf(const NewTensor &tensor) {
-  void *data = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor.get(), &data));
-  return data;
+Sizes sizesOf(const Tensor &tensor) {
+  return {ask(aoti_torch_get_sizes, tensor),
+          static_cast<size_t>(ask(aoti_torch_get_dim, tensor))};
+}
+
+Device deviceOf(const Tensor &tensor) {
+  return {ask(aoti_torch_get_device_type, tensor),
+          ask(aoti_torch_get_device_index, tensor)};
+}
+
+void *dataOf(const Tensor &tensor) {
+  return ask(aoti_torch_get_data_ptr, tensor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -72,19 +84,21 @@ bool isAligned(const void *address) {
   return reinterpret_cast<uintptr_t>(address) % kArgumentAlignment == 0;
 }
 
-Tensor makeDense(const Tensor &tensor) {
-  if (tensor.is_contiguous() && isAligned(tensor.data_ptr()))
-    return tensor;
+void *makeDense(Tensor &tensor) {
+  void *address = dataOf(tensor);
+  if (isAligned(address) && ask(aoti_torch_is_contiguous, tensor))
+    return address;
   using torch::headeronly::MemoryFormat;
-  StableIValue stack[] = {from(tensor),
+  StableIValue stack[] = {give(std::move(tensor)),
                           from(std::optional(MemoryFormat::Contiguous))};
   TORCH_ERROR_CODE_CHECK(
       torch_call_dispatcher("aten::clone", "", stack, TORCH_ABI_VERSION));
-  return to<Tensor>(stack[0]);
+  tensor.reset(to<AtenTensorHandle>(stack[0]));
+  return dataOf(tensor);
 }
 
-NewTensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                   Device device) {
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                Device device) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
@@ -99,7 +113,7 @@ NewTensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
     throw std::runtime_error("lnbwd: out of memory: PyTorch could not allocate "
                              "a tensor of " +
                              std::to_string(stride) + " elements");
-  return NewTensor(result);
+  return Tensor(result);
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,7 +152,7 @@ void callPython(const std::string &name, StableIValue *stack, size_t results) {
   if (notedError().empty())
     return;
   for (size_t i = 0; i < results; ++i)
-    to<Tensor>(stack[i]);
+    Tensor(to<AtenTensorHandle>(stack[i]));
   throw std::runtime_error(notedError());
 }
 

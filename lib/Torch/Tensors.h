@@ -15,7 +15,7 @@
 #define LNBWD_LIB_TORCH_TENSORS_H
 
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
+#include <torch/headeronly/util/HeaderOnlyArrayRef.h>
 
 #include <cstdint>
 #include <memory>
@@ -31,18 +31,26 @@ struct TensorDeleter {
   }
 };
 
-/// A tensor that is made here. It is handed on without another reference.
-using NewTensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
+/// A tensor that is owned; null: one that was not given. (torch::stable::Tensor
+/// allocates a counter for each.)
+using Tensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
 
-using torch::stable::Tensor;
+using Sizes = torch::headeronly::IntHeaderOnlyArrayRef;
 using torch::stable::detail::from;
 using torch::stable::detail::to;
+
+/// Hands a tensor on as an argument or a result.
+inline StableIValue give(Tensor tensor) {
+  return torch::stable::detail::from(tensor.release());
+}
 
 /// PyTorch's number of an lnbwd_element; that of booleans for LNBWD_ELEMENT_I8.
 int32_t dtypeOf(int32_t element);
 /// The lnbwd_element of a tensor, or -2 if it has another type.
 int32_t elementOf(const Tensor &tensor);
-void *dataOf(const NewTensor &tensor);
+int64_t elementCount(const Tensor &tensor);
+Sizes sizesOf(const Tensor &tensor);
+void *dataOf(const Tensor &tensor);
 
 /// Where tensors are.
 struct Device {
@@ -57,13 +65,13 @@ Device deviceOf(const Tensor &tensor);
 /// What kernels take: a multiple of 16 bytes.
 bool isAligned(const void *address);
 
-/// The tensor itself if its rows are dense and its address is a multiple of 16
-/// bytes; else a copy that is.
-Tensor makeDense(const Tensor &tensor);
+/// Makes a tensor a copy of itself, unless its rows are dense and its address
+/// is a multiple of 16 bytes. Gives the address.
+void *makeDense(Tensor &tensor);
 
 /// A new dense tensor on a device.
-NewTensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                   Device device);
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                Device device);
 
 /// PyTorch's current stream of a GPU.
 void *currentStream(int32_t device);
