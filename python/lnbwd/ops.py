@@ -262,34 +262,31 @@ class Norm:
             """y."""
 
             @staticmethod
-            def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int],
-                        *others: Any) -> Tensor:
-                y: Tensor
-                y, *statistics = raw(x, normalized_shape, *others)
-                ctx.save_for_backward(x, *statistics, *others[:-1])
-                ctx.normalized_shape = normalized_shape
-                return y
+            def forward(ctx: Any, *arguments: Any) -> Any:
+                results = raw(*arguments)
+                ctx.save_for_backward(arguments[0], *results[1:], *arguments[2:-1])
+                ctx.normalized_shape = arguments[1]
+                return results[0]
 
             @staticmethod
             def backward(ctx: Any, dy: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-                x, *saved = ctx.saved_tensors
+                saved, needs = ctx.saved_tensors, ctx.needs_input_grad
                 # (A parameter that is not there needs none.)
-                needs_x, _shape, *needs, _eps = ctx.needs_input_grad
-                mask = [needs_x, *needs]
+                mask = [needs[0], *needs[2:-1]]
+                x = saved[0]
                 if dy.dtype != x.dtype:
                     dy = dy.to(x.dtype)
                 if torch.is_grad_enabled() or transforms_are_active():
-                    gradients = gradient_function(dy, x, *saved, ctx.normalized_shape, mask)
+                    gradients = gradient_function(dy, *saved, ctx.normalized_shape, mask)
                 else:
                     try:
-                        gradients = raw_bwd(dy, x, *saved, ctx.normalized_shape, mask)
+                        gradients = raw_bwd(dy, *saved, ctx.normalized_shape, mask)
                     except RuntimeError as error:
                         raise native.original(error) from None
                 if False in mask:
                     gradients = [gradient if want else None
                                  for gradient, want in zip(gradients, mask, strict=True)]
-                dx, *others = gradients
-                return (dx, None, *others, None)
+                return (gradients[0], None, *gradients[1:], None)
 
             jvp = staticmethod(refuse_forward_mode("lnbwd's operations"))
 
@@ -297,12 +294,11 @@ class Norm:
             """All results."""
 
             @staticmethod
-            def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int],
-                        *others: Any) -> Any:
-                results = raw(x, normalized_shape, *others)
-                ctx.save_for_backward(x, *results[1:], *others[:-1])
+            def forward(ctx: Any, *arguments: Any) -> Any:
+                results = raw(*arguments)
+                ctx.save_for_backward(arguments[0], *results[1:], *arguments[2:-1])
                 ctx.mark_non_differentiable(*results[1:])
-                ctx.normalized_shape = normalized_shape
+                ctx.normalized_shape = arguments[1]
                 return results
 
         self.eager: Callable[..., Tensor] = eager(Eager)
