@@ -40,9 +40,11 @@ static constexpr int64_t narrowBytes = 4;
 /// go across rows as well.
 static constexpr int64_t leastPartColumns = 1024, leastPartColumnsAcross = 64;
 /// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
-/// good. In the canonical order slices leave more of them idle.
+/// good. In the canonical order slices leave more of them idle, and on AMD's
+/// chips some rows of a wave have nothing better.
 static constexpr int64_t mostLaneColumns = 64;
-static constexpr double mostIdle = 0.34, mostIdleInOrder = 0.5;
+static constexpr double mostIdle = 0.34, mostIdleInOrder = 0.5,
+                        mostIdleOfWave = 0.5;
 /// Work-items of a compute unit where workgroups are persistent, and those for
 /// which a workgroup has rows at once, at least.
 static constexpr int64_t leastComputeUnitThreads = 128,
@@ -271,8 +273,8 @@ void Search::forEachOfWholeRows(int64_t mostBytes, Visitor visit) {
                        : isInOrder
                            ? chip.maxThreadsPerWorkgroup
                            : int64_t(llvm::bit_floor(uint64_t(mostRows)));
-  double mostColumnsTaken =
-      double(length) * (1 + (isInOrder ? mostIdleInOrder : mostIdle));
+  double idle = isInOrder ? mostIdleInOrder : mostIdle;
+  double idleOfWave = isAMD ? mostIdleOfWave : idle;
   for (int64_t most = 1; most <= chip.workgroups.clusterWorkgroups; most *= 2) {
     if (most > 1 && (!op.hasRowSums() || length / most < leastColumns))
       break;
@@ -294,7 +296,9 @@ void Search::forEachOfWholeRows(int64_t mostBytes, Visitor visit) {
           isInOrder && getSliceColumns(length) % (threads * width) == 0;
       if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
-          double(accesses * width * threads * split) > mostColumnsTaken)
+          double(accesses * width * threads * split) >
+              double(length) *
+                  (1 + (threads <= chip.waveSize ? idleOfWave : idle)))
         continue;
       fields.threadsPerRow = threads;
       for (int64_t groups = std::max<int64_t>(1, leastThreads / threads);
@@ -500,12 +504,13 @@ int64_t Search::countDoubts(const Candidates &found, size_t i) {
     doubts += double(fields.workgroupsPerComputeUnit != 0);
   // On AMD's chips tiles of a wave are accessed a little more than once when
   // they are loaded ahead (test/Bench/test_quantized_counts.py), and the trees
-  // give compute units several tiles each where others have none.
+  // give compute units several tiles each where others have none, and
+  // workgroups one wave, which spills on gfx1100.
   auto units = double(chip.computeUnits);
   if (isOfWave)
     doubts +=
         isAMD
-            ? double(fields.prefetch) +
+            ? double(fields.prefetch) + double(fields.rowGroups == 1) +
                   double(fields.rowsPerWorkgroup > fields.rowGroups &&
                          double(fields.rowsPerWorkgroup) * units > program.rows)
             : double(fields.rowGroups != tilesTogether);

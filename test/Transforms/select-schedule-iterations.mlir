@@ -41,7 +41,7 @@ func.func @idle_lanes(%dy: memref<8192x768xbf16>, %x: memref<8192x768xbf16>, %ga
 
 // Each workgroup has the same number of rows here, too.
 // CHECK-LABEL: func.func @long_rows(
-// CHECK: row_groups = 1, {{.*}}rows_per_workgroup = {{4|8}}, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// CHECK: row_groups = 1, {{.*}}rows_per_workgroup = {{4|8}}, workgroups_per_compute_unit = 1, prefetch = 1{{.*}}>
 func.func @long_rows(%dy: memref<1024x16384xbf16>, %x: memref<1024x16384xbf16>, %gamma: memref<16384xbf16>,
     %mean: memref<1024xf32>, %rstd: memref<1024xf32>, %dx: memref<1024x16384xbf16>, %dgamma: memref<16384xbf16>, %dbeta: memref<16384xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<1024x16384xbf16>) x(%x : memref<1024x16384xbf16>) gamma(%gamma : memref<16384xbf16>)
@@ -50,9 +50,10 @@ func.func @long_rows(%dy: memref<1024x16384xbf16>, %x: memref<1024x16384xbf16>, 
   return
 }
 
-// Three accesses of a wave leave more than a third of the lanes idle: five of half a wave do not.
+// Three accesses of a wave leave 44 lanes idle for 100 busy ones, five of half a wave 20, but these are more than
+// four, which comes last.
 // CHECK-LABEL: func.func @no_even_lanes(
-// CHECK: threads_per_row = 32,
+// CHECK: threads_per_row = 64,
 func.func @no_even_lanes(%dy: memref<66766x1064xbf16>, %x: memref<66766x1064xbf16>, %gamma: memref<1064xbf16>,
     %mean: memref<66766xf32>, %rstd: memref<66766xf32>, %dx: memref<66766x1064xbf16>, %dgamma: memref<1064xbf16>, %dbeta: memref<1064xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<66766x1064xbf16>) x(%x : memref<66766x1064xbf16>) gamma(%gamma : memref<1064xbf16>)

@@ -27,11 +27,11 @@
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -43,13 +43,13 @@
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
@@ -59,14 +59,14 @@
 // PICK-LABEL: func.func @backward_bf16_49152x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -78,14 +78,14 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -93,17 +93,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_524288x128(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1>
@@ -111,17 +111,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_297904x136(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3, prefetch = 1>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 16, prefetch = 1>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 16, prefetch = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 16, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 3>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 2, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 2, rows_per_workgroup = 16, workgroups_per_compute_unit = 3, prefetch = 1>
@@ -134,10 +134,10 @@
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -153,11 +153,11 @@
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 4, prefetch = 1>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
@@ -170,17 +170,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_512x4096(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -191,7 +191,7 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -206,17 +206,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_65536x2048(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, sum_block = 8>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, sum_block = 8>
@@ -224,17 +224,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @forward_bf16_65536x768(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
@@ -242,17 +242,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @forward_bf16_1344x640(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 12, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 16, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 6, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 16, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 12, prefetch = 1>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
@@ -260,17 +260,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @forward_f32_12136x2560(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
@@ -278,17 +278,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 640, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 4, dependent_launch = true, prefetch_before_dependency = true>
 
 // PICK-LABEL: func.func @forward_bf16_8192x4096(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, late_columns = true>
@@ -296,27 +296,27 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, late_columns = true>
 
 // PICK-LABEL: func.func @backward_bf16_7559x33800(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 512, unroll = 4, combine_radix = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 8, combine_radix = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 3, column_tile = 128, unroll = 8>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 256, unroll = 8, combine_radix = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 8, combine_radix = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 1024, unroll = 8, combine_radix = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, column_tile = 1024, unroll = 8, combine_radix = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 64, unroll = 8>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 8>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4, combine_radix = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4, combine_radix = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 3, column_tile = 64, unroll = 8>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, column_tile = 1024, unroll = 8, combine_radix = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 64, vector_width = 8, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 2, column_tile = 128, unroll = 8>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2, combine_radix = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
@@ -329,27 +329,27 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, dependent_launch = true, reload = true>
 
 // PICK-LABEL: func.func @backward_f16_2387x30596(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 4, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 8>
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 128, workgroups_per_compute_unit = 3, column_tile = 128, unroll = 8>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 512, unroll = 8>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 4>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 8>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 512, unroll = 8>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 640, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 4>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 768, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 8>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 640, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 4, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 512, unroll = 8>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 4>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128, unroll = 8>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 2, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 4, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64, unroll = 8>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 4, rows_per_workgroup = 512, workgroups_per_compute_unit = 1, column_tile = 64, unroll = 8>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 512, unroll = 8>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
