@@ -1,4 +1,4 @@
-//===- RowSplits.cpp - Rows in splits, and rows too long for a search -----===//
+//===- RowSplits.cpp - Rows in splits -------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,8 +9,7 @@
 // The schedules of rows in splits follow from rules, not fitted: of the kernel
 // that sums splits, a workgroup has one split of one row in flight at once, and
 // the kernel after it has to fill the chip evenly with tiles of the columns.
-// The sweeps that the learned model is trained on have too few of them, and
-// none of rows that no workgroup has the registers for.
+// The sweeps that the learned model is trained on have too few of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -284,60 +283,7 @@ ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
   if (!isMeasured(op, ProgramFacts::of(op, rows), chip))
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
-  if (!schedule || isRestRejected(op, ScheduleFields(schedule)) ||
-      !getObstacle(op, schedule, chip).empty())
+  if (schedule && isRestRejected(op, ScheduleFields(schedule)))
     return {};
   return schedule;
-}
-
-/// Workgroups that share a row too long for anything else, and their lanes.
-/// Lanes of a tile of columns that nothing sums, and a lane's columns, at
-/// least.
-static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
-static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
-
-ScheduleAttr lnbwd::chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
-  ScheduleFields fields;
-  auto getAllowed = [&] {
-    ScheduleAttr schedule = fields.get(op.getContext());
-    return isRejected(op, schedule) || !getObstacle(op, schedule, chip).empty()
-               ? ScheduleAttr()
-               : schedule;
-  };
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  fields.vectorWidth = chooseAccessWidth(op, chip);
-  fields.rowsPerWorkgroup = 1;
-  // Where no sum needs all of a row, tiles of columns. A lane has several
-  // accesses of one row, so that its scalars are loaded once: the gradient of a
-  // cross entropy of 50257 bfloat16 took 88 us so on an H100, and 234 with a
-  // wave's accesses to each of several rows.
-  if (!op.hasRowSums() && op.getScalarOuts().empty()) {
-    fields.threadsPerRow = elementwiseThreads;
-    fields.columnTile =
-        elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
-    return getAllowed();
-  }
-  // A cluster, where the rows themselves leave registers: the model counts
-  // values that are worked through as held, and compiling says whether it
-  // spills. Read again, rows of 256000 elements took 1.9 times as long on an
-  // H100.
-  fields.threadsPerRow = longRowThreads;
-  fields.workgroupsPerRow = longRowCluster;
-  if (ScheduleAttr schedule = getAllowed();
-      schedule && 2 * getResources(op, schedule, chip).leastRegistersPerLane <=
-                      getRegisterLimit(schedule.getThreads(), chip))
-    return schedule;
-  // Rows are read again for each row sum, by as many lanes as have registers
-  // for an access to each row block.
-  fields.vectorWidth = chooseVectorWidth(op);
-  fields.workgroupsPerRow = 1;
-  fields.rowsPerWorkgroup = 2;
-  fields.reload = 1;
-  for (fields.threadsPerRow = chip.maxThreadsPerWorkgroup;
-       fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
-    if (ScheduleAttr schedule = getAllowed();
-        schedule && getResources(op, schedule, chip).registersPerLane <=
-                        getRegisterLimit(schedule.getThreads(), chip))
-      return schedule;
-  return {};
 }

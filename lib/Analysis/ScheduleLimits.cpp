@@ -209,3 +209,18 @@ int64_t lnbwd::getRegisterLimit(int64_t threads, const ChipInfo &chip,
   return shareRegisters(1, llvm::divideCeil(waves, chip.limits.simdsTogether),
                         chip);
 }
+
+/// Bytes in workgroup memory of column sums that one step adds up, at most.
+static constexpr int64_t combineBytes = 32 * 1024;
+
+int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields) {
+  int64_t radix = ScheduleFields().combineRadix;
+  int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
+                      fields.threadsPerRow * fields.vectorWidth;
+  while (radix > 2 && !isCanonical(op) &&
+         (fields.rowGroups - llvm::divideCeil(fields.rowGroups, radix)) *
+                 slotBytes >
+             combineBytes)
+    radix /= 2;
+  return radix;
+}

@@ -93,6 +93,11 @@ static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
+/// Workgroups that share a row too long for anything else, and their lanes.
+/// Lanes of a tile of columns that nothing sums, and a lane's columns, at
+/// least.
+static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
+static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, leaves that clusters of so many workgroups add up
 /// before they store them, at most: four took 1.3 times as long as two. How
 /// many times as long as rows sums of leaves of as many bytes take.
@@ -104,8 +109,6 @@ static constexpr double leafSumCost = 2;
 static constexpr int64_t sumBlockRows = 8;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
-/// Bytes in workgroup memory of column sums that one step adds up, at most.
-static constexpr int64_t combineBytes = 32 * 1024;
 /// Phases of a program none of whose row sums waits for another: the sums, and
 /// what needs them.
 static constexpr unsigned phasesOfOneSum = 2;
@@ -167,18 +170,6 @@ static bool widensColumns(RowwiseOp op, ScheduleAttr schedule,
          keepsRowSums(op, schedule) &&
          RowPhases(op).getCount() > phasesOfOneSum &&
          (schedule.getRowGroups() > 1 || needsShift(op, schedule));
-}
-
-int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields) {
-  int64_t radix = ScheduleFields().combineRadix;
-  int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
-                      fields.threadsPerRow * fields.vectorWidth;
-  while (radix > 2 && !isCanonical(op) &&
-         (fields.rowGroups - llvm::divideCeil(fields.rowGroups, radix)) *
-                 slotBytes >
-             combineBytes)
-    radix /= 2;
-  return radix;
 }
 
 ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
@@ -616,9 +607,65 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   return result;
 }
 
+/// A schedule of rows that no workgroup and no cluster has the registers for by
+/// the model, and that no column sums keep with a lane.
+static ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip) {
+  ScheduleFields fields;
+  auto getAllowed = [&] {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    return isRejected(op, schedule) || !getObstacle(op, schedule, chip).empty()
+               ? ScheduleAttr()
+               : schedule;
+  };
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  fields.vectorWidth = chooseAccessWidth(op, chip);
+  fields.rowsPerWorkgroup = 1;
+  // Where no sum needs all of a row, tiles of columns. A lane has several
+  // accesses of one row, so that its scalars are loaded once: the gradient of a
+  // cross entropy of 50257 bfloat16 took 88 us so on an H100, and 234 with a
+  // wave's accesses to each of several rows.
+  if (!op.hasRowSums() && op.getScalarOuts().empty()) {
+    fields.threadsPerRow = elementwiseThreads;
+    fields.columnTile =
+        elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
+    return getAllowed();
+  }
+  // A cluster, where the rows themselves leave registers: the model counts
+  // values that are worked through as held, and compiling says whether it
+  // spills. Read again, rows of 256000 elements took 1.9 times as long on an
+  // H100.
+  fields.threadsPerRow = longRowThreads;
+  fields.workgroupsPerRow = longRowCluster;
+  if (ScheduleAttr schedule = getAllowed();
+      schedule && 2 * getResources(op, schedule, chip).leastRegistersPerLane <=
+                      getRegisterLimit(schedule.getThreads(), chip))
+    return schedule;
+  // Rows are read again for each row sum, by as many lanes as have registers
+  // for an access to each row block.
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.workgroupsPerRow = 1;
+  fields.rowsPerWorkgroup = 2;
+  fields.reload = 1;
+  for (fields.threadsPerRow = chip.maxThreadsPerWorkgroup;
+       fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
+    if (ScheduleAttr schedule = getAllowed();
+        schedule && getResources(op, schedule, chip).registersPerLane <=
+                        getRegisterLimit(schedule.getThreads(), chip))
+      return schedule;
+  return {};
+}
+
+/// Splits of rows where they are faster and can run.
+static ScheduleAttr chooseSplits(RowwiseOp op, const ChipInfo &chip,
+                                 int64_t rows) {
+  ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows);
+  return splits && getObstacle(op, splits, chip).empty() ? splits
+                                                         : ScheduleAttr();
+}
+
 bool lnbwd::hasSchedule(RowwiseOp op, const ChipInfo &chip) {
   Search search{op, chip, /*rows=*/0};
-  return chooseSplitsWhereFaster(op, chip, /*rows=*/0) ||
+  return chooseSplits(op, chip, /*rows=*/0) ||
          search.findCandidates([&](Candidates &found) {
            return llvm::any_of(found.fields, [&](const ScheduleFields &fields) {
              return search.canRun(fields);
@@ -628,7 +675,7 @@ bool lnbwd::hasSchedule(RowwiseOp op, const ChipInfo &chip) {
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    int64_t rows) {
-  if (ScheduleAttr splits = chooseSplitsWhereFaster(op, chip, rows))
+  if (ScheduleAttr splits = chooseSplits(op, chip, rows))
     return splits;
   auto best = rankSchedules(op, chip, /*count=*/1, rows);
   // Whether rows take two passes was decided for a usual number of them.

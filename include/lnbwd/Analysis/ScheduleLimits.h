@@ -21,6 +21,7 @@
 #include <string>
 
 namespace lnbwd {
+struct ScheduleFields;
 
 /// Shared memory that the driver takes of each workgroup.
 constexpr int64_t reservedSharedBytes = 1024;
@@ -52,6 +53,9 @@ int64_t getRegisterLimit(int64_t threads, const ChipInfo &chip,
 /// Whether the bulk copies of a staged program begin before its rows do, since
 /// rows do not all begin where a copy can.
 bool needsShift(RowwiseOp op, ScheduleAttr schedule);
+
+/// How many groups' column sums are added up at once, for the shared memory.
+int64_t chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields);
 
 /// The schedules with which a kernel of `op` has spilled: those that the module
 /// has in `lnbwd.rejected_schedules`. And whether `schedule` is one of them.

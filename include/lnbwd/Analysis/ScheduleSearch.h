@@ -24,8 +24,6 @@ struct ProgramFacts;
 /// that `overrides` names.
 ScheduleAttr followOthers(RowwiseOp op, ScheduleAttr schedule,
                           llvm::StringRef overrides, const ChipInfo &chip);
-/// One of these fields: how many groups' column sums are added up at once.
-int64_t chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields);
 
 /// A schedule and the time that is predicted for it.
 struct RankedSchedule {
@@ -59,10 +57,6 @@ ScheduleAttr getSplitSchedule(RowwiseOp op, int64_t splits,
 ScheduleAttr chooseSplitSchedule(RowwiseOp op, int64_t splits,
                                  const ChipInfo &chip, int64_t rows = 0);
 
-/// A schedule of rows that no workgroup and no cluster has the registers for by
-/// the model, and that no column sums keep with a lane; null if none can run.
-ScheduleAttr chooseForLongRows(RowwiseOp op, const ChipInfo &chip);
-
 /// Whether a cache holds all rows that are read.
 bool areFewRows(const ProgramFacts &program);
 
@@ -73,8 +67,8 @@ bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows);
 
 /// A schedule of `op` with splits of its rows, and their number chosen for it,
 /// where that was measured to take less time than any schedule without, on a
-/// chip with measured parameters; null elsewhere, and where it cannot run or
-/// was rejected. `rows` is as for chooseSplitSchedule.
+/// chip with measured parameters; null elsewhere, and where it was rejected.
+/// Whether it can run is not asked. `rows` is as for chooseSplitSchedule.
 ScheduleAttr chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                      int64_t rows);
 
