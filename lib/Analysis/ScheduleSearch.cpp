@@ -78,9 +78,12 @@ static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// Registers of a lane over those that it can have, by the model, up to which
 /// schedules are taken; in the canonical order, whose best schedules the model
 /// rules out; and where nothing takes fewer, if compiling always says whether a
-/// kernel spills. Over those of a schedule that has spilled.
+/// kernel spills.
 static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05,
-                        mostUncertainRegisters = 1.15, rejectedShare = 0.875;
+                        mostUncertainRegisters = 1.15;
+/// Registers of a schedule that is tried after one that has spilled, over that
+/// one's, by the model: less than so many.
+static constexpr double rejectedShare = 0.875;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
 static constexpr double doubtsOfRegisters = 8;
@@ -93,10 +96,10 @@ static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
-/// Workgroups that share a row too long for anything else, and their lanes.
-/// Lanes of a tile of columns that nothing sums, and a lane's columns, at
-/// least.
+/// Workgroups that share a row too long for anything else, and lanes of each.
 static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
+/// Where no row of such a length is summed: lanes of a tile of columns, and
+/// columns of each, at least.
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, leaves that clusters of so many workgroups add up
 /// before they store them, at most: four took 1.3 times as long as two. How
