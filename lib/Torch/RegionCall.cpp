@@ -10,8 +10,9 @@
 // program, in the place of the operator lnbwd::_region (python/lnbwd/inductor/
 // lowering.py, python/lnbwd/regions_op.py). Types and shapes were settled
 // before: what is left is to make outputs, if the caller has none, to ask each
-// tensor for its address and to launch. No dispatcher, no lists, no text in a
-// call.
+// tensor for its address, to compare the order of its memory with the declared
+// one (launching.py, memory_of, does the same in Python) and to launch. No
+// dispatcher, no lists, no text in a call.
 //
 // In Python's stable interface of 3.10 and later, whose symbols the process has
 // that loads this library.
@@ -23,6 +24,7 @@
 
 #include "KernelTable.h"
 
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <numeric>
@@ -42,6 +44,9 @@ struct RegionCall {
   std::string text;
   Object inPython;
   Device device;
+  /// The dimensions of each tensor from the outermost in memory to the
+  /// innermost; empty: it is row-major. No entries: all are.
+  std::vector<std::vector<Py_ssize_t>> orders;
   /// Found once it is loaded, and again where another chip is simulated, or the
   /// order of additions is another.
   const RowProgram *program = nullptr;
@@ -72,6 +77,44 @@ static bool addressOf(PyObject *tensor, void *&address) {
     return false;
   address = PyLong_AsVoidPtr(number.get());
   return address || !PyErr_Occurred();
+}
+
+/// The value of an attribute, or the result of a method without arguments.
+static Object getTuple(PyObject *tensor, const char *name, bool isMethod) {
+  Object found(PyObject_GetAttrString(tensor, name));
+  if (found && isMethod)
+    found.reset(PyObject_CallNoArgs(found.get()));
+  return found;
+}
+
+/// Whether a tensor has no gaps and its dimensions lie in an order; below 0:
+/// Python has an exception.
+static int hasOrder(PyObject *tensor, const std::vector<Py_ssize_t> &order) {
+  if (order.empty()) {
+    static PyObject *const method = PyUnicode_InternFromString("is_contiguous");
+    Object answer(PyObject_CallMethodObjArgs(tensor, method, nullptr));
+    return answer ? answer.get() == Py_True : -1;
+  }
+  Object sizes = getTuple(tensor, "shape", /*isMethod=*/false);
+  Object strides =
+      sizes ? getTuple(tensor, "stride", /*isMethod=*/true) : nullptr;
+  if (!strides)
+    return -1;
+  const auto rank = static_cast<Py_ssize_t>(order.size());
+  if (PyTuple_Size(sizes.get()) != rank || PyTuple_Size(strides.get()) != rank)
+    return 0;
+  bool isDense = true;
+  long long expected = 1;
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    long long size = PyLong_AsLongLong(PyTuple_GetItem(sizes.get(), *dim));
+    if (size == 0)
+      return 1;
+    if (size != 1)
+      isDense &=
+          PyLong_AsLongLong(PyTuple_GetItem(strides.get(), *dim)) == expected;
+    expected *= size;
+  }
+  return PyErr_Occurred() ? -1 : isDense;
 }
 
 static const RowProgram *find(RegionCall &call) {
@@ -171,9 +214,17 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
     for (size_t i = 0; i < given; ++i) {
       if (!addressOf(arguments[numbers + i], addresses[i]))
         return nullptr;
+      static const std::vector<Py_ssize_t> rowMajor;
+      const int isDeclared =
+          hasOrder(arguments[numbers + i],
+                   i < call->orders.size() ? call->orders[i] : rowMajor);
+      if (isDeclared < 0)
+        return nullptr;
       // A view into the middle of another tensor. Numbers may be one.
-      if (!isAligned(addresses[i]) &&
-          !(i < program->inputs.size() && program->inputs[i].isNumber()))
+      const bool isCopied =
+          !isAligned(addresses[i]) &&
+          !(i < program->inputs.size() && program->inputs[i].isNumber());
+      if (!isDeclared || isCopied)
         return callInPython(*call, arguments, count);
     }
     std::vector<Tensor> outputs;
@@ -201,11 +252,12 @@ static void deleteCall(PyObject *capsule) {
 }
 
 /// Gives the function for a row program on a device, of which nothing is loaded
-/// yet; `in_python` does what is not done here, or says what is wrong. Null:
-/// Python has an exception. The interpreter's lock is held.
+/// yet; `in_python` does what is not done here, or says what is wrong, and
+/// `orders` is a tuple with the order of each tensor's memory, a tuple too.
+/// Null: Python has an exception. The interpreter's lock is held.
 extern "C" __attribute__((visibility("default"))) PyObject *
 lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index,
-                        PyObject *in_python) {
+                        PyObject *in_python, PyObject *orders) {
   static PyMethodDef method = {
       "region_call",
       reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRegion)),
@@ -215,9 +267,18 @@ lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index,
   Device device{is_gpu ? aoti_torch_device_type_cuda()
                        : aoti_torch_device_type_cpu(),
                 index};
+  std::vector<std::vector<Py_ssize_t>> declared(
+      static_cast<size_t>(std::max<Py_ssize_t>(PyTuple_Size(orders), 0)));
+  for (size_t i = 0; i < declared.size(); ++i) {
+    PyObject *order = PyTuple_GetItem(orders, static_cast<Py_ssize_t>(i));
+    for (Py_ssize_t j = 0; j < PyTuple_Size(order); ++j)
+      declared[i].push_back(PyLong_AsSsize_t(PyTuple_GetItem(order, j)));
+  }
+  if (PyErr_Occurred())
+    return nullptr;
   Py_INCREF(in_python);
-  auto call =
-      std::make_unique<RegionCall>(RegionCall{text, Object(in_python), device});
+  auto call = std::make_unique<RegionCall>(
+      RegionCall{text, Object(in_python), device, std::move(declared)});
   Object capsule(PyCapsule_New(call.get(), kCapsuleName, deleteCall));
   if (!capsule)
     return nullptr;

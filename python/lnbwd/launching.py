@@ -162,16 +162,47 @@ def kernel_key(name: str, where: object) -> tuple[str, object, str]:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with dense rows, at an address that kernels take: of a number, any."""
+    """The tensor in row-major order at an address that kernels take: what an operator, whose
+    arguments may have any strides, passes on. Of a number, any address will do."""
     if tensor.is_contiguous() and (not tensor.dim() or not tensor.data_ptr() & 15):
         return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+MemoryOrder = tuple[int, ...]
+"""The dimensions of a tensor from the outermost in memory to the innermost; empty: row-major."""
+
+
+def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
+              takes_any_address: bool = False) -> torch.Tensor:
+    """The first ``count`` elements of a tensor's memory, one after another, as a kernel reads or
+    writes them. Every launch and every evaluation gets its tensors from here; lib/Torch checks the
+    same and takes the address.
+
+    Args:
+        tensor: its shape does not matter.
+        count: the elements that the program declares.
+        order: the order that the program was made for.
+        takes_any_address: otherwise memory at no multiple of 16 bytes is copied.
+
+    Raises:
+        ValueError: the memory has another order, gaps, or fewer elements.
+    """
+    has_rank = not order or len(order) == tensor.dim()
+    lies = tensor.permute(order) if order and has_rank else tensor
+    if not has_rank or not lies.is_contiguous() or tensor.numel() < count:
+        wanted = f"with dimensions {list(order)} from outermost to innermost" if order else (
+            "in row-major order")
+        raise ValueError(f"expected {count} elements without gaps, {wanted}, got a tensor of shape "
+                         f"{list(tensor.shape)} with strides {list(tensor.stride())}")
+    flat = tensor.as_strided((count,), (1,))
+    return flat if takes_any_address or not flat.data_ptr() & 15 else flat.clone()
+
+
 def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor],
                   groups: int | None = None) -> None:
-    """Runs a kernel on tensors in the order of its arguments, all dense and on its device, for M
-    ``rows`` in B ``groups``."""
+    """Runs a kernel on what :func:`memory_of` gave, in the order of its arguments, on its device,
+    for M ``rows`` in B ``groups``."""
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:

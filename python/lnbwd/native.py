@@ -167,8 +167,8 @@ def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> 
                                     len(program.outputs))
 
 
-def make_region_call(text: str, device: torch.device,
-                     in_python: Callable[..., Any]) -> Callable[..., Any] | None:
+def make_region_call(text: str, device: torch.device, in_python: Callable[..., Any],
+                     orders: Sequence[tuple[int, ...]] = ()) -> Callable[..., Any] | None:
     """The library's function of :func:`lnbwd.regions_op.region_call`, which calls ``in_python``
     where it does not launch; None if the library has none. Nothing is loaded yet: its first call
     does that."""
@@ -178,7 +178,8 @@ def make_region_call(text: str, device: torch.device,
     # The interpreter's lock is kept: this function makes an object of Python.
     make = ctypes.PyDLL(library._name).lnbwd_torch_region_call
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.py_object]
+    make.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.py_object,
+                     ctypes.py_object]
     call: Callable[..., Any] = make(text.encode(), device.type == "cuda", device.index or 0,
-                                    in_python)
+                                    in_python, tuple(map(tuple, orders)))
     return call

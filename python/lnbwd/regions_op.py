@@ -34,6 +34,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import math
 import operator
 import threading
 import warnings
@@ -48,14 +49,15 @@ from . import native, operators, runtime, tuning
 from .errors import LnbwdError
 from .kernels import code_format
 from .launching import (
+    MemoryOrder,
     check_capture,
     check_device,
-    dense,
     device_key,
     is_capturing,
     kernel_key,
     launch_kernel,
     load_code,
+    memory_of,
     open_device,
 )
 from .operations import ELEMENTS, KINDS, Dims
@@ -102,6 +104,19 @@ class Operand:
     def has_all_rows(self) -> bool:
         """Whether it has a row, or a number, for each of the M rows."""
         return self.dims.has_groups and self.dims.has_rows
+
+    def shape(self, rows: int, groups: int | None) -> tuple[int, ...]:
+        """Its shape in a call with M ``rows`` in B ``groups``, as outputs come."""
+        dims = self.dims
+        count = ((dims.count_rows(rows, groups or 0),) if dims.has_groups or dims.has_rows else ())
+        return (*count, self.row_length) if dims.has_columns else count
+
+    def memory(self, tensor: Tensor, rows: int, groups: int | None,
+               order: MemoryOrder = ()) -> Tensor:
+        """What a kernel gets for it of a tensor (:func:`lnbwd.launching.memory_of`)."""
+        if tensor.dtype != self.dtype:
+            raise TypeError(f"expected {self.dtype} for a {self.kind}, got {tensor.dtype}")
+        return memory_of(tensor, math.prod(self.shape(rows, groups)), order, self.kind == "number")
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -468,12 +483,7 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
 
 
 def _allocate(program: RegionProgram, rows: int, groups: int | None, like: Tensor) -> list[Tensor]:
-    def shape(operand: Operand) -> tuple[int, ...]:
-        kind = operand.dims
-        count = (kind.count_rows(rows, groups or 0),) if kind.has_groups or kind.has_rows else ()
-        return (*count, operand.row_length) if kind.has_columns else count
-
-    return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
+    return [like.new_empty(o.shape(rows, groups), dtype=o.dtype) for o in program.outputs]
 
 
 def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
@@ -481,52 +491,62 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     program = find_program(text)
     rows, groups = _sizes(program, inputs)
     outputs = _allocate(program, rows, groups, inputs[0])
-    _run(program, rows, groups, inputs, outputs)
+    _run(program, rows, groups, [t.contiguous() for t in inputs], outputs)
     return outputs
 
 
 def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
-         outputs: Sequence[Tensor]) -> None:
-    """Computes the outputs, which are dense, by a kernel or by PyTorch's operations."""
+         outputs: Sequence[Tensor], orders: Sequence[MemoryOrder] = ()) -> None:
+    """Computes the outputs by a kernel or by PyTorch's operations, both on the memory that the
+    program declares; ``orders`` are those of inputs and outputs, empty where all are row-major."""
+    tensors = [*inputs, *outputs]
+    memory = [operand.memory(tensor, rows, groups, order) for operand, tensor, order in zip(
+        (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors), strict=True)]
+    if any(t.data_ptr() != m.data_ptr() for t, m in zip(tensors[len(inputs):],
+                                                        memory[len(inputs):], strict=True)):
+        raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
+                         "of 16")
     kernel = find_kernel(program, inputs[0])
     if kernel is not None:
-        launch_kernel(kernel, rows, [*map(dense, inputs), *outputs], groups)
+        launch_kernel(kernel, rows, memory, groups)
         return
     assert program.evaluate is not None
-    inputs = list(inputs)
-    if groups is not None and program.groups is None and not any(
-            operand.dims.tells_groups for operand in program.inputs):
-        # The shapes of what compiled graphs hand over do not matter, but here.
-        place = [operand.kind for operand in program.inputs].index("row_block")
-        inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
+    shaped = []
+    for operand, tensor in zip(program.inputs, memory[:len(inputs)], strict=True):
+        shape = operand.shape(rows, groups)
+        if operand.kind == "row_block" and groups:  # Where outputs alone have groups, it says B.
+            shape = (groups, rows // groups, operand.row_length)
+        shaped.append(tensor.view(shape))
     # An output may be an input's buffer, and a value an input itself.
-    read = {tensor.data_ptr() for tensor in inputs}
+    read = {tensor.data_ptr() for tensor in shaped}
     values = [value.clone() if value.data_ptr() in read else value
-              for value in program.evaluate(inputs)]
-    for output, value in zip(outputs, values, strict=True):
-        output.copy_(value.view(output.shape))
+              for value in program.evaluate(shaped)]
+    for output, value in zip(memory[len(inputs):], values, strict=True):
+        output.copy_(value.reshape(-1))
 
 
-def region_call(text: str, device: str) -> Callable[..., Any]:
+def region_call(text: str, device: str, orders: Sequence[MemoryOrder] = ()) -> Callable[..., Any]:
     """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None`` or
     ``(rows, *inputs) -> outputs``; of a program with groups of rows ``(rows, groups, *inputs,
     *outputs) -> None``. Where ``rows`` is a tuple, their dimensions, the outputs have these, and
     row scalars one more, of size 1.
 
     It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
-    fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
+    fraction of what the operator does. It does not check sizes, and knows no autograd.
     Graphs on disk name it: it stays where it is.
 
     Args:
         text: the program's name. Nothing is looked up or loaded before the first call.
         device: where all tensors are, "cpu" or one like "cuda:0".
-
-    The tensors are dense; one at an address that kernels do not take is copied if it is an input,
-    and a ValueError if it is an output.
+        orders: the memory that the program was made for (:data:`lnbwd.launching.MemoryOrder`), for
+            each tensor of a call; empty: all are row-major. A tensor whose memory differs is a
+            ValueError. An input at an address that kernels do not take is copied, and an output a
+            ValueError.
     """
     where = torch.device(device)
-    in_python = functools.partial(call_in_python, text)
-    return (where.type != "meta" and native.make_region_call(text, where, in_python)) or in_python
+    in_python = functools.partial(call_in_python, text, orders=orders)
+    return (where.type != "meta" and native.make_region_call(text, where, in_python, orders)
+            ) or in_python
 
 
 call_of = functools.lru_cache(4096)(lambda text, device: region_call(text, str(device)))
@@ -563,23 +583,25 @@ def _run_rows(program: RegionProgram, rows: int | tuple[int, ...],
             else output for operand, output in zip(program.outputs, outputs, strict=True)]
 
 
-def call_in_python(text: str, *arguments: Any) -> list[Tensor] | None:
+def call_in_python(text: str, *arguments: Any, orders: Sequence[MemoryOrder] = ()
+                   ) -> list[Tensor] | None:
     """What :func:`region_call`'s functions do, in Python."""
     program = find_program(text)
     inputs = len(program.inputs)
     numbers = 2 if program.has_groups else 1
     if numbers == 1 and len(arguments) == 1 + inputs:
-        return _run_rows(program, arguments[0], arguments[1:])
+        rows = arguments[0]
+        count = math.prod(rows) if isinstance(rows, tuple) else operator.index(rows)
+        return _run_rows(program, rows, [
+            operand.memory(tensor, count, None, order) for operand, tensor, order in zip(
+                program.inputs, arguments[1:], orders[:inputs] or [()] * inputs, strict=True)])
     if len(arguments) != numbers + inputs + len(program.outputs):
         what = "numbers of rows and groups" if program.has_groups else "number of rows"
         raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs and "
                         f"{len(program.outputs)} outputs, got {len(arguments)} arguments")
-    tensors = arguments[numbers:]
-    if any(t.data_ptr() & 15 for t in tensors[inputs:]):
-        raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
-                         "of 16")
     rows, *groups = map(operator.index, arguments[:numbers])
-    _run(program, rows, groups[0] if groups else None, tensors[:inputs], tensors[inputs:])
+    tensors = arguments[numbers:]
+    _run(program, rows, groups[0] if groups else None, tensors[:inputs], tensors[inputs:], orders)
     return None
 
 

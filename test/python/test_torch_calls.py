@@ -21,6 +21,7 @@ import lnbwd.inductor
 from lnbwd import native, regions_op
 from lnbwd.inductor import graph_pass, lowering
 from lnbwd.regions_op import Operand
+from lnbwd.rowprogram import Builder, Input, Output
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 F32, BF16 = torch.float32, torch.bfloat16
@@ -130,6 +131,68 @@ def test_a_call_follows_the_simulated_chip(call, monkeypatch):
             arguments = tensors(cpu)
             here(5, *arguments)
             assert_right(*arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# The memory that a call declares
+# --------------------------------------------------------------------------------------------------
+
+@pytest.fixture(params=["library", "python", "evaluation"])
+def declared(request, device, monkeypatch):
+    """Makes a call's function for orders of its input and its output, on each road. The program
+    subtracts from each row its mean."""
+    builder = Builder(N)
+    x = builder.add("input", 0)
+    y = builder.add("sub", x, builder.add("mul", builder.add("row_sum", x),
+                                          builder.constant(1 / N)))
+    program = builder.finish(None, [Input("row", "f32")], [Output("row", "f32", y)])
+    text = graph_pass.register(program.text()).text
+    if request.param == "evaluation":
+        monkeypatch.setattr(regions_op, "find_kernel", lambda *_: None)
+    elif request.param == "library" and native.make_region_call(text, device, print) is None:
+        pytest.skip("the package has no library for this")
+
+    def make(orders=()):
+        if request.param != "library":
+            return functools.partial(regions_op.call_in_python, text, orders=orders)
+        regions_op.load_kernel(regions_op.find_program(text), device)
+        return regions_op.region_call(text, str(device), orders)
+
+    return make
+
+
+def image(device, offset=0):
+    """Channels last, at an address so many elements behind a multiple of 16 bytes."""
+    memory = torch.empty(6 * N + offset, device=device)[offset:]
+    values = torch.randn(6 * N, generator=torch.Generator().manual_seed(3))
+    return memory.copy_(values).view(2, 3, N).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_memory_in_a_declared_order(device, declared, offset):
+    """It is read and written where it lies, wherever that is."""
+    call = declared(((1, 2, 0), (2, 0, 1)))
+    x = image(device, offset)
+    y = torch.full((3, 2, N), torch.nan, device=device).permute(1, 2, 0)
+    call(6, x, y)
+    rows = x.permute(1, 2, 0).reshape(6, N)
+    torch.testing.assert_close(y.permute(2, 0, 1).reshape(6, N), rows - rows.mean(-1, keepdim=True))
+
+
+def test_memory_in_another_order_is_an_error(device, declared):
+    """Whatever the road: not an answer for the rows of some other tensor."""
+    rows, right = image(device).permute(1, 2, 0).reshape(6, N), torch.empty(6, N, device=device)
+    for orders, arguments in (
+            ((), (rows.t(), right)), ((), (rows, torch.empty(N, 6, device=device).t())),
+            ((), (rows.t(),)), ((), (torch.empty(6, 2 * N, device=device)[:, ::2], right)),
+            (((1, 0), ()), (rows, right)), (((1, 2, 0), ()), (rows, right))):
+        with pytest.raises(ValueError, match="expected 384 elements without gaps"):
+            declared(orders)(6, *arguments)
+    with pytest.raises(ValueError, match="expected 384 elements without gaps, in row-major order, "
+                                         "got a tensor of shape"):
+        declared()(6, rows.t(), right)
+    declared()(6, rows, right)
+    torch.testing.assert_close(right, rows - rows.mean(-1, keepdim=True))
 
 
 # --------------------------------------------------------------------------------------------------

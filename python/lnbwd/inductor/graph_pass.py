@@ -134,6 +134,15 @@ def _can_run_on(device: torch.device) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=1)
+def _package_hash() -> bytes:
+    """A hash of all sources of the package. Generated code calls functions of several modules, and
+    what those call decides what a graph out of a cache computes."""
+    folder = pathlib.Path(__file__).resolve().parents[1]
+    files = [*folder.rglob("*.py"), *folder.rglob("*.json")]
+    return get_hash_for_files(tuple(map(str, sorted(files))))
+
+
 class _Pass(CustomGraphPass):
     """What the passes have in common: a name for caches, no failure, a pass of the user's behind.
 
@@ -145,17 +154,15 @@ class _Pass(CustomGraphPass):
         self._then = then
 
     def uuid(self) -> Any:
-        """Names what graphs become: a hash of these sources, the compiler's version, what says
-        where kernels run. None if the pass after this one has no such name."""
+        """Names what graphs become: a hash of the package, the compiler's version, what says where
+        kernels run. None if the pass after this one has no such name."""
         then: Any = ""
         if self._then is not None:
             then = self._then.uuid() if isinstance(self._then, CustomGraphPass) else None
             if then is None:
                 return None
-        folder = pathlib.Path(__file__).resolve().parent
-        files = [*sorted(folder.glob("*.py")), *sorted(folder.parent.glob("row*.py"))]
-        return (get_hash_for_files(tuple(map(str, files))), compiler.compiler_id(),
-                launching.simulated_chip(), is_batch_invariant(), then)
+        return (_package_hash(), compiler.compiler_id(), launching.simulated_chip(),
+                is_batch_invariant(), then)
 
     def __call__(self, graph: Graph) -> None:
         """Changes ``graph`` in place."""

@@ -25,6 +25,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
+from ..launching import MemoryOrder
 from .explanations import Decision, as_text, of_text
 
 log = logging.getLogger("lnbwd.regions")
@@ -60,16 +61,15 @@ class RegionCall(ir.ExternKernel):
 
     def codegen(self, wrapper: Any) -> None:
         """Writes the call, and before it, once a module, the function that is called."""
-        device = str(self.device)
-        digest = hashlib.sha256(f"{device} {self.text}".encode()).hexdigest()[:16]
-        name = f"lnbwd_region_{digest}"
+        tensors, orders = zip(*map(_reference, self.inputs), strict=True)
+        declared = f"{self.text!r}, {str(self.device)!r}" + f", {orders!r}" * any(orders)
+        name = f"lnbwd_region_{hashlib.sha256(declared.encode()).hexdigest()[:16]}"
         wrapper.add_import_once("import lnbwd.inductor")
         wrapper.add_import_once("from lnbwd.regions_op import region_call as lnbwd_region_call")
-        definition = f"{name} = lnbwd_region_call({self.text!r}, {device!r})"
+        definition = f"{name} = lnbwd_region_call({declared})"
         if definition not in wrapper.header.getvalue():
             wrapper.header.writeline(definition)
-        arguments = [*map(wrapper.codegen_sizevar, self.constant_args),
-                     *map(_reference, self.inputs)]
+        arguments = [*map(wrapper.codegen_sizevar, self.constant_args), *tensors]
         wrapper.writeline(f"{name}({', '.join(arguments)})")
 
 
@@ -142,12 +142,35 @@ explained._inductor_lowering_function = True  # type: ignore[attr-defined]
 torch.fx.node.has_side_effect(explained)
 
 
-def _reference(buffer: Any) -> str:
-    """A tensor at the buffer's address. The shape does not matter: where a view begins where its
-    buffer does, the buffer will do, and no view is made."""
+def _reference(buffer: Any) -> tuple[str, MemoryOrder]:
+    """A tensor whose memory is what a region gets, which is row-major as the region sees it, and
+    the order of the tensor's own dimensions in it. Where a view begins where its buffer does, the
+    buffer will do, and no view is made."""
     if isinstance(buffer, ir.ReinterpretView) and buffer.layout.offset == 0:
-        return str(buffer.get_name())
-    return str(buffer.codegen_reference())
+        name = str(buffer.get_name())
+        whole = V.graph.get_buffer(name)
+        if whole.get_dtype() == buffer.get_dtype() and (
+                order := _order(whole.get_size(), whole.get_stride())) is not None:
+            return name, order
+    return str(buffer.codegen_reference()), ()
+
+
+def _order(sizes: Sequence[Any], strides: Sequence[Any]) -> MemoryOrder | None:
+    """The order of a tensor's dimensions in memory, empty if it is row-major; None if the memory
+    has gaps, or the order is not known for all sizes."""
+    known_equal = V.graph.sizevars.statically_known_equals
+    ones = [dim for dim, size in enumerate(sizes) if known_equal(size, 1)]
+    left = [dim for dim in range(len(sizes)) if dim not in ones]
+    found: list[int] = []
+    distance: Any = 1
+    while left:
+        dim = next((dim for dim in reversed(left) if known_equal(strides[dim], distance)), None)
+        if dim is None:
+            return None
+        left.remove(dim)
+        found.insert(0, dim)
+        distance = distance * sizes[dim]
+    return () if found == sorted(found) else (*ones, *found)
 
 
 def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
