@@ -26,6 +26,7 @@ import lnbwd.inductor
 from lnbwd.inductor import graph_pass
 
 LAST = torch.channels_last
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Case(NamedTuple):
@@ -100,13 +101,13 @@ class Autocast(nn.Module):
         self.module = module
 
     def forward(self, *inputs):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(DEVICE, torch.bfloat16):
             return self.module(*inputs).float()
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
     """Random numbers, the same in each process."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE)
 
 
 def images() -> list[Tensor]:
@@ -116,7 +117,7 @@ def images() -> list[Tensor]:
 
 def shifted(tensor: Tensor) -> Tensor:
     """The tensor in the same order of memory, one element behind a multiple of 16 bytes."""
-    memory = torch.empty(tensor.numel() + 1)[1:]
+    memory = torch.empty(tensor.numel() + 1, device=DEVICE)[1:]
     return memory.as_strided(tensor.shape, tensor.stride()).copy_(tensor)
 
 
@@ -155,7 +156,7 @@ MODELS = {
     "dropout, layer norm": Case(lambda: nn.Sequential(nn.Dropout(0.3), nn.LayerNorm(32)), lambda: [
         normal(2, 5, 32).transpose(0, 1)], is_random=True),
     "cross entropy": Case(lambda: lambda x: F.cross_entropy(x.transpose(1, 2), torch.arange(
-        10).reshape(2, 5), reduction="none"), lambda: [normal(5, 2, 40).transpose(0, 1)]),
+        10, device=DEVICE).reshape(2, 5), reduction="none"), lambda: [normal(5, 2, 40).transpose(0, 1)]),
 }
 LAYOUTS = {
     name: Case(lambda function=function: function, lambda inputs=inputs: inputs,
@@ -195,8 +196,10 @@ def run(case: Case) -> dict[str, object]:
     lnbwd.inductor.decisions(clear=True)
     torch.manual_seed(5)
     module = case.make()
+    if isinstance(module, nn.Module):
+        module.to(DEVICE)
     parameters = [*module.parameters()] if isinstance(module, nn.Module) else []
-    inputs = case.inputs()
+    inputs = [t.to(DEVICE) for t in case.inputs()]
     compiled = torch.compile(module, backend="lnbwd")
     steps = [step(compiled, parameters, inputs, case) for _ in range(2)]
     error = 0.0
@@ -209,7 +212,7 @@ def run(case: Case) -> dict[str, object]:
     caches = [counters[name] for name in ("aot_autograd", "inductor")]
     return {"error": error, "tolerance": case.tolerance,
             "digests": [hashlib.sha256(b"".join(
-                t.contiguous().view(torch.uint8).numpy().tobytes() for t in one)).hexdigest()
+                t.contiguous().view(torch.uint8).cpu().numpy().tobytes() for t in one)).hexdigest()
                 for one in steps],
             "taken": sum(d.taken for d in lnbwd.inductor.decisions()),
             "misses": max(c[name] for c in caches for name in (
