@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 using namespace lnbwd::sim;
 
@@ -296,45 +297,114 @@ TEST(VectorFloat, Double) {
   });
 }
 
-// The sequence that compilers use for a / b, with the scaling and fixing
-// instructions on ordinary and extreme numbers: the correctly rounded quotient.
+/// What a division is of: bits, quotient, registers of an operand.
+struct SingleDivision {
+  using Number = float;
+  static constexpr int Registers = 1, Least = -149, Most = 127, Step = 6;
+  static std::string at(unsigned R) { return "v" + std::to_string(R); }
+  static constexpr const char *Type = "f32";
+};
+struct DoubleDivision {
+  using Number = double;
+  static constexpr int Registers = 2, Least = -1074, Most = 1023, Step = 43;
+  static std::string at(unsigned R) {
+    return "v[" + std::to_string(R) + ":" + std::to_string(R + 1) + "]";
+  }
+  static constexpr const char *Type = "f64";
+};
+
+/// The sequence that LLVM emits for v[2] / v[4], with the result in v[0].
+template <typename T> static std::string divisionSequence(bool IsWave64) {
+  const auto V = [](unsigned R) { return T::at(R); };
+  const std::string Y = V(4), X = V(2), Scaled = V(10), Numerator = V(12),
+                    Inverse = V(14), Error = V(16), Quotient = V(18),
+                    Mask = IsWave64 ? "s[10:11]" : "s10",
+                    Vcc = IsWave64 ? "vcc" : "vcc_lo";
+  std::string Text;
+  const auto Add = [&](const std::string &Name, const std::string &Operands) {
+    Text += "v_" + Name + "_" + T::Type + " " + Operands + "\n";
+  };
+  const auto Refine = [&] {
+    Add("fma", Error + ", -" + Scaled + ", " + Inverse + ", 1.0");
+    Add("fma", Inverse + ", " + Error + ", " + Inverse + ", " + Inverse);
+  };
+  const std::string Rest =
+      Error + ", -" + Scaled + ", " + Quotient + ", " + Numerator;
+  Add("div_scale", Scaled + ", " + Mask + ", " + Y + ", " + Y + ", " + X);
+  Add("div_scale", Numerator + ", " + Vcc + ", " + X + ", " + Y + ", " + X);
+  Add("rcp", Inverse + ", " + Scaled);
+  Refine();
+  if (T::Registers == 2)
+    Refine();
+  Add("mul", Quotient + ", " + Numerator + ", " + Inverse);
+  Add("fma", Rest);
+  if (T::Registers == 1) {
+    Add("fma", Quotient + ", " + Error + ", " + Inverse + ", " + Quotient);
+    Add("fma", Rest);
+  }
+  Add("div_fmas", Quotient + ", " + Error + ", " + Inverse + ", " + Quotient);
+  Add("div_fixup", V(0) + ", " + Quotient + ", " + Y + ", " + X);
+  return Text;
+}
+
+/// Divides numbers of all sizes, and 0, infinity and NaN: the quotients are
+/// those of the host, which rounds correctly.
+template <typename T> static void expectQuotients(const std::string &Chip) {
+  using Number = typename T::Number;
+  std::vector<Number> Numbers = {0, -0.0f, INFINITY, -INFINITY, NAN};
+  const Number Last = std::numeric_limits<Number>::max();
+  const Number Fractions[] = {1, -4.0f / 3, 1 + 1 / Number(1 << 20)};
+  const auto AddAt = [&](int Exponent) {
+    for (Number Fraction : Fractions)
+      Numbers.push_back(std::ldexp(Fraction, Exponent));
+  };
+  for (int Exponent = T::Least; Exponent <= T::Most; Exponent += T::Step)
+    AddAt(Exponent);
+  // Where numbers, and their inverses, become subnormal.
+  const int LeastNormal = 1 - T::Most;
+  for (int By : {-2, -1, 0, 1, 2})
+    AddAt(LeastNormal + By);
+  for (int By : {-3, -2, -1, 0})
+    AddAt(T::Most + By);
+  Numbers.push_back(Last);
+
+  WaveTester W(Chip);
+  const std::string Text = divisionSequence<T>(W.lanes() == 64);
+  // One run has the quotients of one divisor and as many numbers as lanes.
+  for (Number Y : Numbers)
+    for (size_t Begin = 0; Begin < Numbers.size(); Begin += W.lanes()) {
+      const auto X = [&](unsigned L) {
+        return Numbers[(Begin + L) % Numbers.size()];
+      };
+      const auto Set = [&](unsigned R, unsigned L, Number Value) {
+        uint32_t Bits[2];
+        std::memcpy(Bits, &Value, sizeof(Value));
+        for (int K = 0; K < T::Registers; ++K)
+          W.v(R + unsigned(K))[L] = Bits[K];
+      };
+      for (unsigned L = 0; L < W.lanes(); ++L) {
+        Set(2, L, X(L));
+        Set(4, L, Y);
+      }
+      ASSERT_TRUE(W.run(Text)) << W.error();
+      for (unsigned L = 0; L < W.lanes(); ++L) {
+        const uint32_t Bits[2] = {W.v(0)[L], W.v(1)[L]};
+        Number Got, Expected = X(L) / Y;
+        std::memcpy(&Got, Bits, sizeof(Got));
+        ASSERT_TRUE(Expected != Expected
+                        ? Got != Got
+                        : Got == Expected &&
+                              std::signbit(Got) == std::signbit(Expected))
+            << Chip << ", " << T::Type << ": " << X(L) << " / " << Y
+            << ": expected " << Expected << ", got " << Got;
+      }
+    }
+}
+
 TEST(VectorFloat, DivisionSequence) {
-  const float Pairs[][2] = {
-      {1.0f, 3.0f},    {2.0f, 7.0f},    {3e38f, 1e-3f},
-      {1e-38f, 3e30f}, {1e-40f, 3.0f},  {1.0f, 1e-40f},
-      {5.0f, 0.0f},    {0.0f, 0.0f},    {INFINITY, 2.0f},
-      {-7.0f, 2e38f},  {1e-30f, 1e15f}, {1.17549435e-38f, 2.0f},
-      {3e38f, 3e38f},  {1.0f, 1.5e-45f}};
-  for (const std::string &Chip : chipsIn(AllChips)) {
-    WaveTester T(Chip);
-    const bool Wide = T.lanes() == 64;
-    const unsigned Count = sizeof(Pairs) / sizeof(Pairs[0]);
-    for (unsigned L = 0; L < T.lanes(); ++L) {
-      T.v(2)[L] = f32(Pairs[L % Count][0]);
-      T.v(4)[L] = f32(Pairs[L % Count][1]);
-    }
-    std::string Mask = Wide ? "s[10:11]" : "s10", Vcc = Wide ? "vcc" : "vcc_lo";
-    ASSERT_TRUE(T.run("v_div_scale_f32 v10, " + Mask + ", v4, v4, v2\n" +
-                      "v_div_scale_f32 v11, " + Vcc + ", v2, v4, v2\n" +
-                      "v_rcp_f32 v12, v10\n"
-                      "v_fma_f32 v13, -v10, v12, 1.0\n"
-                      "v_fma_f32 v12, v13, v12, v12\n"
-                      "v_mul_f32 v13, v11, v12\n"
-                      "v_fma_f32 v14, -v10, v13, v11\n"
-                      "v_fma_f32 v13, v14, v12, v13\n"
-                      "v_fma_f32 v14, -v10, v13, v11\n"
-                      "v_div_fmas_f32 v13, v14, v12, v13\n"
-                      "v_div_fixup_f32 v0, v13, v4, v2"))
-        << T.error();
-    for (unsigned L = 0; L < Count; ++L) {
-      float Expected = Pairs[L][0] / Pairs[L][1], Got;
-      std::memcpy(&Got, &T.v(0)[L], 4);
-      if (Expected != Expected)
-        EXPECT_TRUE(Got != Got) << Pairs[L][0] << " / " << Pairs[L][1];
-      else
-        EXPECT_EQ(Got, Expected)
-            << Chip << ": " << Pairs[L][0] << " / " << Pairs[L][1];
-    }
+  for (const std::string &Chip : chipsIn(GFX942 | GFX1100)) {
+    expectQuotients<SingleDivision>(Chip);
+    expectQuotients<DoubleDivision>(Chip);
   }
 }
 

@@ -102,13 +102,29 @@ static void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
     D[L + N] = uint32_t(R >> 32);
   }
 }
+/// A * B + C, nearly all of which is C, over 2^128, rounded once.
+static double fmaScaledDown(double A, double B, double C) {
+  const double Sum = __builtin_fma(A, B, C);
+  const double Lost = __builtin_fma(A, B, C - Sum);
+  const double Scaled = Sum * 0x1p-128;
+  const double Rest = Sum - Scaled * 0x1p128;
+  // Halfway between two subnormal numbers, what the sum has lost decides.
+  const bool IsPastTie =
+      __builtin_fabs(Rest) == 0x1p-947 && Lost != 0 && (Lost > 0) == (Rest > 0);
+  return IsPastTie ? Scaled + __builtin_copysign(0x1p-1074, Rest) : Scaled;
+}
 static void divFmasF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
-    uint64_t Z = join(S[2][L], S[2][L + N]);
-    double R = __builtin_fma(F(join(S[0][L], S[0][L + N])),
-                             F(join(S[1][L], S[1][L + N])), F(Z));
-    if (S[3][L])
-      R *= exponentOf<Number64>(Z) > 1023 ? 0x1p128 : 0x1p-128;
+    const uint64_t Z = join(S[2][L], S[2][L + N]);
+    const double A = F(join(S[0][L], S[0][L + N])),
+                 B = F(join(S[1][L], S[1][L + N])), C = F(Z);
+    double R;
+    if (!S[3][L])
+      R = __builtin_fma(A, B, C);
+    else if (exponentOf<Number64>(Z) > 1023)
+      R = __builtin_fma(A, B, C) * 0x1p128;
+    else
+      R = fmaScaledDown(A, B, C);
     D[L] = uint32_t(bits(R));
     D[L + N] = uint32_t(bits(R) >> 32);
   }

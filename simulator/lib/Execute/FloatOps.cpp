@@ -80,12 +80,12 @@ static void divScaleF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = divScale<Number32, 96, 64, 23>(S[0][L], S[1][L], S[2][L], D[L + N]);
 }
-// E is the lane mask that v_div_scale wrote.
+// E is the lane mask that v_div_scale wrote. The scaled sum is rounded once.
 static uint32_t divFmas(uint32_t A, uint32_t B, uint32_t C, uint32_t E) {
-  float R = __builtin_fmaf(F(A), F(B), F(C));
-  if (E)
-    R *= exponentOf<Number32>(C) > 127 ? 0x1p64f : 0x1p-64f;
-  return bits(R);
+  if (!E)
+    return bits(__builtin_fmaf(F(A), F(B), F(C)));
+  const double Scale = exponentOf<Number32>(C) > 127 ? 0x1p64 : 0x1p-64;
+  return bits(float(addToOdd(double(F(A)) * F(B), double(F(C))) * Scale));
 }
 LANE_KERNEL(divFmasF32, divFmas(A, B, C, E))
 LANE_KERNEL(divFixupF32, divFixup<Number32>(A, B, C))

@@ -296,9 +296,7 @@ static inline typename T::Bits divScale(typename T::Bits X, typename T::Bits Y,
   const auto Scaled = [X](int By) {
     return bits(decltype(T::value(X))(__builtin_ldexp(T::value(X), By)));
   };
-  const auto IsDenormal = [](auto Number) {
-    return Number != 0 && !(bits(Number) & T::Infinity);
-  };
+  const auto IsTiny = [](auto Number) { return !(bits(Number) & T::Infinity); };
   Mask = 0;
   const auto Den = T::value(Y), Num = T::value(Z);
   if (!(Y & (T::Sign - 1)) || !(Z & (T::Sign - 1)))
@@ -307,17 +305,20 @@ static inline typename T::Bits divScale(typename T::Bits X, typename T::Bits Y,
     Mask = ~0u;
     return X == Y ? Scaled(Step) : X;
   }
-  if (IsDenormal(Den))
+  if (IsTiny(Den))
     return Scaled(Step);
-  const bool TinyQuotient = IsDenormal(Num / Den);
+  const bool TinyQuotient = IsTiny(Num / Den);
   Mask = TinyQuotient ? ~0u : 0;
-  if (IsDenormal(1 / Den))
-    return !TinyQuotient ? Scaled(-Step) : X == Y ? Scaled(Step) : X;
+  // The ISA documents scale the denominator of a subnormal quotient up, to
+  // infinity; the quotient that v_div_fmas scales down asks for the opposite.
+  if (IsTiny(1 / Den))
+    return !TinyQuotient || X == Y ? Scaled(-Step) : X;
   if (TinyQuotient)
     return X == Z ? Scaled(Step) : X;
   return exponentOf<T>(Z) <= Small ? Scaled(Step) : X;
 }
-/// X is the quotient so far, Y the denominator, Z the numerator.
+/// X is the quotient so far, Y the denominator, Z the numerator. A NaN for X is
+/// a quotient that was infinite before its last correction.
 template <typename T>
 static inline typename T::Bits divFixup(typename T::Bits X, typename T::Bits Y,
                                         typename T::Bits Z) {
@@ -334,7 +335,7 @@ static inline typename T::Bits divFixup(typename T::Bits X, typename T::Bits Y,
   if (Den == T::Infinity || !Num ||
       exponentOf<T>(Z) - exponentOf<T>(Y) < T::LeastQuotient)
     return Sign;
-  return (X & (T::Sign - 1)) | Sign;
+  return (isNaN<T>(X) ? T::Infinity : X & (T::Sign - 1)) | Sign;
 }
 
 /// The larger of two numbers, or the smaller. +0 is larger than -0.
