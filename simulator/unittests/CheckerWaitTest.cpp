@@ -133,6 +133,48 @@ TEST_P(CheckerTest, LdsAndScalarWaits) {
               "s8 is read before");
 }
 
+// The hardware issues no access while the counter is full; the one that has
+// made room may be any that keeps no order.
+TEST_P(CheckerTest, FullCounterInAnyOrder) {
+  if (isGfx12(Chip))
+    GTEST_SKIP(); // It counts scalar loads apart.
+  K.Vgprs = 128;
+  K.Sgprs = 96;
+  const std::string Write = "DSWRITE1 v1, v0\nWAITL\n";
+  std::string Reads;
+  for (unsigned K = 0; K < 70; ++K)
+    Reads += "DSREAD1 v" + std::to_string(10 + K) + ", v1\n";
+  const std::string Use = "s_add_i32 s10, s8, 1";
+  const std::string Scalar = "SLOAD1 s8, s[4:5], 0x0\n";
+  EXPECT_SAYS(run(Write + Scalar + Reads + Use), "s8 is read before");
+  EXPECT_CLEAN(run(Write + Scalar + Reads + "WAITL\n" + Use));
+  // The oldest of 70 accesses to LDS has made room for the youngest.
+  EXPECT_CLEAN(run(Write + Scalar + Reads + "ADDV v2, v10, v0"));
+  EXPECT_SAYS(run(Write + Scalar + Reads + "ADDV v2, v79, v0"),
+              "v79 is read before");
+  // None of as many scalar loads is known to have finished.
+  std::string Loads;
+  for (unsigned K = 0; K < 70; ++K)
+    Loads += "SLOAD1 s" + std::to_string(20 + K) + ", s[4:5], 0x0\n";
+  EXPECT_SAYS(run(Loads + "s_add_i32 s10, s20, 1"), "s20 is read before");
+  EXPECT_CLEAN(run(Loads + "WAITS\ns_add_i32 s10, s20, 1"));
+}
+
+// Flat accesses of gfx9 keep no order.
+TEST_P(CheckerTest, FullCounterOfFlatAccesses) {
+  if (!isGfx9(Chip))
+    GTEST_SKIP();
+  K.Vgprs = 128;
+  const std::string Address = "v_mov_b32 v3, s5\nv_add_co_u32 v2, vcc, s4, v1\n"
+                              "v_addc_co_u32 v3, vcc, 0, v3, vcc\n";
+  std::string Loads;
+  for (unsigned K = 0; K < 70; ++K)
+    Loads += "flat_load_dword v" + std::to_string(10 + K) + ", v[2:3]\n";
+  EXPECT_SAYS(run(Address + Loads + "ADDV v4, v10, v0"), "v10 is read before");
+  EXPECT_CLEAN(
+      run(Address + Loads + "s_waitcnt vmcnt(0) lgkmcnt(0)\nADDV v4, v10, v0"));
+}
+
 TEST_P(CheckerTest, CombinedWaitsOfGfx12) {
   if (!isGfx12(Chip))
     GTEST_SKIP();

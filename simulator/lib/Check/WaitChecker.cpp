@@ -50,16 +50,24 @@ void WaitChecker::start() {
   std::memset(PendingScalar, 0, sizeof(PendingScalar));
 }
 
-bool WaitChecker::outOfOrder(WaitCounter C) const {
-  const EventQueue &Q = Queues[C];
-  if (Q.Types[ScalarAccess])
-    return true;
-  return L.Generation == 9 && Q.Types[FlatAccess];
+bool WaitChecker::keepsOrder(EventType Type) const {
+  return Type != ScalarAccess && !(Type == FlatAccess && L.Generation == 9);
 }
 
-void WaitChecker::retire(WaitCounter C) {
+bool WaitChecker::outOfOrder(WaitCounter C) const {
+  for (EventType Type : {ScalarAccess, FlatAccess})
+    if (Queues[C].Types[Type] && !keepsOrder(Type))
+      return true;
+  return false;
+}
+
+void WaitChecker::retire(WaitCounter C, unsigned Place) {
   EventQueue &Q = Queues[C];
-  Event &Ev = Q.at(0);
+  for (; Place; --Place) {
+    std::swap(Q.at(Place), Q.at(Place - 1));
+    Q.filled(Place).swap(Q.filled(Place - 1));
+  }
+  const Event &Ev = Q.at(0);
   for (unsigned K = 0; K < Ev.Vector.Count; ++K)
     --PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
@@ -89,10 +97,40 @@ void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
       wait(WaitCounter(C), Limits.Most[C]);
 }
 
+void WaitChecker::retireOldest(WaitCounter C, EventType Type) {
+  unsigned Place = 0;
+  while (Queues[C].at(Place).Type != Type)
+    ++Place;
+  retire(C, Place);
+}
+
+/// Issuing waits while a counter is full. Where events finish in any order,
+/// that tells which one has finished only of types that keep an order among
+/// themselves.
+void WaitChecker::makeRoom(WaitCounter C) {
+  EventQueue &Q = Queues[C];
+  const unsigned Most = counterMaximum(C, L.Generation);
+  if (!outOfOrder(C)) {
+    while (Q.Count >= Most)
+      retire(C);
+    return;
+  }
+  for (unsigned T = 0; T < NumTypes; ++T)
+    while (Q.Types[T] >= Most && keepsOrder(EventType(T)))
+      retireOldest(C, EventType(T));
+  if (Q.Count < EventQueue::Size)
+    return;
+  // More accesses than registers can wait for: forget the oldest of the others.
+  unsigned Place = 0;
+  while (Place < Q.Count &&
+         (Q.at(Place).Vector.Count || Q.at(Place).Scalar.Count))
+    ++Place;
+  retire(C, Place < Q.Count ? Place : 0);
+}
+
 void WaitChecker::push(WaitCounter C, const Event &New) {
   EventQueue &Q = Queues[C];
-  if (Q.Count >= counterMaximum(C, L.Generation))
-    retire(C);
+  makeRoom(C);
   Event &Ev = Q.at(Q.Count);
   Ev = New;
   ++Q.Count;

@@ -80,7 +80,9 @@ private:
     uint32_t Number;
   };
   struct EventQueue {
-    static constexpr unsigned Size = 64;
+    /// More than a counter counts: of events in any order, more may have to be
+    /// kept than are under way.
+    static constexpr unsigned Size = 256;
     Event Events[Size];
     std::vector<LdsPiece> Filled[Size]; ///< by those that fill LDS
     unsigned First = 0, Count = 0;
@@ -103,8 +105,13 @@ private:
   /// write.
   uint32_t bitsInFlight(const Event &Ev, unsigned Register) const;
   uint32_t bitsInFlight(unsigned Register) const;
+  /// Whether events of a type finish in the order in which they were issued.
+  bool keepsOrder(EventType Type) const;
   bool outOfOrder(WaitCounter C) const;
-  void retire(WaitCounter C);
+  /// The event at a place of the queue has finished.
+  void retire(WaitCounter C, unsigned Place = 0);
+  void retireOldest(WaitCounter C, EventType Type);
+  void makeRoom(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
   void push(WaitCounter C, const Event &New);
 
