@@ -16,6 +16,8 @@
 
 #include "CheckerTester.h"
 
+#include "Check/LdsBanks.h"
+
 #include "llvm/Support/JSON.h"
 
 using namespace lnbwd::sim;
@@ -140,6 +142,18 @@ TEST_P(CheckerTest, Counts) {
   EXPECT_EQ(Y->getInteger("bytes_written"), 64);
   EXPECT_EQ(Y->getInteger("lines_64"), 16);
   EXPECT_EQ(Y->getInteger("lines_128"), 8);
+}
+
+// Eight dwords of one bank, each asked for by several lanes.
+TEST(LdsBanks, RepeatedDwords) {
+  uint32_t Addresses[64];
+  for (uint32_t L = 0; L < 64; ++L)
+    Addresses[L] = L % 8 * 256;
+  unsigned Least;
+  EXPECT_EQ(bankCycles(Addresses, ~0ull, 4, 64, /*Banks=*/64, Least), 8u);
+  EXPECT_EQ(Least, 1u);
+  EXPECT_EQ(bankCycles(Addresses, ~0ull, 4, 64, /*Banks=*/32, Least), 16u);
+  EXPECT_EQ(Least, 2u);
 }
 
 TEST_P(CheckerTest, SourceLocation) {

@@ -16,6 +16,8 @@
 
 using namespace lnbwd::sim;
 
+static constexpr unsigned MostBanks = 64;
+
 unsigned lnbwd::sim::bankCycles(const uint32_t *A, uint64_t Mask,
                                 unsigned Bytes, unsigned N, unsigned Banks,
                                 unsigned &Least) {
@@ -45,21 +47,20 @@ unsigned lnbwd::sim::bankCycles(const uint32_t *A, uint64_t Mask,
       ++Least;
       continue;
     }
-    uint32_t Known[64][4];
-    uint8_t Count[64] = {};
+    // At most as many dwords as the group's lanes ask for, all in one bank.
+    uint32_t Known[MostBanks][MostBanks];
+    uint8_t Count[MostBanks] = {};
     unsigned Worst = 1;
     for (uint64_t Left = Lanes; Left; Left &= Left - 1) {
       uint32_t First = A[Begin + unsigned(__builtin_ctzll(Left))] / 4;
       for (unsigned K = 0; K < Dwords; ++K) {
         uint32_t Dword = First + K;
         unsigned Bank = Dword % Banks, Seen = 0;
-        while (Seen < Count[Bank] && Seen < 4 && Known[Bank][Seen] != Dword)
+        while (Seen < Count[Bank] && Known[Bank][Seen] != Dword)
           ++Seen;
-        if (Seen < Count[Bank] && Seen < 4)
+        if (Seen < Count[Bank])
           continue;
-        if (Count[Bank] < 4)
-          Known[Bank][Count[Bank]] = Dword;
-        ++Count[Bank];
+        Known[Bank][Count[Bank]++] = Dword;
         Worst = std::max<unsigned>(Worst, Count[Bank]);
       }
     }
