@@ -15,6 +15,7 @@
 
 #include "LoadedObject.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -281,6 +282,48 @@ TEST(Launch, UnknownInstruction) {
 // Workgroups that wait for each other: none may starve.
 // Not checked for races, under which the first one polls alone for a million
 // instructions; CheckerOrderTest has such kernels.
+// Clocks count instructions, so that they read the same in every run.
+TEST(Launch, ClocksCountInstructions) {
+  struct Clock {
+    unsigned Chips;
+    const char *Text;
+  };
+  const Clock Clocks[] = {
+      {GFX9, "s_memtime s[8:9]\ns_waitcnt lgkmcnt(0)\n"},
+      {GFX9, "s_memrealtime s[8:9]\ns_waitcnt lgkmcnt(0)\n"},
+      {GFX1100, "s_getreg_b32 s8, hwreg(HW_REG_SHADER_CYCLES)\n"},
+      {GFX1201, "s_getreg_b32 s8, hwreg(HW_REG_SHADER_CYCLES_LO)\n"},
+      {GFX1100, "s_sendmsg_rtn_b64 s[8:9], sendmsg(MSG_RTN_GET_REALTIME)\n"
+                "s_waitcnt lgkmcnt(0)\n"}};
+  for (const Clock &Each : Clocks)
+    for (const std::string &Chip : chipsIn(Each.Chips)) {
+      SCOPED_TRACE(Chip + ": " + Each.Text);
+      useChip(Chip);
+      KernelText K;
+      K.KernargBytes = 8;
+      const std::string Read = Each.Text;
+      K.Body = prologue(Chip) + Read + "v_mov_b32 v1, 0\nv_mov_b32 v2, s8\n" +
+               Read + "v_mov_b32 v3, s8\n" + storeDword(Chip) +
+               "v1, v2, s[4:5]\n" + storeDword(Chip) +
+               "v1, v3, s[4:5] offset:4\n";
+      LoadedModule M(build(K, Chip));
+      Buffer<uint32_t> Out(2);
+      std::vector<uint32_t> Times[2];
+      lnbwdSimResetCounters();
+      for (std::vector<uint32_t> &Got : Times) {
+        ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(1), 0, Out.get()));
+        Got = Out.read();
+      }
+      lnbwd_sim_counters C;
+      lnbwdSimGetCounters(&C);
+      // A reading follows the one before it by the moves and what reads.
+      const auto Lines = uint32_t(std::count(Read.begin(), Read.end(), '\n'));
+      EXPECT_EQ(Times[0][1] - Times[0][0], 2 + Lines);
+      EXPECT_EQ(Times[1][0] - Times[0][0], C.wave_instructions / 2);
+      EXPECT_EQ(Times[1][1] - Times[1][0], 2 + Lines);
+    }
+}
+
 TEST(Launch, WorkgroupsThatWaitForEachOther) {
   const unsigned Before = lnbwdSimGetChecks();
   lnbwdSimSetChecks(Before & ~unsigned(LNBWD_SIM_CHECK_RACES));

@@ -28,6 +28,11 @@ std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
   return Problem;
 }
 
+std::atomic<uint64_t> &lnbwd::sim::executedInAll() {
+  static std::atomic<uint64_t> Number{0};
+  return Number;
+}
+
 bool Launch::stopped() {
   if (interrupts() != InterruptsBefore)
     fail(LaunchFailure::Interrupted, std::string(Chip->Chip) + ": kernel '" +

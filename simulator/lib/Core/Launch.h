@@ -97,6 +97,9 @@ struct WaveOrder {
   uint64_t Most = ~0ull; ///< instructions, after which it ends without a word
 };
 
+/// Instructions that the process's launches have executed until now.
+std::atomic<uint64_t> &executedInAll();
+
 /// What a launch executes and what its waves share. The members up to Only
 /// are set by the caller.
 struct Launch {
@@ -141,6 +144,7 @@ struct Launch {
 
   std::atomic<uint64_t> NextWorkgroup{0};
   std::atomic<uint64_t> Executed{0};
+  const uint64_t Began = executedInAll(); ///< where its clocks begin
   std::atomic<bool> Stop{false};
   uint32_t InterruptsBefore = 0;
 

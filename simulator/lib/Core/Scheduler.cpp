@@ -179,5 +179,6 @@ bool lnbwd::sim::run(Launch &L) {
   });
   for (std::thread &T : Pool)
     T.join();
+  executedInAll() += L.Executed;
   return L.Failure == LaunchFailure::None;
 }

@@ -17,7 +17,6 @@
 #include "Execute/ScalarOps.h"
 #include "SimulatedChip.h"
 
-#include <chrono>
 #include <cstdio>
 
 using namespace lnbwd::sim;
@@ -223,11 +222,14 @@ static uint32_t *flatScratch(Wave &W, unsigned Register) {
   return IsKept ? &W.S[SlotFlatScratch + Register - HwFlatScratchLow] : nullptr;
 }
 
-static uint64_t cycles() {
-  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::steady_clock::now().time_since_epoch())
-                      .count()) /
-         10;
+/// What every clock reads: instructions, not the host's time, so that a run can
+/// be repeated. Those of earlier launches, and so far of the wave's workgroup.
+static uint64_t clockOf(const Wave &W) {
+  uint64_t Time = W.L->Began;
+  for (const std::unique_ptr<Wave> &Other : W.WG->Waves)
+    for (unsigned C = 0; C < unsigned(InstClass::Count); ++C)
+      Time += Other->Count.Issued[C] + Other->Count.Pending[C];
+  return Time;
 }
 
 static const Inst *getRegister(Wave &W, const Inst *I) {
@@ -239,10 +241,10 @@ static const Inst *getRegister(Wave &W, const Inst *I) {
     X = W.Mode;
     break;
   case HwShaderCyclesGfx11:
-    X = uint32_t(cycles());
+    X = uint32_t(clockOf(W));
     break;
   case HwShaderCyclesHighGfx12:
-    X = uint32_t(cycles() >> 32);
+    X = uint32_t(clockOf(W) >> 32);
     break;
   default: {
     if (identity(W, Field & 63, X))
@@ -320,7 +322,7 @@ static const Inst *scalarMoveRelative(Wave &W, const Inst *I) {
 }
 
 static const Inst *memoryTime(Wave &W, const Inst *I) {
-  W.setScalar64(I->Dst.Reg, cycles());
+  W.setScalar64(I->Dst.Reg, clockOf(W));
   return I + 1;
 }
 
@@ -335,9 +337,9 @@ static const Inst *messageAnswered(Wave &W, const Inst *I) {
     return fault(W, I, -1, Text);
   }
   if (I->Dst.Dwords > 1)
-    W.setScalar64(I->Dst.Reg, cycles());
+    W.setScalar64(I->Dst.Reg, clockOf(W));
   else
-    W.S[I->Dst.Reg] = uint32_t(cycles());
+    W.S[I->Dst.Reg] = uint32_t(clockOf(W));
   return I + 1;
 }
 
