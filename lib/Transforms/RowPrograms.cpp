@@ -81,6 +81,14 @@ void lnbwd::walkBack(ValueRange values, function_ref<bool(Value)> goesOn) {
   }
 }
 
+void lnbwd::inheritAttributes(RowwiseOp program, RowwiseOp op,
+                              bool readsParts) {
+  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  if (readsParts)
+    attributes.erase(independentAttr);
+  program->setDiscardableAttrs(attributes.getDictionary(op.getContext()));
+}
+
 RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
                               ArrayRef<PlacedValue> given,
                               ArrayRef<PlacedValue> outputs, int64_t length) {
@@ -134,7 +142,7 @@ RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
     results.push_back(map ? operands.addOutput(buffer, map, name, reduction)
                           : operands.addOutput(buffer, hasRows, name));
   RowwiseOp program = operands.create(b, op.getLoc(), entry.str());
-  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  inheritAttributes(program, op, /*readsParts=*/!given.empty());
   program.setFixedWorkgroups(op.getFixedWorkgroups());
   program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());

@@ -98,7 +98,7 @@ void SumPrograms::addProgram(ValueRange from, ValueRange to, unsigned numRows,
                              AffineMap map, StringRef suffix) {
   RowwiseOp program = addCombination(rewriter, op, op.getEntry() + suffix,
                                      "_terms", outputs, from, to, numRows, map);
-  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  inheritAttributes(program, op, /*readsParts=*/true);
   program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
   if (kept) {
     SmallVector<int64_t> sizes = op.getDimSizes();

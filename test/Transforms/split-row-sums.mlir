@@ -69,3 +69,26 @@ func.func @two_phases(%x: memref<?x3x2048xf32>, %y: memref<?x3x2048xf32>, %t: me
   }
   return
 }
+
+// -----
+
+// The program that reads the sums is not independent of the one before it,
+// which writes them; the sums are, of the program before them.
+// CHECK-LABEL: func @independent(
+// CHECK:         lnbwd.rowwise @k_row_sums {{.*}} attributes {{{.*}}lnbwd.independent
+// CHECK:         lnbwd.rowwise @k domain
+// CHECK-NOT:       lnbwd.independent
+// CHECK:         memref.dealloc
+func.func @independent(%x: memref<?x2048xf32>, %y: memref<?x2048xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%y[m, n] : memref<?x2048xf32>)
+      attributes {lnbwd.independent,
+                  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
+                                             workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>} {
+  ^bb0(%xr: vector<2048xf32>):
+    %sum = vector.reduction <add>, %xr : vector<2048xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<2048xf32>
+    %rest = arith.subf %xr, %spread : vector<2048xf32>
+    lnbwd.yield %rest : vector<2048xf32>
+  }
+  return
+}

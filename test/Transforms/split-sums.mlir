@@ -112,3 +112,21 @@ func.func @channels(%x: memref<?x2x4x8xf32>, %o: memref<2x4xf32>, %c: memref<4x8
   }
   return
 }
+
+// -----
+
+// The sum of the terms reads what the program before it writes.
+// CHECK-LABEL: func @independent(
+// CHECK:         lnbwd.rowwise @k domain{{.*}} attributes {{{.*}}lnbwd.independent
+// CHECK:         lnbwd.rowwise @k_sum domain
+// CHECK-NOT:       lnbwd.independent
+// CHECK:         memref.dealloc
+func.func @independent(%x: memref<?x512xf32>, %o: memref<f32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%o[] add : memref<f32>)
+      attributes {lnbwd.independent, operand_names = ["x", "o"]} {
+  ^row(%v: vector<512xf32>):
+    %s = vector.reduction <add>, %v : vector<512xf32> into f32
+    lnbwd.yield %s : f32
+  }
+  return
+}
