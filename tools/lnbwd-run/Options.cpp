@@ -25,6 +25,9 @@
 
 namespace lnbwd::run {
 
+/// N of Composable Kernel's example 53, whose M is the default here.
+constexpr int64_t exampleColumns = 512;
+
 bool isCompiledIn(const OperandInfo &operand, const Options &options) {
   const NamedOperationInfo &info = getInfo(options.operation);
   if (getInfo(operand.role).hasOwnElement)
@@ -267,6 +270,22 @@ static const Option *findOption(const std::string &name) {
   return nullptr;
 }
 
+/// Sets what Composable Kernel's examples take as three numbers.
+static void applyExampleNumbers(const std::string *numbers,
+                                const std::set<std::string> &given,
+                                Options &options) {
+  static const Choices<bool> flags = {{"0", false}, {"1", true}};
+  static const Choices<Init> inits = {
+      {"0", Init::Zeros}, {"1", Init::Integers}, {"2", Init::Uniform}};
+  for (const char *name : {"--verify", "--init", "--time"})
+    if (given.count(name))
+      throw UsageFailure(std::string("expected ") + name +
+                         " or the numbers VERIFY INIT TIME, got both");
+  set(&Options::verify, flags, "0 or 1")(options, "VERIFY", numbers[0]);
+  set(&Options::init, inits, "0, 1 or 2")(options, "INIT", numbers[1]);
+  set(&Options::time, flags, "0 or 1")(options, "TIME", numbers[2]);
+}
+
 static void refuseIf(bool isWrong, const std::string &message) {
   if (isWrong)
     throw UsageFailure(message);
@@ -304,11 +323,22 @@ static void checkOperation(const std::set<std::string> &given,
 static void completeOptions(const std::vector<std::string> &positional,
                             const std::set<std::string> &given,
                             Options &options) {
-  refuseIf(positional.size() > 1, "expected one kernel file, got " +
-                                      std::to_string(positional.size()) +
-                                      " arguments");
-  if (!positional.empty())
+  const size_t count = positional.size();
+  const bool hasNumbers = count == 3 || count == 4;
+  refuseIf(
+      count > 1 && !hasNumbers,
+      "expected a kernel file, the numbers VERIFY INIT TIME, or both, got " +
+          std::to_string(count) + " arguments");
+  if (hasNumbers)
+    applyExampleNumbers(&positional[count - 3], given, options);
+  if (count == 1 || count == 4) {
     options.kernelFile = positional[0];
+  } else if (hasNumbers) {
+    if (!given.count("--n"))
+      options.columns = exampleColumns;
+    if (!given.count("--chip"))
+      options.chip = LNBWD_DEFAULT_SIMULATED_CHIP;
+  }
   options.epsilonGiven = given.count("--eps") != 0;
   for (const std::string name : {"--time-options", "--trace"})
     refuseIf(given.count(name) && !options.time && !options.predict,
@@ -397,6 +427,8 @@ std::string helpText() {
 
 usage: lnbwd-run KERNEL [options]                 a .hsaco, .cubin or .ptx file
        lnbwd-run --n N --chip CHIP [options]      compile one first
+       lnbwd-run [KERNEL] VERIFY INIT TIME        Composable Kernel's numbers: 0|1,
+                                                  0 zeros|1 integers|2 uniform, 0|1
 
 Options (defaults in brackets):
 )";
