@@ -40,6 +40,46 @@ static double normal(uint64_t bits) {
   return radius * std::cos(kTwoPi * uniform(bits));
 }
 
+/// How far a row lies from the mean of all; how far from that the halves lie
+/// that differ in one bit of the column's number, and those that differ in
+/// whether two bits are equal; and how much wider the normal numbers of a half
+/// of the first kind are.
+constexpr double kRowShift = 0.5, kHalfShift = 0.25, kPairShift = 0.08,
+                 kHalfScale = 0.0625;
+
+/// The sequence of the rows' numbers whose bits say which halves lie above.
+constexpr uint64_t kSigns = 0x5157a11d;
+
+/// A number of a row block, from a standard normal one. Sums over parts of a
+/// row differ by more than the error that is allowed, whatever bits of the
+/// column's number tell the parts apart, so that a part that is added twice, or
+/// not at all, shows. Row blocks have the same halves above, or all the others,
+/// so that this holds of products, too, and sums over rows do not grow with
+/// their number. All numbers together have about the mean 0 and the deviation
+/// 1.
+static double ofRow(double random, uint64_t seed, uint64_t stream, int64_t row,
+                    int64_t column, int64_t columns) {
+  int bits = 0;
+  while (columns > int64_t(1) << bits)
+    ++bits;
+  const auto at = static_cast<uint64_t>(row);
+  const uint64_t signs = randomBits(seed, kSigns, at);
+  const uint64_t below =
+      (static_cast<uint64_t>(column) ^ signs) & ((uint64_t(1) << bits) - 1);
+  // The sums of 1 or -1 for each bit, and for each two bits.
+  const double ones = bits - 2 * __builtin_popcountll(below),
+               pairs = (ones * ones - bits) / 2;
+  const double shift = (signs >> 63 ? kRowShift : -kRowShift) +
+                       kHalfShift * ones + kPairShift * pairs;
+  const bool isOther = randomBits(seed, kSigns + 1 + stream, at) & 1;
+  const double variance =
+      1 + kRowShift * kRowShift +
+      bits * (kHalfShift * kHalfShift + kHalfScale * kHalfScale) +
+      bits * (bits - 1) / 2 * (kPairShift * kPairShift);
+  return ((isOther ? -shift : shift) + random * (1 + kHalfScale * ones)) /
+         std::sqrt(variance);
+}
+
 /// A mean that the type still resolves steps well below 1 at.
 static double largeMean(Element format) {
   switch (format) {
@@ -85,9 +125,11 @@ static uint64_t streamOf(std::optional<Role> input, size_t place) {
 }
 
 static double value(Init init, uint64_t seed, std::optional<Role> input,
-                    Element format, int64_t index, const FillOptions &options) {
-  uint64_t bits = randomBits(seed, streamOf(input, options.place),
-                             static_cast<uint64_t>(index));
+                    Element format, int64_t row, int64_t column,
+                    int64_t columns, const FillOptions &options) {
+  const int64_t index = row * columns + column;
+  const uint64_t stream = streamOf(input, options.place);
+  uint64_t bits = randomBits(seed, stream, static_cast<uint64_t>(index));
   switch (init) {
   case Init::Uniform:
     return uniform(bits);
@@ -111,14 +153,14 @@ static double value(Init init, uint64_t seed, std::optional<Role> input,
     return options.gammaCentre + 0.25 * normal(bits);
   if (input == Role::Beta)
     return 0.25 * normal(bits);
-  if (input == Role::X)
-    return inputX(init, format, normal(bits));
-  return normal(bits);
+  const double random = ofRow(normal(bits), seed, stream, row, column, columns);
+  return input == Role::X ? inputX(init, format, random) : random;
 }
 
 const std::vector<InitDescription> &initDescriptions() {
   static const std::vector<InitDescription> descriptions = {
-      {Init::Normal, "normal", "dy and x normal, gamma normal around 1"},
+      {Init::Normal, "normal",
+       "dy and x normal, parts of a row around other means; gamma around 1"},
       {Init::Uniform, "uniform", "all uniform from 0 to 1"},
       {Init::Integers, "integers", "all integers from -5 to 5"},
       {Init::Zeros, "zeros", "all 0"},
@@ -150,7 +192,7 @@ void fillInput(Init init, uint64_t seed, std::optional<Role> input,
           for (int64_t j = 0; j < columns; ++j)
             reference::storeElement(
                 format, array, static_cast<size_t>(row * stride + j),
-                value(init, seed, input, format, row * columns + j, options));
+                value(init, seed, input, format, row, j, columns, options));
       });
   if (init != Init::NonFinite || input != options.nonFinite || rows == 0)
     return;
