@@ -326,10 +326,59 @@ def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
     return torch.where(x <= low, low, torch.where(x >= high, high, x))
 
 
-_KINKS = {aten.hardtanh.default: _hardtanh,
-          aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
-          aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
-"""Functions with gradients of their own where clamp bends."""
+def _std(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The gradient is 0 where the row is constant."""
+    variance = torch.var(x, *args, **kwargs)
+    is_zero = variance == 0
+    return torch.where(is_zero, 0.0, torch.where(is_zero, 1.0, variance).sqrt())
+
+
+def _std_mean(x: Tensor, dim: Any = None, *, keepdim: bool = False,
+              **kwargs: Any) -> tuple[Tensor, Tensor]:
+    return _std(x, dim, keepdim=keepdim, **kwargs), x.mean(dim, keepdim=keepdim)
+
+
+def _sinc(x: Tensor) -> Tensor:
+    """The gradient is 0 at 0."""
+    is_zero = x == 0
+    angle = torch.where(is_zero, 1.0, x) * math.pi
+    return torch.where(is_zero, 1.0, angle.sin() / angle)
+
+
+def _power(x: Tensor, exponent: float) -> Tensor:
+    """Of negative exponents the gradient is infinite at 0."""
+    return (1 / x) ** -exponent if exponent in (-2, -3, -4) else NotImplemented
+
+
+def _logit(x: Tensor, eps: float | None = None) -> Tensor:
+    """The gradient is infinite at 0 and 1."""
+    if eps is not None:
+        x = x.clamp(eps, 1 - eps)
+    return x.log() - torch.log1p(-x)
+
+
+def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None,
+                          reduction: int = 1) -> Tensor:
+    """The gradient at 0 and 1 is a difference times 1e12, and not that of an infinite logarithm."""
+    end = x.round()  # A constant.
+    is_end = x == end
+    inner = torch.where(is_end, 0.5, x)
+    loss = torch.where(
+        is_end, 100 * (end + target - 2 * end * target) + (x - end) * (1e12 * (end - target)),
+        (target - 1) * torch.log1p(-inner).clamp(min=-100) - target * inner.log().clamp(min=-100))
+    loss = loss if weight is None else loss * weight
+    return loss.mean() if reduction == 1 else loss.sum() if reduction == 2 else loss
+
+
+_KINKS: dict[Any, Callable[..., Any]] = {
+    aten.std.correction: _std, aten.std_mean.correction: _std_mean, aten.sinc.default: _sinc,
+    aten.pow.Tensor_Scalar: _power, aten.logit.default: _logit,
+    aten.binary_cross_entropy.default: _binary_cross_entropy,
+    aten.hardtanh.default: _hardtanh,
+    aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
+    aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
+"""Functions whose gradient, PyTorch's, differs somewhere from that of the operations of which
+Inductor's decompositions make them, which is often NaN there."""
 
 
 def _run(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],

@@ -274,6 +274,39 @@ def test_norms_of_rows_with_zeros(device, orders):
                         x)
 
 
+@pytest.mark.parametrize("bodies,x", [
+    ([lambda x: x / (x.std(-1, keepdim=True) + 1e-5), lambda x: x.std(-1, correction=0),
+      lambda x: sum(torch.std_mean(x, -1, keepdim=True)) * x],
+     [[0.0, 0, 0, 0], [1.5, 1.5, 1.5, 1.5], [1, 2, -2, 0]]),
+    ([torch.sinc], [[0.0, -0.0, 0.5, 2.25]]),
+    ([lambda x: x ** -1, lambda x: x ** -2, lambda x: x ** -3, lambda x: x ** -4,
+      lambda x: x ** 0.5, lambda x: x ** 1.5],
+     [[0.0, -0.0, 1, 2]]),
+    ([torch.logit, lambda x: torch.logit(x, 0.125)], [[0.0, 0.25, 0.5, 1]]),
+    ([lambda x: x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12),
+      lambda x: x * x.var(-1, keepdim=True), torch.abs],
+     [[0.0, 0, 0, 0], [1.5, 1.5, 1.5, 1.5]])],
+    ids=["std", "sinc", "powers", "logit", "norms"])
+def test_slopes_where_a_part_has_none(device, bodies, x):
+    """PyTorch has formulas of its own for these; a quotient or a root within has no slope there."""
+    compare_with_double(device, bodies, torch.tensor(x))
+
+
+def test_slopes_of_cross_entropy(device):
+    def function(x: Rows, target: Rows, weight: Rows):
+        return F.binary_cross_entropy(x, target, weight, reduction="none")
+
+    x, target = (torch.tensor([values]) for values in (
+        [0, 0, 0, 0.25, 0.75, 1, 1, 1.0], [0, 1, 0.25, 0, 1, 0, 1, 0.25]))
+    leaves = [x.to(device, dtype, copy=True).requires_grad_() for dtype in (F32, F64)]
+    results = [f(leaf, target.to(leaf), target.to(leaf) + 2)
+               for f, leaf in zip((lnbwd.rowwise(function), function), leaves, strict=True)]
+    for result in results:
+        result.sum().backward()
+    for got, want in (results, [leaf.grad for leaf in leaves]):
+        torch.testing.assert_close(got, want.float(), rtol=2e-6, atol=1e-30)
+
+
 def test_whole_powers_have_their_sign(device):
     x = torch.tensor([[-2.0, -1.5, -1, -0.75, 0.75, 1, 1.25, 2]])
     compare_with_double(device, [lambda x, exponent=exponent: x ** exponent for exponent in (
