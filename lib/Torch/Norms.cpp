@@ -11,8 +11,9 @@
 // a kind of device, when Python asks for it (python/lnbwd/aten.py). All that
 // surrounds a kernel is PyTorch's then, derivatives in C++ included. What no
 // kernel that is loaded computes goes on to Python: for PyTorch's operators to
-// lnbwd::_original_*, which hold PyTorch's kernels. Arguments and results
-// follow from the declaration of an operation.
+// lnbwd::_original_*, which load a kernel of ours or call PyTorch's. Which of
+// them it is to be is decided here alone. Arguments and results follow from the
+// declaration of an operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -32,14 +35,31 @@
 namespace lnbwd::torch_operators {
 
 /// What PyTorch's kernels need an epsilon for that was not given, by the
-/// lnbwd_element of the rows, which masks are none of; below 0: not known.
+/// lnbwd_element of the rows; below 0: not known.
 static std::array<double, LNBWD_ELEMENT_F32 + 1> defaultEpsilons = {-1, -1, -1};
+
+/// Whether an lnbwd_element is one that norms compute.
+static bool isFloat(int32_t element) {
+  return element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();
+}
 
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//
 
 namespace {
+
+/// All that decides a program, as bytes, by which it is found
+/// (python/lnbwd/ops.py). Without padding.
+struct NormKey {
+  int64_t rowLength;
+  int64_t rows;
+  double epsilon;
+  uint32_t wants;
+  uint8_t operation;
+  int8_t elements[3];
+};
+static_assert(sizeof(NormKey) == 3 * 8 + 4 + 4);
 
 /// A call of an operator: its arguments by what they are. Those that the
 /// operator does not have, or that were not given, are null.
@@ -49,13 +69,14 @@ struct NormCall {
   /// the epsilon of one without a mean may be absent.
   NormCall(NamedOperation operation, bool isAten, StableIValue *stack);
 
-  /// Puts the arguments back, for another operator that takes the same.
-  void giveBack(StableIValue *stack);
+  /// Puts the arguments back, for another operator that takes the same; where
+  /// the stack goes on.
+  StableIValue *giveBack(StableIValue *stack);
 
-  /// The row program that computes it; null if it is not loaded yet, or may not
-  /// read the arguments as they are. Python has the words for what is wrong,
-  /// and PyTorch computes what no kernel does.
-  const RowProgram *findProgram();
+  /// The key of the row program that computes it; nothing if no program takes
+  /// the arguments. Python has the words for what is wrong, and PyTorch
+  /// computes what no kernel does.
+  std::optional<NormKey> findKey() const;
 
   /// Launches the program, and puts the results on the stack. For a gradient
   /// that is not wanted that is a tensor without elements, or for PyTorch's
@@ -66,6 +87,7 @@ struct NormCall {
   bool isAten;
   bool hasMean;
   size_t resultCount; ///< 3, or without a mean 2
+  Device device;      ///< that of x
 
 private:
   template <typename Visitor> void visitArguments(Visitor visit);
@@ -83,13 +105,18 @@ private:
   double epsilon = -1;
 
   int32_t element;       ///< that of x (elementOf)
-  Device device;         ///< that of x
   int64_t rowLength = 0; ///< N; 0 if x's shape does not end in `shape`, too
   int64_t rows = 0;      ///< M
   /// A bit for each result that is asked for: y and the statistics are, and of
   /// x, weight and bias the gradients in the mask, of what is there.
   uint32_t wants = 0;
 };
+
+bool isDefined(const Tensor &tensor) {
+  bool answer = false;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_is_defined(tensor.get(), &answer));
+  return answer;
+}
 
 /// Takes each argument off a stack. All are taken before anything can throw:
 /// PyTorch does not free what is left.
@@ -100,6 +127,10 @@ struct Taker {
     tensor.reset(isOptional
                      ? to<std::optional<Handle>>(*place++).value_or(nullptr)
                      : to<Handle>(*place++));
+    // PyTorch's derivatives pass a parameter that was not given on as a tensor
+    // that is not defined.
+    if (isOptional && tensor && !isDefined(tensor))
+      tensor.reset();
   }
   void operator()(std::optional<double> &value, bool isOptional) const {
     value =
@@ -134,6 +165,9 @@ struct Giver {
 
 } // namespace
 
+/// The most arguments of an operator: those of LayerNorm's backward pass.
+static constexpr size_t kMostArguments = 8;
+
 /// Visits the arguments in the order of the operator's schema.
 template <typename Visitor> void NormCall::visitArguments(Visitor visit) {
   constexpr bool isOptional = true;
@@ -163,9 +197,8 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
   visitArguments(Taker{stack});
   element = elementOf(x);
   device = deviceOf(x);
-  bool hasDefault =
-      element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();
-  epsilon = givenEpsilon.value_or(hasDefault ? defaultEpsilons[element] : -1);
+  epsilon =
+      givenEpsilon.value_or(isFloat(element) ? defaultEpsilons[element] : -1);
   const Sizes sizes = sizesOf(x);
   if (!shape.empty() && shape.size() <= sizes.size() &&
       sizes.slice(sizes.size() - shape.size()).equals(shape))
@@ -179,36 +212,27 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
       wants |= 1u << i;
 }
 
-void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
+StableIValue *NormCall::giveBack(StableIValue *stack) {
+  visitArguments(Giver{stack});
+  return stack;
+}
 
 //===----------------------------------------------------------------------===//
 // From the arguments to a launch
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// All that decides a program, as bytes, by which it is found
-/// (python/lnbwd/ops.py). Without padding.
-struct NormKey {
-  int64_t rowLength;
-  int64_t rows;
-  double epsilon;
-  uint32_t wants;
-  uint8_t operation;
-  int8_t elements[3];
-};
-} // namespace
-
-const RowProgram *NormCall::findProgram() {
-  if (rowLength == 0 || (isAten && rows == 0) ||
-      (!info.isForward && mask.size() != resultCount))
-    return nullptr;
+std::optional<NormKey> NormCall::findKey() const {
+  if (rowLength == 0 || (isAten && rows == 0) || !isFloat(element))
+    return std::nullopt;
+  if (info.isForward ? !std::isfinite(epsilon) || epsilon < 0
+                     : wants == 0 || mask.size() != resultCount)
+    return std::nullopt;
   NormKey key = {rowLength,
                  rowsHint(rows),
                  info.isForward ? epsilon : -1,
                  info.isForward ? 0 : wants,
                  static_cast<uint8_t>(info.operation),
                  {static_cast<int8_t>(element), -1, -1}};
-  static_assert(sizeof(key) == 3 * 8 + 4 + 4);
   const int32_t where = device.number();
   const Tensor *parameters[] = {&weight, &bias};
   for (size_t i = 0; i < std::size(parameters); ++i) {
@@ -217,9 +241,11 @@ const RowProgram *NormCall::findProgram() {
       continue;
     int32_t type = elementOf(parameter);
     // PyTorch's operators take parameters of x's type alone.
-    if (!sizesOf(parameter).equals(shape) ||
-        deviceOf(parameter).number() != where || (isAten && type != element))
-      return nullptr;
+    bool isTaken =
+        type == element || (!isAten && type == int32_t(LNBWD_ELEMENT_F32));
+    if (!isTaken || !sizesOf(parameter).equals(shape) ||
+        deviceOf(parameter).number() != where)
+      return std::nullopt;
     key.elements[1 + i] = static_cast<int8_t>(type);
   }
   auto fits = [where](const Tensor &tensor, int32_t type, int64_t count) {
@@ -230,9 +256,8 @@ const RowProgram *NormCall::findProgram() {
   if (!fits(dy, element, rows * rowLength) ||
       !fits(mean, LNBWD_ELEMENT_F32, rows) ||
       !fits(rstd, LNBWD_ELEMENT_F32, rows))
-    return nullptr;
-  return lookUpProgram({reinterpret_cast<const char *>(&key), sizeof(key)},
-                       findPlace(where));
+    return std::nullopt;
+  return key;
 }
 
 /// A tensor that is not defined, as PyTorch's C++ has them.
@@ -270,13 +295,27 @@ void NormCall::run(const RowProgram &program, StableIValue *stack) && {
 template <NamedOperation operation, bool isAten>
 static void normalise(StableIValue *stack, uint64_t, uint64_t) {
   NormCall call(operation, isAten, stack);
-  if (const RowProgram *program = call.findProgram())
-    return std::move(call).run(*program, stack);
-  call.giveBack(stack);
+  const std::optional<NormKey> key = call.findKey();
+  if (key)
+    if (const RowProgram *program =
+            lookUpProgram({reinterpret_cast<const char *>(&*key), sizeof(*key)},
+                          findPlace(call.device.number())))
+      return std::move(call).run(*program, stack);
   std::string name = getName(operation);
-  callPython(isAten ? "lnbwd::_original_" + name
-                    : "lnbwd::_" + name + "_in_python",
-             stack, call.resultCount);
+  if constexpr (!isAten) {
+    call.giveBack(stack);
+    return callPython("lnbwd::_" + name + "_in_python", stack,
+                      call.resultCount);
+  }
+  // The key, as whole numbers, follows the arguments; none: the call is
+  // PyTorch's.
+  std::array<StableIValue, kMostArguments + 1> arguments;
+  std::vector<int64_t> numbers(key ? sizeof(NormKey) / sizeof(int64_t) : 0);
+  if (key)
+    std::memcpy(numbers.data(), &*key, sizeof(*key));
+  *call.giveBack(arguments.data()) = from(numbers);
+  callPython("lnbwd::_original_" + name, arguments.data(), call.resultCount);
+  std::copy_n(arguments.begin(), call.resultCount, stack);
 }
 
 /// A kernel for each operation.

@@ -46,50 +46,31 @@ def serves(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> 
             and (bias is None or bias.dtype == input.dtype))
 
 
-def _program(norm: Norm, arguments: tuple[Any, ...]) -> str | None:
-    """The row program of a call, if there is one; other calls, wrong arguments included, are
-    PyTorch's, whose kernels take parameters of x's type alone."""
-    what: Any
-    x, shape, *parameters, what = arguments[len(arguments) > 3 + norm.count:]
-    if len(parameters) > norm.count:
-        parameters = parameters[norm.count:]
-        what = [want and like is not None for want, like in zip(what, (x, *parameters),
-                                                                strict=True)]
-    else:
-        what = float(_default_epsilon(x.dtype, x.device.type) if what is None else what)
-    if x.numel() == 0 or what == [False] * (1 + norm.count) or device_key(x.device) is None or (
-            not serves(x, *parameters)):
-        return None
-    try:
-        return norm.program(x, shape, parameters, what)
-    except (TypeError, ValueError):
-        return None
-
-
 def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
-    """What C++ leaves to Python: a call whose kernel is not loaded yet, and then is, or one of
-    PyTorch's kernel."""
-    x = arguments[name == norm.gradient]
+    """What C++ leaves to Python: with the key of a program a call whose kernel is not loaded yet,
+    and then is; without one, or where there is no kernel, a call of PyTorch's."""
+    *given, program_key = arguments
+    x = given[name == norm.gradient]
     key = _KEYS[x.device.type]
-    aten = f"aten::{_OPERATORS[name]}"
+    where = device_key(x.device)
+    operator = getattr(torch.ops.aten, _OPERATORS[name]).default
     kernel = _originals[name, key]
-    program = _program(norm, arguments)
-    # (Of one that is loaded, the library has seen why it cannot take the arguments.)
-    if program is not None and not regions_op.is_loaded(program, x) and (
-            kernel_key(program, device_key(x.device)) not in _refused):
+    program = norm.program_of(program_key) if program_key and where is not None else None
+    if program is not None and kernel_key(program, where) not in _refused:
         try:
             regions_op.load_kernel(regions_op.find_program(program), x.device)
-            kernel = torch.library.get_kernel(aten, key)
+            kernel = torch.library.get_kernel(operator.name(), key)
         except native.NotNowError:
             pass
         except LnbwdError as error:
-            _refused.add(kernel_key(program, device_key(x.device)))
+            _refused.add(kernel_key(program, where))
             warnings.warn("lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: "
                           f"{error}", RuntimeWarning, stacklevel=2)
     if kernel is None:
-        raise RuntimeError(f"{aten}: PyTorch has no kernel for {key}")
+        # On the CPU PyTorch has no kernel of RMSNorm's gradient, but the formula.
+        return torch._decomp.get_decompositions([operator])[operator](*given)
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
-    return kernel.call_boxed(keys, *arguments)
+    return kernel.call_boxed(keys, *given)
 
 
 @functools.cache
@@ -98,9 +79,9 @@ def _define() -> None:
     for norm in NORMS.values():
         for name in (norm.name, norm.gradient):
             schema = str(getattr(torch.ops.aten, _OPERATORS[name]).default._schema)
-            define_for_library(
-                f"_original_{name}", "(" + schema.replace("SymInt", "int").partition("(")[2],
-                functools.partial(_compute, norm, name), 1 + norm.count)
+            arguments, results = schema.replace("SymInt", "int").partition("(")[2].split(") ->")
+            define_for_library(f"_original_{name}", f"({arguments}, int[] key) ->{results}",
+                               functools.partial(_compute, norm, name), 1 + norm.count)
 
 
 def _keep_originals(key: str) -> None:

@@ -21,7 +21,7 @@ Their row programs have names that say all that decides their kernels::
 That is the operation, N, the types of x, scale and shift ("-": there is none), the epsilon of a
 forward pass or which of dx, dgamma and dbeta a gradient computes, and the number of rows that the
 schedule is chosen for (:func:`lnbwd.spec.rows_hint`). The operators in C++ find programs by the
-same as bytes (lib/Torch/Norms.cpp).
+same as bytes (lib/Torch/Norms.cpp), from which :meth:`Norm.program_of` makes the name.
 
 A norm is a :class:`Norm` of :data:`NORMS`, and all else here is written once for all of them. A
 norm has as many statistics as parameters; what a function calls ``others`` are the arguments that
@@ -63,6 +63,8 @@ from .operators import (
 from .spec import KernelSpec, hints_near, rows_hint, rows_option
 
 _lock = threading.Lock()
+# N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
+_KEY = struct.Struct("=qqdIB3b")
 # Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
 _loaded: dict[tuple[KernelSpec, runtime.Device], runtime.Kernel] = {}
 
@@ -106,8 +108,8 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
     elements = [runtime.ELEMENTS.index(name) if name else -1 for name in names]
-    key = struct.pack("=qqdIB3b", n, rows, -1 if epsilon is None else epsilon,
-                      int(wanted[::-1] or "0", 2), list(OPERATIONS).index(op), *elements)
+    key = _KEY.pack(n, rows, -1 if epsilon is None else epsilon, int(wanted[::-1] or "0", 2),
+                    list(OPERATIONS).index(op), *elements)
     regions_op.register_program(text, operands(False), operands(True), make_kernel,
                                 stand_ins=stand_ins, key=key)
     return text
@@ -175,6 +177,14 @@ class Norm:
         if isinstance(what, float):
             return name_of(self.name, n, types, check_eps(what), x.numel() // n)
         return name_of(self.gradient, n, types, tuple(what), x.numel() // n) if any(what) else ""
+
+    def program_of(self, key: Sequence[int]) -> str:
+        """The row program of a key of the library's, in whole numbers of 64 bits."""
+        n, rows, epsilon, bits, op, *elements = _KEY.unpack(struct.pack(f"={len(key)}q", *key))
+        types = [None if element < 0 else TYPES[runtime.ELEMENTS[element]] for element in elements]
+        name = list(OPERATIONS)[op]
+        return name_of(name, n, tuple(types[:1 + self.count]), epsilon if name == self.name else
+                       tuple(bool(bits >> i & 1) for i in range(1 + self.count)), rows)
 
     def _forward(self, x: Tensor, normalized_shape: Sequence[int], *others: Any) -> Any:
         """The operator of the forward pass."""

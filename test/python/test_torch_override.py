@@ -140,6 +140,54 @@ def test_what_is_pytorchs_own(device, override, launched):
     assert not launched
 
 
+@pytest.mark.parametrize("name,parameters", [
+    ("native_layer_norm", ()), ("native_layer_norm", (1,)), ("native_layer_norm", (2,)),
+    ("_fused_rms_norm", ()), ("_fused_rms_norm", (1,))], ids=str)
+@pytest.mark.parametrize("dtype,tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)],
+                         ids=str)
+def test_absent_parameters_do_not_leave_cpp(device, override, launched, monkeypatch, name,
+                                            parameters, dtype, tolerance):
+    """Autograd passes them on as undefined tensors. The first step loads the kernels; a second one
+    that asked Python would not find PyTorch's."""
+    n = 176 + 8 * (5 * (dtype == torch.bfloat16) + 3 * (name == "_fused_rms_norm")
+                   + sum(parameters))
+    tensors = operands(device, n, dtype)
+    count = 2 if name == "native_layer_norm" else 1
+    used = [tensors[0], *(tensors[place] for place in parameters)]
+
+    def function(x, *there):
+        left = dict(zip(parameters, there, strict=True))
+        given = [left.get(place) for place in range(1, 1 + count)]
+        return getattr(torch.ops.aten, name)(x, [n], *given, 1e-5)[0]
+
+    first = gradients(function, used)
+    assert len(launched) == 2 and launched[1].endswith("_bwd")
+    with monkeypatch.context() as context:
+        context.setattr(aten, "_originals", {})
+        second = gradients(function, used)
+    close(second, first, 0)
+    override.undo()
+    doubles = [t.detach().double().requires_grad_() for t in used]
+    close(first, [t.to(dtype) for t in gradients(function, doubles)], tolerance)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("eps", [None, 1e-5])
+def test_rms_norms_gradient_that_is_pytorchs_own(device, override, launched, is_weighted, eps):
+    """The CPU has no kernel of it."""
+    x = torch.randn(2, 2, 8, device=device, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(8, device=device, dtype=torch.float64, requires_grad=True)
+    inputs = (x, w) if is_weighted else (x,)
+    for function in (F.rms_norm, lambda x, *others: torch.ops.aten._fused_rms_norm(x, *others)[0]):
+        assert torch.autograd.gradcheck(
+            lambda x, w=None, f=function: f(x, [8], w, eps), inputs)
+        rows = [t.detach().float().requires_grad_() for t in (x[:0], *inputs[1:])]
+        function(rows[0], [8], *(rows[1:] or [None]), eps).sum().backward()
+        assert rows[0].grad.shape == (0, 2, 8)
+        assert not is_weighted or not rows[1].grad.any()
+    assert not launched
+
+
 def test_a_gradient_of_another_type_is_pytorchs_own(device, override):
     """Its kernel is loaded, and cannot take it."""
     x = torch.randn(3, 64, device=device)
