@@ -28,11 +28,17 @@ __all__ = ["Patch", "patch", "unpatch"]
 _BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
     module: module.__bases__[0] for module in nn.NORMS.values()}
 _SWAPS = {old: new for new, old in _BACK.items()}
-_FUNCTIONS = {name: (getattr(functional, name), norm.count) for name, norm in NORMS.items()}
 _TARGETS = " or ".join(f"lnbwd.nn.{module.__name__}" for module in _BACK)
 
 _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps",
                   "rms_norm_eps")
+
+
+def _normalise(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
+               epsilon: float) -> Tensor:
+    parameters = (weight, bias)[:NORMS[norm].count]
+    y: Tensor = getattr(functional, norm)(x, x.shape[-1:], *parameters, epsilon)
+    return y
 
 
 class _Patched:
@@ -47,29 +53,12 @@ class _Patched:
         if len(args) != 1 or kwargs or not isinstance(args[0], Tensor):
             return self._lnbwd_original.forward(self, *args, **kwargs)
         x: Tensor = args[0]
-        weight = getattr(self, recipe.weight) if recipe.weight else None
-        bias = getattr(self, recipe.bias) if recipe.bias else None
-        parameter = bias if weight is None else weight
-        pair = (x.dtype, None if parameter is None else parameter.dtype)
-        kind = next((out for *types, out in recipe.types if tuple(types) == pair), None)
-        if kind is None or (recipe.channels_first and x.dim() != 4) or (
-                x.is_cpu and falls_back()):
+        module: torch.nn.Module = self  # type: ignore[assignment]
+        weight, bias = recipe.parameters_of(module)
+        output_type = recipe.output_type(module, x, weight, bias)
+        if output_type is None or (x.is_cpu and falls_back()):
             return self._lnbwd_original.forward(self, x)
-        epsilon = (getattr(self, recipe.epsilon) if isinstance(recipe.epsilon, str)
-                   else recipe.epsilon)
-        if recipe.channels_first:
-            x = x.movedim(1, -1)
-        shape = (x.shape[-1],)
-        if weight is not None and recipe.adds_one:
-            weight = weight.float() + 1
-        function, count = _FUNCTIONS[recipe.norm]
-        y = (function(x, shape, weight, bias, epsilon) if count == 2
-             else function(x, shape, weight, epsilon))
-        if bias is not None and count == 1:
-            y = y + bias
-        if y.dtype != kind:
-            y = y.to(kind)
-        return y.movedim(-1, 1) if recipe.channels_first else y
+        return recipe.compute(x, weight, bias, recipe.epsilon_of(module), output_type, _normalise)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _make_patched, (self._lnbwd_original, self._lnbwd_recipe), self.__dict__
@@ -167,16 +156,14 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
         raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
     pairs = [(x, w, x) for x in KERNEL_TYPES
              for w in (KERNEL_TYPES if weight or bias else (None,))]
-    return Recipe(norm, weight, bias, epsilon, types=tuple(pairs))
-
-
-def _key(module: torch.nn.Module) -> tuple[Any, ...]:
-    """What modules that behave alike have in common."""
-    plain = sorted((name, value) for name, value in module.__dict__.items()
-                   if isinstance(value, (int, float, str, bool)) and name != "training")
-    return (type(module), tuple(plain), str(module.__dict__.get("normalized_shape")),
-            tuple((name, None if p is None else tuple(p.shape))
-                  for name, p in module._parameters.items()))
+    length = None
+    for parameter in filter(None, (weight, bias)):
+        shape = list(getattr(module, parameter).shape)
+        if len(shape) != 1:
+            raise ValueError(f"also: {name} has a {parameter} of the shape {shape}; expected one "
+                             "dimension, the length of a row")
+        length = shape[0]
+    return Recipe(norm, weight, bias, epsilon, row_length=length, types=tuple(pairs))
 
 
 def patch(model: torch.nn.Module, *,
@@ -186,11 +173,11 @@ def patch(model: torch.nn.Module, *,
 
     The modules stay the same objects, with their parameters, hooks and names: optimizers,
     checkpoints and wrappers that refer to them go on working. Besides torch.nn.LayerNorm and
-    torch.nn.RMSNorm it knows modules of other classes by what they compute: a leaf module with at
-    most two parameters is run on the CPU on data of its own, and taken if the result is that of a
-    LayerNorm or an RMSNorm (:mod:`lnbwd.recognition`), Gemma's 1 + weight and LayerNorms over the
-    channels of images included. Where such a module is called otherwise than with one tensor, and
-    on the CPU, its own forward runs.
+    torch.nn.RMSNorm it knows modules of other classes by what they compute: each leaf module with
+    at most two parameters is run on the CPU on data of its own, and taken if its results and their
+    gradients are those of a LayerNorm or an RMSNorm (:mod:`lnbwd.recognition`), Gemma's 1 + weight
+    and LayerNorms over the channels of images included. Where such a module is called otherwise
+    than it was compared, and on the CPU, its own forward runs.
 
     Args:
         model: the model; it is changed in place. Compile it (torch.compile) afterwards.
@@ -220,7 +207,6 @@ def patch(model: torch.nn.Module, *,
         if target not in _BACK:
             raise TypeError(f"also: expected {_TARGETS} for {cls.__name__}, got {target!r}")
     know_distributed_tensors()
-    recipes: dict[tuple[Any, ...], Recipe | None] = {}
     found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []
     has_patched = False
     for name, module in model.named_modules():
@@ -233,10 +219,7 @@ def patch(model: torch.nn.Module, *,
         elif cls in _SWAPS:
             found.append((name, module, _SWAPS[cls]))
         elif not cls.__module__.startswith("torch.nn.modules."):
-            key = _key(module)
-            if key not in recipes:
-                recipes[key] = recognise(module)
-            recipe = recipes[key]
+            recipe = recognise(module)
             if recipe is not None:
                 found.append((name, module, _patched_class(cls, recipe)))
     classes = collections.Counter(type(module).__name__ for _, module, _ in found)

@@ -3,25 +3,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds out whether a module of any class is a norm as PyTorch has them, by running it.
 
-A module's own forward is called on the CPU, on rows of many sizes from 100 down to 0 and with
-random parameters in the place of its own, and its output compared with that of each norm
-(:data:`lnbwd.ops.NORMS`), with or without the mean
+A module's own forward is called on the CPU, on rows of many sizes from 5000 down to 0 and with
+random parameters in the place of its own, and its output and its gradients are compared with those
+of each norm (:data:`lnbwd.ops.NORMS`), with or without the mean
 
     y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift
 
-where scale is 1, the weight, or 1 + weight (Gemma), and shift is 0 or the bias. A class is taken
-only if all rows agree to 1e-5, in inputs of two, three and four dimensions or, for one that
-normalises channels first, of four. Rows of small values tell epsilons apart, and where an epsilon
-stands. That holds for any class, whoever wrote it; names are not looked at, but for modules
-without parameters, which are run only if "norm" is part of their class's name.
+where scale is 1, the weight, or 1 + weight (Gemma), and shift is 0 or the bias. A module is taken
+only if all rows agree to 1e-5, in inputs of two to five dimensions or, for one that normalises
+channels first, of four. Rows of small values tell epsilons apart, and where an epsilon stands; a
+gradient along the row itself tells whether the statistics are constants to autograd. Then the same
+is done in each pair of types of input and parameters: pairs that do not agree are not taken.
+
+Each module is looked at by itself, with all that its forward reads of it: the recipe holds as long
+as these attributes have the values that they had. That holds for any class, whoever wrote it; names
+are not looked at, but for modules without parameters, which are run only if "norm" is part of their
+class's name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
+import enum
+import functools
 import inspect
 import itertools
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +42,24 @@ from ._arguments import KERNEL_TYPES
 from .ops import NORMS
 
 _USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
-_SIZES = (1e2, 1.0, 1e-2, 1e-3, 1e-4, 1e-6, 0.0)
-_TOLERANCE = 1e-5
+_OTHER_EPSILON = 0.03
+_SIZES = (5e3, 1e2, 1.0, 1e-2, 1e-3, 1e-4, 1e-6, 0.0)
+# Of rows in narrower types, once with small gradients and once with large ones.
+_FEWER_SIZES = (5e3, 1.0, 1e-3, 0.0)
+# Dimensions of eight rows, and what the parameters are scaled by.
+_LEADING = {(8,): 1.0, (2, 4): 1e5, (2, 2, 2): 1e-3, (2, 2, 1, 2): 1.0}
+_LEADING_CHANNELS = {(2, 2, 2): 1.0, (4, 2, 1): 1e5, (2, 1, 4): 1e-3}
+_TOLERANCES = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 8e-3, torch.bfloat16: 6e-2}
 _ANY_LENGTH = 24
+
+# Values that cannot change without the attribute being set.
+_PLAIN = (type(None), bool, int, float, str, enum.Enum, torch.dtype, torch.device, type,
+          types.FunctionType, types.BuiltinFunctionType)
+_OF_MODULES = frozenset(torch.nn.Module().__dict__)
+_ABSENT = "<absent>"
+
+Normalise = Callable[[str, Tensor, Tensor | None, Tensor | None, float], Tensor]
+"""A norm by its name, of rows, weight, bias and epsilon."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +72,10 @@ class Recipe:
         epsilon: the name of the attribute with its epsilon, or the number itself.
         adds_one: whether 1 + weight is the scale.
         channels_first: whether dimension 1 of 4 is the one that is normalised.
+        ranks: how many dimensions x may have.
+        row_length: the only one that it takes; None: any.
         types: the type of the output for types of the input and of the weight (None: no weight).
+        state: attributes that the module reads, and their values; sequences are tuples.
     """
 
     norm: str
@@ -56,17 +84,64 @@ class Recipe:
     epsilon: str | float
     adds_one: bool = False
     channels_first: bool = False
+    ranks: Sequence[int] = range(1, 65)
+    row_length: int | None = None
     types: tuple[tuple[torch.dtype, torch.dtype | None, torch.dtype], ...] = ()
+    state: tuple[tuple[str, Any], ...] = ()
 
-    def formula(self, x: Tensor, weight: Tensor | None, bias: Tensor | None,
-                epsilon: float) -> Tensor:
-        """The output by the formula, in the type of x."""
-        dim = 1 if self.channels_first else -1
-        rows = x.movedim(dim, -1)
+    def parameters_of(self, module: torch.nn.Module) -> tuple[Tensor | None, Tensor | None]:
+        """Its weight and bias now; None: it has none."""
+        return (getattr(module, self.weight) if self.weight else None,
+                getattr(module, self.bias) if self.bias else None)
+
+    def output_type(self, module: torch.nn.Module, x: Tensor, weight: Tensor | None,
+                    bias: Tensor | None) -> torch.dtype | None:
+        """The type of the output of a call; None if it is not one that the recipe is for."""
+        if (weight is None) == bool(self.weight) or (bias is None) == bool(self.bias) or (
+                weight is not None and bias is not None and weight.dtype != bias.dtype):
+            return None
+        if x.dim() not in self.ranks or (
+                self.row_length not in (None, x.shape[1 if self.channels_first else -1])):
+            return None
+        for name, value in self.state:
+            if not _is_same(getattr(module, name, _ABSENT), value):
+                return None
+        first = bias if weight is None else weight
+        x_type, parameter_type = x.dtype, None if first is None else first.dtype
+        for given, parameter, out in self.types:
+            if given == x_type and parameter == parameter_type:
+                return out
+        return None
+
+    def epsilon_of(self, module: torch.nn.Module) -> float:
+        """Its epsilon now."""
+        return float(getattr(module, self.epsilon) if isinstance(self.epsilon, str)
+                     else self.epsilon)
+
+    def compute(self, x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float,
+                output_type: torch.dtype, normalise: Normalise) -> Tensor:
+        """The output. Neither it nor its gradient is rounded to a narrower type on the way."""
+        if self.channels_first:
+            x = x.movedim(1, -1)
+        if x.dtype != output_type:
+            x = x.to(torch.promote_types(x.dtype, output_type))
         if weight is not None and self.adds_one:
-            weight = weight + 1
-        y = NORMS[self.norm].by_torch(rows, rows.shape[-1:], (weight, bias), epsilon)[0]
-        return y.movedim(-1, dim)
+            weight = weight.to(torch.promote_types(weight.dtype, torch.float32)) + 1
+        takes_bias = NORMS[self.norm].count == 2
+        y = normalise(self.norm, x, weight, bias if takes_bias else None, epsilon)
+        if bias is not None and not takes_bias:
+            y = y + bias
+        if y.dtype != output_type:
+            y = y.to(output_type)
+        return y.movedim(-1, 1) if self.channels_first else y
+
+
+def _by_torch(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
+              epsilon: float) -> Tensor:
+    return NORMS[norm].by_torch(x, x.shape[-1:], (weight, bias), epsilon)[0]
+
+
+# What a module may be ----------------------------------------------------------------------------
 
 
 def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
@@ -100,24 +175,6 @@ def _row_length(module: torch.nn.Module, parameters: dict[str, Tensor]) -> int:
     return int(shape[0]) if isinstance(shape, (tuple, list)) and len(shape) == 1 else _ANY_LENGTH
 
 
-def _call(module: torch.nn.Module, parameters: dict[str, Tensor], x: Tensor,
-          training: bool) -> Tensor | None:
-    """The forward of a module with other parameters; hooks are not run, and the module's own data
-    is not touched. None if it fails or gives something else than a tensor of x's shape."""
-    double = torch.nn.Module.__new__(type(module))
-    double.__dict__.update(module.__dict__)
-    double.__dict__["_parameters"] = {
-        **dict.fromkeys(module._parameters),
-        **{name: torch.nn.Parameter(p, requires_grad=False) for name, p in parameters.items()}}
-    double.__dict__["training"] = training
-    try:
-        with torch.no_grad():
-            y = type(module).forward(double, x.clone())
-    except Exception:
-        return None
-    return y if isinstance(y, Tensor) and y.shape == x.shape else None
-
-
 def _recipes(module: torch.nn.Module, names: list[str],
              channels_first: bool) -> Iterator[Recipe]:
     epsilons: list[str | float] = [name for name, value in module.__dict__.items()
@@ -129,61 +186,287 @@ def _recipes(module: torch.nn.Module, names: list[str],
                     yield Recipe(norm, weight, bias, epsilon, adds_one, channels_first)
 
 
-def _agrees(y: Tensor, expected: Tensor, dim: int) -> bool:
-    size = expected.abs().amax(dim, keepdim=True)
-    return bool(((y.double() - expected).abs() <= _TOLERANCE * size).all())
+# What it reads -----------------------------------------------------------------------------------
 
 
-def _probe(n: int, leading: tuple[int, ...], channels_first: bool,
-           generator: torch.Generator) -> Tensor:
-    """An input whose rows have all sizes."""
-    rows = torch.randn((len(_SIZES), *leading, n), generator=generator, dtype=torch.float64)
-    rows += torch.randn((len(_SIZES), *leading, 1), generator=generator, dtype=torch.float64)
-    rows *= torch.tensor(_SIZES, dtype=torch.float64).view(-1, *[1] * (len(leading) + 1))
-    return rows.movedim(-1, 1).contiguous() if channels_first else rows
+def _plain(value: Any) -> Any:
+    """A value as a recipe keeps it. Raises TypeError for one that may change in place."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    if not isinstance(value, _PLAIN):
+        raise TypeError
+    return value
 
 
-def _output_types(module: torch.nn.Module, recipe: Recipe, n: int) -> tuple[Any, ...]:
-    found = []
+def _is_same(value: Any, kept: Any) -> bool:
+    if isinstance(kept, tuple):
+        return isinstance(value, (list, tuple)) and len(value) == len(kept) and all(
+            _is_same(one, other) for one, other in zip(value, kept, strict=True))
+    return isinstance(value, _PLAIN) and bool(value == kept)
+
+
+def _state(module: torch.nn.Module, names: set[str]) -> tuple[tuple[str, Any], ...] | None:
+    """The values of attributes that were read, without parameters and methods; None if one is not
+    plain, or an attribute was read by another way."""
+    if names & {"__dict__", *_OF_MODULES} - {"training"}:
+        return None
+    kept = []
+    for name in sorted(names - {"training"}):
+        if name.startswith("__") or module._parameters.get(name) is not None:
+            continue
+        if name not in module.__dict__ and name not in module._parameters:
+            found = inspect.getattr_static(type(module), name, None)
+            if hasattr(type(found), "__get__"):  # A method, or a property, whose reads are here.
+                continue
+        try:
+            kept.append((name, _plain(getattr(module, name, _ABSENT))))
+        except TypeError:
+            return None
+    return tuple(kept)
+
+
+def _recorder(cls: type[torch.nn.Module], names: set[str]) -> type[torch.nn.Module]:
+    """A class of modules that compute as those of a class do, and note what they read."""
+    is_inside = False
+
+    def read(self: Any, name: str) -> Any:
+        if not is_inside:
+            names.add(name)
+        return super(recorder, self).__getattribute__(name)
+
+    def find(self: Any, name: str) -> Any:
+        """Finds parameters, in dictionaries of the module's."""
+        nonlocal is_inside
+        outer, is_inside = is_inside, True
+        try:
+            return super(recorder, self).__getattr__(name)
+        finally:
+            is_inside = outer
+
+    recorder: Any = type(cls.__name__, (cls,), {"__getattribute__": read, "__getattr__": find})
+    return recorder  # type: ignore[no-any-return]
+
+
+# Its results --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Case:
+    """A call: rows of all sizes, parameters by name, and the gradient of the output."""
+
+    x: Tensor
+    parameters: Mapping[str, Tensor]
+    dy: Tensor
+
+    def convert(self, x_type: torch.dtype, type: torch.dtype | None) -> _Case:
+        """The same, rounded to other types of x and of the parameters."""
+        return _Case(self.x.to(x_type), {
+            name: p.to(type) for name, p in self.parameters.items()}, self.dy)
+
+    def leaves(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """New tensors that require gradients."""
+        return self.x.clone().requires_grad_(), {
+            name: torch.nn.Parameter(p.clone()) for name, p in self.parameters.items()}
+
+    def gradient(self, type: torch.dtype) -> Tensor:
+        """dy in the output's type; that of the second half of the rows is as of a scaled loss."""
+        size = 1.0 if type == torch.float64 else 64.0 if type == torch.float16 else 1e5
+        half = self.dy.shape[0] // 2
+        return torch.cat((self.dy[:half], self.dy[half:] * size)).to(type)
+
+
+def _case(n: int, leading: tuple[int, ...], sizes: Sequence[float], scale: float = 1.0, *,
+          names: Sequence[str], channels_first: bool, generator: torch.Generator) -> _Case:
+    """A case in float64 with rows of these sizes, repeated."""
+    def random(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64, device="cpu")
+
+    rows = random(*leading, n) + random(*leading, 1)
+    by_row = torch.tensor([*sizes] * (8 // len(sizes)), dtype=torch.float64, device="cpu")
+    x = rows * by_row.view(*leading, 1)
+    # What the statistics' derivatives take out of it is as large as the rest.
+    dy = random(*leading, n) + 2 * rows
+    if channels_first:
+        x, dy = (t.movedim(-1, 1).contiguous() for t in (x, dy))
+    return _Case(x, {name: scale * (random(n) + 0.5) for name in names}, dy)
+
+
+_Results = list[Tensor]
+"""The output, and the gradients of x and of the parameters in their order."""
+
+
+def _twin(module: torch.nn.Module, cls: type[torch.nn.Module], parameters: Mapping[str, Tensor],
+          attributes: Mapping[str, Any]) -> torch.nn.Module:
+    """A module with the attributes of another one, containers copied, and other parameters."""
+    twin: torch.nn.Module = object.__new__(cls)
+    held = object.__getattribute__(twin, "__dict__")  # (Reads by the class may be noted.)
+    held.update({name: copy.copy(value) if type(value) in (list, dict, set) else value
+                 for name, value in module.__dict__.items()})
+    held.update(attributes, _parameters={**dict.fromkeys(module._parameters), **parameters})
+    return twin
+
+
+def _call_once(module: torch.nn.Module, case: _Case, reads: set[str],
+               attributes: Mapping[str, Any]) -> _Results | None:
+    cls = type(module)
+    x, parameters = case.leaves()
+    twin = _twin(module, cls, parameters, attributes)
+    before, kept = dict(twin.__dict__), {**twin.__dict__, **module.__dict__, **attributes,
+                                         "_parameters": twin._parameters}
+    with torch.device("cpu"):
+        y = cls.forward(twin, x)
+    if not isinstance(y, Tensor) or y.shape != x.shape or y.dtype not in _TOLERANCES:
+        return None
+    gradients = torch.autograd.grad(y, [x, *parameters.values()], case.gradient(y.dtype))
+    is_changed = before.keys() != twin.__dict__.keys() or any(
+        before[name] is not value or (value is not kept[name] and value != kept[name])
+        for name, value in twin.__dict__.items())
+    if is_changed or not torch.equal(x, case.x):
+        return None
+    with torch.no_grad(), torch.device("cpu"):
+        cls.forward(_twin(module, _recorder(cls, reads), parameters, attributes), x)
+    return [y.detach(), *gradients]
+
+
+def _call(module: torch.nn.Module, case: _Case, reads: set[str],
+          **attributes: Any) -> list[_Results] | None:
+    """The results of a module's forward with other parameters, and attributes, in evaluation and in
+    training. Hooks are not run, and the module's own data is not touched. None if it fails, gives
+    something else than a tensor of x's shape, or changes x or itself."""
+    results: list[_Results] = []
+    for training in (False, True):
+        try:
+            found = _call_once(module, case, reads, {**attributes, "training": training})
+        except Exception:
+            return None
+        if found is None or (results and found[0].dtype != results[0][0].dtype):
+            return None
+        results.append(found)
+    return results
+
+
+def _agrees(recipe: Recipe, case: _Case, results: Sequence[_Results], epsilon: float,
+            tolerance: float) -> bool:
+    """Whether results are those of a recipe, by PyTorch's operations."""
+    y_type = results[0][0].dtype
+    x, parameters = case.leaves()
+    weight, bias = parameters.get(recipe.weight), parameters.get(recipe.bias)
+    y = recipe.compute(x, weight, bias, epsilon, y_type, _by_torch)
+    dy = case.gradient(y_type)
+    expected = [y.detach(), *torch.autograd.grad(y, [x, *parameters.values()], dy)]
+    # How large the terms are of which each is a sum.
+    dim = 1 if recipe.channels_first else -1
+    with torch.no_grad():
+        rows, terms = case.x.double().movedim(dim, -1), dy.double().movedim(dim, -1)
+        normed, *statistics = NORMS[recipe.norm].by_torch(rows, rows.shape[-1:], (None, None),
+                                                          epsilon)
+        scaled = terms if weight is None else terms * (weight.double() + recipe.adds_one)
+        sizes = [expected[0].double().abs().amax(dim, keepdim=True),
+                 (scaled.abs().amax(-1) * statistics[-1]).unsqueeze(dim)]
+        for name in parameters:
+            each = terms * normed if name == recipe.weight else terms
+            sizes.append(each.abs().flatten(0, -2).sum(0).amax())
+    for number, (want, size) in enumerate(zip(expected, sizes, strict=True)):
+        most = torch.finfo(want.dtype).max
+        want = want.double().clamp(-most, most)
+        for got in (found[number] for found in results):
+            is_close = (got.double() - want).abs() <= tolerance * size
+            # A gradient that is too large for the module's types may be there.
+            if number and y_type != torch.float64:
+                is_close |= ~got.isfinite()
+            if not is_close.all():
+                return False
+    return True
+
+
+def _pairs(module: torch.nn.Module, recipe: Recipe, case: _Case,
+           reads: set[str]) -> tuple[Any, ...]:
+    """The types in which a module agrees with a recipe."""
+    taken = []
     for x_type in KERNEL_TYPES:
-        for weight_type in KERNEL_TYPES if recipe.weight or recipe.bias else (None,):
-            parameters = {name: torch.ones(n, dtype=weight_type)
-                          for name in (recipe.weight, recipe.bias) if name}
-            x = torch.ones((1, n, 1, 1) if recipe.channels_first else (2, n), dtype=x_type)
-            y = _call(module, parameters, x, False)
-            if y is not None:
-                found.append((x_type, weight_type, y.dtype))
-    return tuple(found)
+        for type in KERNEL_TYPES if case.parameters else (None,):
+            given = case.convert(x_type, type)
+            results = _call(module, given, reads)
+            if results is None or results[0][0].dtype not in KERNEL_TYPES:
+                continue
+            y_type = results[0][0].dtype
+            tolerance = max(_TOLERANCES[t] for t in (x_type, type, y_type) if t)
+            if _agrees(recipe, given, results, recipe.epsilon_of(module), tolerance):
+                taken.append((x_type, type, y_type))
+    return tuple(taken)
+
+
+def _prove(module: torch.nn.Module, recipe: Recipe,
+           cases: Sequence[tuple[_Case, list[_Results]]], longer: _Case, rounded: _Case,
+           reads: set[str]) -> Recipe | None:
+    """The recipe with all that it holds for; None if it is not the module's. There are cases with
+    results, longer rows, and those that are rounded to other types."""
+    tolerance, epsilon = _TOLERANCES[torch.float64], recipe.epsilon_of(module)
+    if not all(_agrees(recipe, case, results, epsilon, tolerance) for case, results in cases):
+        return None
+    first, _ = cases[0]
+    if isinstance(recipe.epsilon, str):
+        results = _call(module, first, reads, **{recipe.epsilon: _OTHER_EPSILON})
+        if results is None or not _agrees(recipe, first, results, _OTHER_EPSILON, tolerance):
+            return None
+    length: int | None = first.x.shape[1 if recipe.channels_first else -1]
+    if not first.parameters:
+        results = _call(module, longer, reads)
+        if results is not None and _agrees(recipe, longer, results, epsilon, tolerance):
+            length = None
+    types = _pairs(module, recipe, rounded, reads)
+    state = _state(module, reads - {recipe.epsilon})
+    if not types or state is None:
+        return None
+    ranks = tuple(dict.fromkeys(case.x.dim() for case, _ in cases))
+    return dataclasses.replace(recipe, ranks=ranks, row_length=length, types=types, state=state)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """The caller's modes are not the module's, its random numbers stay, and small tensors take one
+    thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with (torch.inference_mode(False), torch.enable_grad(),
+              torch.autocast("cpu", enabled=False), torch.random.fork_rng(devices=[])):
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def recognise(module: torch.nn.Module) -> Recipe | None:
     """How a module normalises, or None if it does not, or not as PyTorch's norms do.
 
-    The module's forward is run on the CPU, some ten times, with data of this function's own.
+    The module's forward is run on the CPU, some fifty times, with data of this function's own.
     """
     parameters = _parameters(module)
     if parameters is None or not _takes_one_tensor(module):
         return None
     n = _row_length(module, parameters)
-    generator = torch.Generator().manual_seed(7)
-    random = {name: torch.randn(n, generator=generator, dtype=torch.float64) + 0.5
-              for name in parameters}
-    for channels_first in (False, True):
-        shapes = ((3, 5),) if channels_first else ((), (3,), (3, 5))
-        probes = [_probe(n, leading, channels_first, generator) for leading in shapes]
-        if channels_first and n == 1:
-            continue
-        outputs = [_call(module, random, x, training) for x in probes
-                   for training in (False, True)]
-        if any(y is None for y in outputs):
-            continue
-        inputs = [x for x in probes for _ in range(2)]
-        for recipe in _recipes(module, list(parameters), channels_first):
-            epsilon = (float(getattr(module, recipe.epsilon))
-                       if isinstance(recipe.epsilon, str) else recipe.epsilon)
-            if all(y is not None and _agrees(
-                    y, recipe.formula(x, random.get(recipe.weight), random.get(recipe.bias),
-                                      epsilon), 1 if channels_first else -1)
-                   for x, y in zip(inputs, outputs, strict=True)):
-                return dataclasses.replace(recipe, types=_output_types(module, recipe, n))
+    names = list(parameters)
+    with _undisturbed():
+        for channels_first in (False, True):
+            if channels_first and n == 1:
+                continue
+            make = functools.partial(_case, names=names, channels_first=channels_first,
+                                     generator=torch.Generator("cpu").manual_seed(7))
+            leading = _LEADING_CHANNELS if channels_first else _LEADING
+            reads: set[str] = set()
+            cases: list[tuple[_Case, list[_Results]]] = []
+            for dims, scale in leading.items():
+                case = make(n, dims, _SIZES, scale)
+                results = _call(module, case, reads)
+                if results is None:
+                    break
+                cases.append((case, results))
+            if len(cases) < len(leading):
+                continue
+            dims = next(iter(leading))
+            others = make(n + 16, dims, _SIZES), make(n, dims, _FEWER_SIZES)
+            for recipe in _recipes(module, names, channels_first):
+                proven = _prove(module, recipe, cases, *others, reads)
+                if proven is not None:
+                    return proven
     return None

@@ -9,6 +9,7 @@ down here, after their documentation, that its models in test_torch_timm.py do n
 """
 
 import copy
+import enum
 import gc
 import io
 import pickle
@@ -147,13 +148,196 @@ class Scale(torch.nn.Module):
         return x * self.weight
 
 
+class RMS(torch.nn.Module):
+    """An RMSNorm of which a subclass changes something."""
+
+    def __init__(self, n=24, **attributes):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(n))
+        self.eps = 1e-6
+        self.__dict__.update(attributes)
+
+    def scale(self, x):
+        return torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, x):
+        return x * self.scale(x) * self.weight
+
+
+class DetachedNorm(RMS):
+    """As in explanations by layer-wise relevance propagation."""
+
+    def scale(self, x):
+        return super().scale(x).detach()
+
+
+class NoGradNorm(RMS):
+    @torch.no_grad()
+    def scale(self, x):
+        return super().scale(x)
+
+
+class FrozenNorm(RMS):
+    """No gradient of the weight."""
+
+    def forward(self, x):
+        return x * self.scale(x) * self.weight.detach()
+
+
+class DataNorm(RMS):
+    """No gradient at all."""
+
+    def forward(self, x):
+        return super().forward(x.detach())
+
+
+class PassingNorm(RMS):
+    """A gradient of its own."""
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy, None
+
+    def forward(self, x):
+        return self.Function.apply(x, self.scale(x)) * self.weight
+
+
+class CountingNorm(RMS):
+    """It changes itself."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x)
+
+
+class LoggingNorm(RMS):
+    """The same by a list."""
+
+    def __init__(self):
+        super().__init__(log=[])
+
+    def forward(self, x):
+        self.log.append(1)
+        return super().forward(x)
+
+
+class HiddenNorm(RMS):
+    """It reads an attribute by another way."""
+
+    def scale(self, x):
+        return super().scale(x) if vars(self)["eps"] < 1 else x
+
+
+class SmallNorm(RMS):
+    """Another function of small rows."""
+
+    def scale(self, x):
+        return super().scale(x).clamp(max=1e2)
+
+
+class LargeNorm(RMS):
+    """Another function of large rows."""
+
+    def forward(self, x):
+        return super().forward(x.clamp(-1e3, 1e3))
+
+
+class LargeOutputNorm(RMS):
+    """Another function of large weights."""
+
+    def forward(self, x):
+        return super().forward(x).clamp(-1e4, 1e4)
+
+
+class LargeGradientNorm(RMS):
+    """Another gradient of a large one."""
+
+    def forward(self, x):
+        y = super().forward(x)
+        if y.requires_grad:
+            y.register_hook(lambda dy: dy.clamp(-1, 1))
+        return y
+
+
+class RankNorm(RMS):
+    """Another function of three dimensions."""
+
+    def scale(self, x):
+        return super().scale(x.flatten(1)[:, None] if x.dim() == 3 else x)
+
+
+class OverwritingNorm(RMS):
+    """It changes its input."""
+
+    def forward(self, x):
+        y = super().forward(x)
+        x.data.zero_()
+        return y
+
+
+class TensorEpsilon(RMS):
+    def __init__(self):
+        super().__init__(eps=torch.tensor(1e-6))
+
+
+class ConfiguredNorm(RMS):
+    """Its epsilon is in an object that others may change."""
+
+    class Config:
+        eps = 1e-6
+
+    def __init__(self):
+        super().__init__()
+        del self.eps
+        self.config = self.Config()
+
+    def scale(self, x):
+        return torch.rsqrt(x.square().mean(-1, keepdim=True) + self.config.eps)
+
+
+Kind = enum.Enum("Kind", "RMS LAYER")
+
+
+class KindNorm(RMS):
+    """It is what an attribute says, of any type."""
+
+    def __init__(self, kind, is_layer):
+        super().__init__()
+        self.kind, self.is_layer = kind, is_layer
+
+    def forward(self, x):
+        is_layer = self.is_layer(self.kind)
+        return super().forward(x - x.mean(-1, keepdim=True) if is_layer else x)
+
+
+# Pairs of values of which the second makes a LayerNorm.
+KINDS = {
+    "enum": (Kind.RMS, Kind.LAYER, lambda kind: kind is Kind.LAYER),
+    "tuple": ((1,), (2,), lambda kind: kind[0] == 2),
+    "list": ([1], [2], lambda kind: kind[0] == 2),
+    "none": (None, "mean", lambda kind: kind is not None),
+    "function": (torch.abs, torch.mean, lambda kind: kind is torch.mean),
+    "type": (torch.float16, torch.float32, lambda kind: kind == torch.float32),
+    "tensor": (torch.zeros(()), torch.ones(()), lambda kind: bool(kind)),
+    "dict": ({}, {"mean": 1}, lambda kind: bool(kind))}
+
+
 TAKEN = [lambda: LlamaNorm(24), lambda: GemmaNorm(24), FixedNorm, lambda: LayerNorm2d(24),
          lambda: TimmLayerNorm(24), lambda: ReversedNames(24), lambda: LlamaNorm(1),
          lambda: LlamaNorm(24, 1e-12)]
 LEFT = [lambda: OutsideNorm(24), lambda: UnbiasedNorm(24), lambda: DroppingNorm(24),
         lambda: GatedNorm(24), lambda: Scale(24), lambda: LayerNormAct(24),
         lambda: torch.nn.Linear(24, 24), lambda: torch.nn.BatchNorm1d(24),
-        lambda: torch.nn.GroupNorm(4, 24)]
+        lambda: torch.nn.GroupNorm(4, 24), DetachedNorm, NoGradNorm, FrozenNorm, DataNorm,
+        PassingNorm, CountingNorm, LoggingNorm, OverwritingNorm, HiddenNorm, SmallNorm, LargeNorm,
+        LargeOutputNorm, LargeGradientNorm, RankNorm, TensorEpsilon, ConfiguredNorm]
 
 
 def randomised(make):
@@ -162,6 +346,12 @@ def randomised(make):
         for parameter in module.parameters():
             parameter.normal_()
     return module
+
+
+def output_type(module, x):
+    """The type that our kernel gives in a patched module; None: its own forward runs."""
+    recipe = module._lnbwd_recipe
+    return recipe.output_type(module, x, *recipe.parameters_of(module))
 
 
 def gradients(module, x):
@@ -205,10 +395,166 @@ def test_what_is_no_norm_is_left_alone(make):
     assert type(model[0]) is kept
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_each_module_is_looked_at_by_itself(device, name):
+    """Those of one class may be different norms; and become such, unless what they read is an
+    object that changes in place, with which they are left."""
+    *kinds, is_layer = KINDS[name]
+    model = torch.nn.ModuleList(KindNorm(kind, is_layer) for kind in kinds).to(device)
+    x = torch.randn(5, 24, device=device) + 1
+    expected = [gradients(module, x) for module in model]
+    patched = lnbwd.patch(model, quiet=True) if name not in ("tensor", "dict") else None
+    if patched is None:
+        assert recognise(model[0]) is None and recognise(model[1]) is None
+    else:
+        assert patched.names == ["0", "1"]
+        assert [m._lnbwd_recipe.norm for m in model] == ["rms_norm", "layer_norm"]
+    for module, want in zip(model, expected, strict=True):
+        for a, b in zip(gradients(module, x), want, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+    model[0].kind = kinds[1]
+    for a, b in zip(gradients(model[0], x), expected[1], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_attributes_that_change_later(device):
+    """Another epsilon is taken to the kernel, whichever attribute has the same value; all else runs
+    the module's own forward."""
+    module = RMS().to(device)
+    module.__dict__ = {"another": 1e-6, **module.__dict__}
+    x = torch.randn(3, 24, device=device) * 1e-2
+    lnbwd.patch(module, quiet=True)
+    recipe = module._lnbwd_recipe
+    assert recipe.epsilon == "eps" and recipe.state == ()
+    for eps in (1e-6, 1e-2):
+        module.eps = eps
+        assert output_type(module, x) == torch.float32
+        torch.testing.assert_close(module(x), RMS.forward(module, x))
+
+    class FixedByClass(RMS):
+        power = 2
+
+        def scale(self, x):
+            return torch.rsqrt(x.abs().pow(self.power).mean(-1, keepdim=True) + 1e-6)
+
+    for change in (lambda m: setattr(m, "power", 1), lambda m: setattr(FixedByClass, "power", 1)):
+        FixedByClass.power = 2
+        module = FixedByClass().to(device)
+        lnbwd.patch(module, quiet=True)
+        assert output_type(module, x) == torch.float32
+        change(module)
+        assert output_type(module, x) is None
+        torch.testing.assert_close(module(x), FixedByClass.forward(module, x), rtol=0, atol=0)
+
+
+def test_parameters_that_change_later(device):
+    module = ReversedNames(24).to(device)
+    lnbwd.patch(module, quiet=True)
+    x = torch.randn(3, 24, device=device)
+    module.beta = torch.nn.Parameter(module.beta.detach().bfloat16())
+    assert output_type(module, x) is None
+    torch.testing.assert_close(module(x), ReversedNames.forward(module, x), rtol=0, atol=0)
+
+    class Shifted(RMS):
+        def __init__(self):
+            super().__init__()
+            self.register_parameter("bias", None)
+
+        def forward(self, x):
+            y = super().forward(x)
+            return y if self.bias is None else y + self.bias
+
+    module = Shifted().to(device)
+    lnbwd.patch(module, quiet=True)
+    assert output_type(module, x) == torch.float32
+    module.bias = torch.nn.Parameter(torch.ones(24, device=device))
+    torch.testing.assert_close(module(x), Shifted.forward(module, x), rtol=0, atol=0)
+
+
+class CheckedNorm(torch.nn.Module):
+    """No parameters, and rows of one length."""
+
+    def __init__(self):
+        super().__init__()
+        self.normalized_shape = (24,)
+
+    def forward(self, x):
+        return torch.nn.functional.layer_norm(x, self.normalized_shape)
+
+
+def test_row_lengths_are_the_modules(device):
+    module = CheckedNorm().to(device)
+    lnbwd.patch(module, quiet=True)
+    assert module(torch.randn(3, 24, device=device)).shape == (3, 24)
+    with pytest.raises(RuntimeError, match="normalized_shape"):
+        module(torch.randn(3, 32, device=device))
+    any_length = FixedNorm().to(device)
+    lnbwd.patch(any_length, quiet=True)
+    assert any_length._lnbwd_recipe.row_length is None
+    # One number scales all elements.
+    module = LlamaNorm(1).to(device)
+    x = torch.randn(3, 24, device=device)
+    expected = gradients(module, x)
+    lnbwd.patch(module, quiet=True)
+    for a, b in zip(gradients(module, x), expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+    # Nor is it an error where a module takes what no kernel does.
+    assert module(torch.randn((), device=device)).shape == (1,)
+
+
+@pytest.mark.parametrize("x_type", [torch.float16, torch.bfloat16])
+def test_nothing_is_rounded_before_the_output(device, x_type):
+    """Rows in 16 bits and a weight in float32: the module gives float32, which neither the result
+    nor dy (of a scaled loss) may lose on the way."""
+    module = LlamaNorm(24).to(device)
+    x = torch.randn(3, 24, device=device).to(x_type)
+    dy = torch.randn(3, 24, device=device) * 1e5
+    double = copy.deepcopy(module).double()
+    want = double(x.double())
+    want_weight, = torch.autograd.grad(want, double.weight, dy.double())
+    lnbwd.patch(module, quiet=True)
+    assert (x_type, torch.float32, torch.float32) in module._lnbwd_recipe.types
+    y = module(x)
+    got_weight, = torch.autograd.grad(y, module.weight, dy)
+    assert y.dtype == torch.float32
+    torch.testing.assert_close(y.double(), want, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(got_weight.double(), want_weight, rtol=1e-5, atol=1.0)
+
+
+class HalfNorm(RMS):
+    """Another gradient in one type, which its own forward has to compute."""
+
+    def scale(self, x):
+        found = super().scale(x)
+        return found.detach() if x.dtype == torch.bfloat16 else found
+
+
+def test_types_are_proven_one_by_one(device):
+    module = HalfNorm().to(device).bfloat16()
+    x = torch.randn(3, 24, device=device).bfloat16()
+    expected = gradients(module, x)
+    lnbwd.patch(module, quiet=True)
+    types = {given for given, _, _ in module._lnbwd_recipe.types}
+    assert torch.float32 in types and torch.bfloat16 not in types
+    for a, b in zip(gradients(module, x), expected, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_the_callers_modes_change_nothing():
+    torch.manual_seed(0)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    with torch.inference_mode(), torch.device("meta"), torch.autocast("cpu", torch.bfloat16):
+        assert recognise(LlamaNorm(24)) is not None and recognise(DetachedNorm()) is None
+        assert recognise(DroppingNorm(24)) is None
+    assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
+
+
 def test_looking_at_a_module_leaves_it_as_it_was():
     module = LlamaNorm(24)
     calls = []
     module.register_forward_hook(lambda *_: calls.append(1))
+    logging = LoggingNorm()
+    assert recognise(logging) is None and logging.log == []
     before = {name: value for name, value in module.__dict__.items()}
     weight = module.weight
     assert recognise(module) is not None
@@ -246,7 +592,10 @@ def test_patched_modules_are_copied_and_pickled(device):
 
 def test_a_patched_class_compiles(device):
     torch._dynamo.reset()
-    model = torch.nn.Sequential(torch.nn.Linear(8, 24), LlamaNorm(24), GemmaNorm(24)).to(device)
+    kinds = (KindNorm(values[1], is_layer) for name, values in KINDS.items()
+             for *values, is_layer in (values,) if name in ("enum", "tuple", "function"))
+    model = torch.nn.Sequential(torch.nn.Linear(8, 24), LlamaNorm(24), GemmaNorm(24),
+                                TimmLayerNorm(24), *kinds).to(device)
     x = torch.randn(3, 8, device=device)
     expected = gradients(model, x)
     lnbwd.patch(model, quiet=True)
@@ -272,9 +621,10 @@ def test_classes_that_the_caller_names(device):
             ({Odd: torch.nn.LayerNorm}, TypeError, "expected lnbwd.nn.LayerNorm or lnbwd.nn.RMSN"),
             ({"Odd": lnbwd.nn.LayerNorm}, TypeError, "also: expected classes of modules"),
             ({Odd: lnbwd.nn.RMSNorm}, ValueError, "also: Odd has a bias, and an RMSNorm has none"),
-            ({Scale: lnbwd.nn.RMSNorm}, ValueError, "also: Scale has none of the attributes eps")):
+            ({Scale: lnbwd.nn.RMSNorm}, ValueError, "also: Scale has none of the attributes eps"),
+            ({RMS: lnbwd.nn.RMSNorm}, ValueError, r"also: RMS has a weight of the shape \[2, 3\]")):
         with pytest.raises(kind, match=words):
-            lnbwd.patch(torch.nn.Sequential(module, Scale(4)), also=also)
+            lnbwd.patch(torch.nn.Sequential(module, Scale(4), RMS((2, 3))), also=also)
         assert type(module) is Odd
 
 
