@@ -81,15 +81,40 @@ def _patched_class(original: type[torch.nn.Module], recipe: Recipe) -> type[torc
 
 def _make_patched(original: type[torch.nn.Module], recipe: Recipe) -> torch.nn.Module:
     """An empty module of the patched class, for copies and for pickle."""
-    cls = _patched_class(original, recipe)
-    return cls.__new__(cls)
+    module: torch.nn.Module = object.__new__(_patched_class(original, recipe))
+    return module
 
 
-def _original_class(module: torch.nn.Module) -> type[torch.nn.Module] | None:
-    """The class that a patched module had; None if it is not patched."""
-    if isinstance(module, _Patched):
-        return module._lnbwd_original
-    return _BACK.get(type(module))
+_OURS: tuple[type, ...] = (_Patched, *_BACK)
+# Modules of PyTorch's classes that patch() has swapped, by whose class alone it cannot be told once
+# somebody else has derived another one from it.
+_swapped: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+
+
+def _is_patched(module: torch.nn.Module) -> bool:
+    """Whether a module has a class of ours that it did not have from its author."""
+    return isinstance(module, _Patched) or type(module) in _BACK or (
+        module in _swapped and isinstance(module, _OURS))
+
+
+def _original_class(cls: type[torch.nn.Module]) -> type[torch.nn.Module]:
+    """The class of a patched module without ours. One that somebody else derived from ours, as
+    fully_shard does, stays a base, and what super() finds in it follows the new order."""
+    if "_lnbwd_original" in vars(cls):
+        return cls._lnbwd_original  # type: ignore[attr-defined, no-any-return]
+    if cls in _BACK:
+        return _BACK[cls]
+
+    def mro(new: type) -> list[type]:
+        order = type.mro(new)
+        if any(type(base) is metaclass for base in new.__bases__):
+            return order
+        return [one for one in order if one not in _OURS and "_lnbwd_original" not in vars(one)]
+
+    metaclass = type(type(cls).__name__, (type(cls),), {"mro": mro})
+    made: type[torch.nn.Module] = metaclass(cls.__name__, (cls,), {
+        "__module__": cls.__module__, "__doc__": cls.__doc__})
+    return made
 
 
 # Of each model, what its patches asked of PyTorch's own norms.
@@ -102,9 +127,14 @@ def _restore(model: torch.nn.Module, modules: Iterable[torch.nn.Module]) -> int:
     override = _overrides.pop(model, None)
     if override is not None:
         override.undo()
-    patched = [(module, cls) for module in modules if (cls := _original_class(module)) is not None]
-    for module, original in patched:
-        module.__class__ = original
+    patched = list(filter(_is_patched, modules))
+    classes: dict[type[torch.nn.Module], type[torch.nn.Module]] = {}
+    for module in patched:
+        cls = type(module)
+        if cls not in classes:
+            classes[cls] = _original_class(cls)
+        module.__class__ = classes[cls]
+        _swapped.discard(module)
     return len(patched)
 
 
@@ -117,17 +147,19 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
         overrides: whether PyTorch's own norms use our kernels as well, until it is undone.
     """
 
-    def __init__(self, model: torch.nn.Module, names: list[str], classes: dict[str, int],
-                 overrides: bool) -> None:
+    def __init__(self, model: torch.nn.Module, modules: dict[str, torch.nn.Module],
+                 classes: dict[str, int], overrides: bool) -> None:
         self.model = model
-        self.names = names
+        self.names = list(modules)
         self.classes = classes
         self.overrides = overrides
+        # They themselves: the model may have lost them, or have them elsewhere.
+        self._modules = list(modules.values())
 
     def undo(self) -> None:
         """Gives the modules their classes back, and PyTorch its norms. Calling it twice is allowed.
         """
-        _restore(self.model, map(self.model.get_submodule, self.names))
+        _restore(self.model, self._modules)
 
     def __exit__(self, *error: object) -> None:
         self.undo()
@@ -211,7 +243,7 @@ def patch(model: torch.nn.Module, *,
     has_patched = False
     for name, module in model.named_modules():
         cls = type(module)
-        if _original_class(module) is not None:
+        if isinstance(module, _OURS):
             has_patched = True
         elif cls in forced:
             found.append((name, module,
@@ -225,8 +257,9 @@ def patch(model: torch.nn.Module, *,
     classes = collections.Counter(type(module).__name__ for _, module, _ in found)
     for _, module, new in found:
         module.__class__ = new
+        _swapped.add(module)
     overrides = override and bool(found or has_patched) and _override(model)
-    result = Patch(model, [name for name, _, _ in found], dict(classes), overrides)
+    result = Patch(model, {name: module for name, module, _ in found}, dict(classes), overrides)
     if not found and not has_patched:
         warnings.warn("lnbwd.patch found no LayerNorm or RMSNorm in the model; name a class of "
                       "its own by also={MyNorm: lnbwd.nn.RMSNorm}", UserWarning, stacklevel=2)

@@ -8,6 +8,7 @@ Hugging Face's models are built from small configurations. Of timm's norm classe
 down here, after their documentation, that its models in test_torch_timm.py do not have.
 """
 
+import contextlib
 import copy
 import enum
 import gc
@@ -661,6 +662,111 @@ def test_a_patched_model_computes_on_the_cpu(monkeypatch):
         assert torch.equal(a, b)
     exported = torch.export.export(model, (x,)).module()
     torch.testing.assert_close(exported(x), expected[0])
+
+
+@pytest.mark.parametrize("end", ["undo", "with", "unpatch"])
+def test_it_ends_after_the_model_has_changed(end):
+    """A module was wrapped, one was removed, and one took another name."""
+    model = torch.nn.Sequential(*(torch.nn.LayerNorm(8) for _ in range(3)), LlamaNorm(8))
+    wrapped, _, renamed, last = modules = list(model)
+    classes = [type(module) for module in modules]
+    patched = lnbwd.patch(model, quiet=True)
+    with patched if end == "with" else contextlib.nullcontext():
+        model[0] = torch.nn.Sequential(wrapped, torch.nn.Identity())
+        del model[1]
+        assert renamed is model[1] and last is model[2]
+    if end == "undo":
+        patched.undo()
+    if end == "unpatch":  # It does not know what is no part of the model.
+        assert lnbwd.unpatch(model) == 3
+        patched.undo()
+    assert [type(module) for module in modules] == classes
+
+
+class LayerNormOfMine(lnbwd.nn.LayerNorm):
+    """It has ours by its author."""
+
+
+def derive(module, factor):
+    """Another class of somebody else's, as wrappers make them."""
+    class Derived(type(module)):
+        @torch.enable_grad()
+        def forward(self, x):
+            return factor * super().forward(x)
+
+        @property
+        def doubled(self):
+            return 2 * super().extra_repr().count("")
+
+    module.__class__ = Derived
+    return Derived
+
+
+@pytest.mark.parametrize("make", [lambda: torch.nn.LayerNorm(24), lambda: LlamaNorm(24),
+                                  lambda: torch.nn.RMSNorm(24, 1e-6)])
+@pytest.mark.parametrize("factor", [1, 2])
+def test_classes_that_were_derived_from_ours(device, make, factor):
+    module = make().to(device)
+    original = type(module)
+    x = torch.randn(3, 24, device=device)
+    expected = factor * module(x)
+    patched = lnbwd.patch(module, quiet=True)
+    derived = derive(module, factor)
+    for _ in range(2):
+        torch.testing.assert_close(module(x), expected)
+        patched.undo()
+        assert isinstance(module, derived) and isinstance(module, original)
+        assert not isinstance(module, patching._OURS) and module.doubled > 0
+        assert torch.equal(module(x), expected)
+        assert type(module).__name__ == "Derived" and lnbwd.unpatch(module) == 0
+        if factor == 1:  # It is a norm again, and patched by its new class.
+            patched = lnbwd.patch(module, quiet=True)
+            assert patched.names == [""] and isinstance(module, patching._Patched)
+
+
+def test_a_class_of_the_authors_is_left():
+    """Modules that are ours from the start are not what a patch has to undo."""
+    model = torch.nn.Sequential(LayerNormOfMine(8), torch.nn.LayerNorm(8))
+    assert lnbwd.patch(model, quiet=True).names == ["1"]
+    assert lnbwd.unpatch(model) == 1
+    assert [type(module) for module in model] == [LayerNormOfMine, torch.nn.LayerNorm]
+
+
+@pytest.fixture
+def mesh(device):
+    """A group of this process alone."""
+    distributed = pytest.importorskip("torch.distributed.device_mesh")
+    torch.distributed.init_process_group("gloo" if device.type == "cpu" else "nccl", rank=0,
+                                         store=torch.distributed.HashStore(), world_size=1)
+    yield distributed.init_device_mesh(device.type, (1,))
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("patched_first", [True, False])
+def test_fully_shard_and_a_patch(device, mesh, patched_first):
+    """It derives classes, which stay when the patch ends."""
+    from torch.distributed.fsdp import FSDPModule, fully_shard
+
+    model = torch.nn.Sequential(torch.nn.Linear(8, 24), LlamaNorm(24), torch.nn.LayerNorm(24),
+                                torch.nn.Linear(24, 3)).to(device)
+    x = torch.randn(4, 8, device=device)
+    expected = model(x).detach()
+    patched = lnbwd.patch(model, quiet=True) if patched_first else None
+    fully_shard([*model[1:]], mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    patched = patched or lnbwd.patch(model, quiet=True)
+    assert patched.names == ["1", "2"]
+    y = model(x)
+    y.sum().backward()
+    torch.testing.assert_close(y.detach(), expected)
+    patched.undo()
+    assert not any(isinstance(module, patching._OURS) for module in model)
+    assert all(isinstance(module, FSDPModule) for module in model[1:])
+    assert isinstance(model[1], LlamaNorm) and isinstance(model[2], torch.nn.LayerNorm)
+    y = model(x)
+    y.sum().backward()
+    torch.testing.assert_close(y.detach(), expected)
+    assert lnbwd.unpatch(model) == 0
 
 
 # ------------------------------------------------------------------------------- Hugging Face's
