@@ -6,9 +6,11 @@ came instead, and what to do."""
 
 from __future__ import annotations
 
+import importlib
 import math
 import numbers
 import operator
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -28,6 +30,7 @@ FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
 """The types of float8."""
 
 _WHOLE = (int, torch.SymInt)
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def _spell(types: Sequence[torch.dtype]) -> str:
@@ -40,6 +43,9 @@ def check_tensor(name: str, value: object, or_none: bool = False) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a tensor{' or None' if or_none else ''}, got "
                         f"{type(value).__name__}")
+    if type(value) not in _PLAIN and "torch.distributed.tensor" in sys.modules and (
+            not torch.compiler.is_compiling()):
+        importlib.import_module(".sharding", __package__)  # It may be a distributed one.
 
 
 def check_type(name: str, tensor: Tensor, types: Sequence[torch.dtype], remedy: str = "") -> None:

@@ -8,6 +8,8 @@ dimensions and the parameters are whole on each device, and the parameters' grad
 partial sums, which DTensor adds where somebody needs them whole. So PyTorch's SequenceParallel
 works with our modules as with its own, and nothing is sent in either pass.
 
+Row programs have no rules: a call of one with distributed tensors is an error.
+
 The rules are registered when ``lnbwd`` first meets PyTorch's module; importing this one registers
 them at once, which graphs of torch.compile over distributed tensors need if no eager call came
 before.
@@ -15,14 +17,19 @@ before.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
-from torch.distributed.tensor import Partial, Replicate, Shard
+import torch
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 from torch.distributed.tensor.experimental import register_sharding
 
+from . import functional
 from .ops import NORMS
+from .row_functions import RowFunction
 
 _Rule = tuple[list[Any], list[Any]]
 
@@ -53,9 +60,29 @@ def _backward_rules(dy: Any, x: Any, *others: Any) -> list[_Rule]:
     return rules
 
 
-def _register() -> None:
-    from torch.distributed.tensor import DTensor
+def _public_name() -> str:
+    """The outermost function of this package that is running."""
+    name, frame = "lnbwd::region", sys._getframe()
+    outer: FrameType | None = frame
+    while outer is not None:
+        if outer.f_globals.get("__package__") == __package__:
+            owner, called = outer.f_locals.get("self"), outer.f_code.co_name
+            if called in functional.__all__:
+                name = f"lnbwd.functional.{called}"
+            elif isinstance(owner, RowFunction) and not owner.function.__name__.startswith("_"):
+                name = owner.function.__name__
+        outer = outer.f_back
+    return name
 
+
+def _refuse(*_: object) -> None:
+    raise TypeError(f"{_public_name()}: expected tensors of one device, got a distributed one "
+                    "(DTensor), for which it has no sharding rule; call it on tensor.to_local(), "
+                    "where each device has whole rows, or on tensor.full_tensor()")
+
+
+def _register() -> None:
+    torch.library.register_torch_dispatch("lnbwd::_region", DTensor, _refuse)
     propagator = DTensor._op_dispatcher.sharding_propagator
     for norm in NORMS.values():
         for op, rule in ((norm.operator, _forward_rules), (norm.operator_bwd, _backward_rules)):

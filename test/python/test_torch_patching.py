@@ -769,6 +769,34 @@ def test_fully_shard_and_a_patch(device, mesh, patched_first):
     assert lnbwd.unpatch(model) == 0
 
 
+@lnbwd.rowwise
+def doubled_rows(x: lnbwd.Rows):
+    return x * 2 / x.square().sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("name,call", [
+    ("lnbwd.functional.softmax", lambda f, x, w: f.softmax(x, -1)),
+    ("lnbwd.functional.softmax", lambda f, x, w: lnbwd.nn.Softmax(-1)(x)),
+    ("lnbwd.functional.cross_entropy", lambda f, x, w: f.cross_entropy(
+        x, (x[:, 0] * 0).long())),
+    ("lnbwd.functional.swiglu", lambda f, x, w: f.swiglu(x, x)),
+    ("lnbwd.functional.gated_rms_norm", lambda f, x, w: f.gated_rms_norm(x, x, w)),
+    ("lnbwd.functional.dropout_add_layer_norm",
+     lambda f, x, w: f.dropout_add_layer_norm(x, x, w, w)),
+    ("lnbwd.functional.group_norm", lambda f, x, w: f.group_norm(x[:, :, None], 2)),
+    ("lnbwd.functional.instance_norm", lambda f, x, w: f.instance_norm(x[:, None])),
+    ("lnbwd.functional.quantize", lambda f, x, w: f.quantize(x)),
+    ("doubled_rows", lambda f, x, w: doubled_rows(x))])
+def test_functions_without_a_sharding_rule_are_named(mesh, name, call):
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    x, w = (distribute_tensor(torch.randn(shape, device=mesh.device_type), mesh, [placement])
+            for shape, placement in (((4, 8), Shard(0)), ((8,), Replicate())))
+    with pytest.raises(TypeError, match=rf"^{name}: expected tensors of one device, got a distri"):
+        call(lnbwd.functional, x, w)
+    assert lnbwd.layer_norm(x, (8,), w, w).placements == (Shard(0),)
+
+
 # ------------------------------------------------------------------------------- Hugging Face's
 
 SMALL = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
