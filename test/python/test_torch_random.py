@@ -13,7 +13,8 @@ from torch._inductor import inductor_prims
 
 import lnbwd
 from lnbwd import regions_op
-from lnbwd.inductor import nodes
+from lnbwd.inductor import nodes, regions
+from lnbwd.inductor.graph_pass import RegionPass
 from lnbwd.row_evaluation import evaluate, random_numbers
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
@@ -73,8 +74,17 @@ def test_groups_of_unknown_sizes_are_refused():
         mlir(program)
 
 
+def renamed(graph):
+    """The pass on a graph whose arguments have other names than PyTorch gives them."""
+    for place, node in enumerate(graph.find_nodes(op="placeholder")):
+        node._rename(f"given_{place}")
+        node.target = node.name
+    RegionPass()(graph)
+
+
+@pytest.mark.parametrize("region_pass", [None, renamed])
 @pytest.mark.parametrize("shape", [(6, 64), (2, 5, 96)])
-def test_dropout_is_drawn_in_its_region(shape):
+def test_dropout_is_drawn_in_its_region(shape, region_pass):
     """The mask is that of the seed and of each element's place, forward and backward."""
     n = shape[-1]
     x, h, gamma, beta = (torch.randn(s).requires_grad_() for s in (shape, shape, n, n))
@@ -85,7 +95,8 @@ def test_dropout_is_drawn_in_its_region(shape):
 
     with lnbwd.simulate():
         torch.manual_seed(3)
-        (y, stream), captured = run_captured(function, x, h, gamma, beta)
+        (y, stream), captured = run_captured(
+            function, x, h, gamma, beta, region_pass=region_pass)
         (y.square().sum() + stream.sum()).backward()
     forward, _ = captured.graphs
     assert not any(node.target is inductor_prims.random for node in forward.nodes)
@@ -98,37 +109,69 @@ def test_dropout_is_drawn_in_its_region(shape):
     torch.testing.assert_close(h.grad, x.grad * kept / 0.75)
 
 
+def dropped(x, scale):
+    y = F.dropout(x * scale, 0.5)
+    return (y - y.mean(-1, keepdim=True)).sin()
+
+
+def noisy(x, scale):
+    """The numbers' only use in the forward pass is a result."""
+    y = x * torch.rand_like(x)
+    return y, (y - y.mean(-1, keepdim=True)).sin() * scale
+
+
+@pytest.mark.parametrize("layer", [dropped, noisy])
+@pytest.mark.parametrize("region_pass", [None, renamed])
 @pytest.mark.usefixtures("fresh_regions", "always_taken")
-def test_dropouts_of_two_graphs_are_left():
+def test_numbers_of_two_graphs_are_left(layer, region_pass):
     """What the backward pass draws again, Inductor may draw in a kernel of another kind."""
     x, scale = torch.randn(6, 64).requires_grad_(), torch.randn(64).requires_grad_()
-
-    def layer(x, scale):
-        y = F.dropout(x * scale, 0.5)
-        return (y - y.mean(-1, keepdim=True)).sin()
-
     with lnbwd.simulate():
-        y, captured = run_captured(
+        results, captured = run_captured(
             lambda *given: torch.utils.checkpoint.checkpoint(layer, *given, use_reentrant=False),
-            x, scale)
-        y.sum().backward()
+            x, scale, region_pass=region_pass)
+        sum(y.sum() for y in (results if isinstance(results, tuple) else (results,))).backward()
     forward, backward = captured.graphs
     for graph in (forward, backward):
         assert any(node.target is draw for node in graph.nodes)
     assert taken() and not any(d.program.draws for d in taken())
 
 
-@pytest.mark.parametrize("name, is_made, is_kept, is_seed", [
-    ("arg0_1", False, False, True), ("primals_1", True, False, False),
-    ("primals_1", True, True, True), ("tangents_1", False, True, False)])
-def test_seeds_that_are_drawn_of_in_one_graph(name, is_made, is_kept, is_seed):
-    """In inference no other graph draws of a seed, and none draws a mask that is kept for it."""
+@pytest.mark.parametrize("is_made, is_kept, users, is_seed", [
+    (True, False, None, True), (False, False, None, False), (True, True, 1, True),
+    (True, True, 2, False), (True, True, None, False), (False, True, 1, False)])
+def test_seeds_that_are_drawn_of_in_one_graph(is_made, is_kept, users, is_seed):
+    """Who makes a seed and keeps it to itself alone draws of it; or, in a forward pass, who hands
+    on all that both passes compute of the numbers."""
     graph = torch.fx.Graph()
-    given = graph.placeholder(name)
+    given = graph.placeholder("given")
     seeds = graph.call_function(
         inductor_prims.seeds, (2, torch.device("cpu"))) if is_made else given
     seed = graph.call_function(inductor_prims.lookup_seed, (seeds, 1))
     drawn = graph.call_function(inductor_prims.random, ([4, 8], seed, "rand"))
     mask = graph.call_function(torch.ops.aten.gt.Scalar, (drawn, 0.5))
-    graph.output((seeds, mask) if is_kept else (seeds,))
+    if users is not None:
+        drawn.meta[nodes.USERS] = users
+    graph.output((seeds, mask) if is_kept else (mask,))
     assert nodes.is_seed(seed) is is_seed
+
+
+def test_the_backward_pass_is_not_known_by_names():
+    """The same row blocks are computed again where tangents have other names; none, where PyTorch
+    does not say what is traced for the backward pass."""
+    def function(x, gamma):
+        return F.layer_norm(x, (64,), gamma).sin()
+
+    with lnbwd.simulate():
+        _, captured = run_captured(
+            function, torch.randn(6, 64).requires_grad_(), torch.randn(64).requires_grad_())
+    [joint] = captured.joint
+    again, _ = regions.normalised(joint)
+    assert again
+    for node in joint.find_nodes(op="placeholder"):
+        node._rename(node.name.replace("tangents", "given"))
+        node.target = node.name
+    assert regions.normalised(joint)[0] == again
+    for node in joint.nodes:
+        node.meta.pop("partitioner_tag", None)
+    assert regions.normalised(joint) == (set(), set())

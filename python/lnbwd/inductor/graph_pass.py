@@ -35,6 +35,7 @@ from .conversion import Unsupported
 from .estimates import Estimate, estimate
 from .explanations import Decision, expect, record, set_up_log
 from .measuring import Measurements, copied
+from .nodes import count_users
 from .orders import settled
 from .partial_sums import Split, merge, new_node, split
 from .powers import mark_powers
@@ -362,6 +363,7 @@ class RecomputePass(_Pass):
     """
 
     def _run(self, graph: Graph) -> None:
+        count_users(graph)
         if _can_run_on_any(graph):
             for node in compared(graph):
                 node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch._inductor import inductor_prims
-from torch.fx import Node
+from torch.fx import Graph, Node
 
 from .domains import Domain, memory_order, memory_shape, product, repeated_dims, same
 
@@ -26,6 +26,9 @@ VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, ate
 
 STORED = "lnbwd_stored"
 """Under this name a node keeps how it is stored, if it is computed in another order."""
+
+USERS = "lnbwd_users"
+"""Under this name random numbers keep how many nodes of forward and backward pass use them."""
 
 CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
@@ -100,19 +103,34 @@ def is_random(node: Node) -> bool:
 
 
 def is_seed(node: Node) -> bool:
-    """Whether a node is the seed of random numbers that are drawn in this graph alone: in the other
-    one, Inductor's kernel may draw others of it. A training step has another one, which does not
-    draw what is compared and kept for it."""
+    """Whether a node is the seed of random numbers that no other graph draws: there, Inductor's
+    kernel may draw others of it. The graph makes the seed. A forward pass that hands its seeds on
+    also hands on all that either pass computes of the numbers: the mask of a dropout."""
     if node.op != "call_function" or node.target is not inductor_prims.lookup_seed:
         return False
     seeds: Node = node.args[0]  # type: ignore[assignment]
-    is_handed_on = any(map(_is_output, (node, seeds)))
-    if seeds.op == "call_function" and not is_handed_on:
+    if seeds.target is not inductor_prims.seeds:
+        return False
+    if not any(map(_is_output, (node, seeds))):
         return True
-    names = {str(n.target).partition("_")[0] for n in node.graph.find_nodes(op="placeholder")}
-    return not names & {"primals", "tangents"} or (
-        "tangents" not in names and not _is_output(node)
-        and all(_is_output(mask) for random in node.users for mask in random.users))
+    return not _is_output(node) and all(
+        random.meta.get(USERS) == len(random.users) and all(map(_is_output, random.users))
+        for random in node.users)
+
+
+def count_users(graph: Graph) -> None:
+    """Has random numbers in a graph of both passes keep how many nodes use them: either pass shows
+    its own nodes alone."""
+    for node in graph.find_nodes(op="call_function", target=inductor_prims.random):
+        node.meta[USERS] = len(node.users)
+
+
+def begins_backward(node: Node) -> bool:
+    """Whether the backward pass of a graph of both passes begins with a node: a tangent, by the
+    mark of AOTAutograd, or what that has only there. (What it traced for the gradient, and is
+    computed of no tangent, may be in either pass.)"""
+    tag = node.meta.get("partitioner_tag")
+    return tag == "must_be_in_backward" or (tag == "is_backward" and node.op == "placeholder")
 
 
 def _is_output(node: Node) -> bool:

@@ -68,6 +68,7 @@ from .domains import (
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
     STORED,
+    begins_backward,
     column_domain,
     is_block_max,
     is_column_sum,
@@ -404,12 +405,12 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     backward pass would begin with the streams of all of them. Nor is a softmax: what it is computed
     of has as many bytes, and nothing else needs that.
 
-    ``graph`` holds both passes; the backward one is what depends on a tangent.
+    ``graph`` holds both passes; of a graph of which PyTorch does not say what is the backward one,
+    there are none.
     """
     backward: set[Node] = set()
     for node in graph.nodes:
-        if ((node.op == "placeholder" and "tangents" in str(node.target))
-                or any(source in backward for source in node.all_input_nodes)):
+        if begins_backward(node) or any(source in backward for source in node.all_input_nodes):
             backward.add(node)
     result: set[Node] = set()
     outside: set[Node] = set()
