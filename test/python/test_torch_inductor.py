@@ -311,8 +311,7 @@ def test_one_operator_takes_the_place_of_a_region(device):
     nodes = [n for n in captured.graphs[0].nodes if n.op == "call_function"]
     assert [n.target for n in nodes].count(torch.ops.lnbwd._region.default) == 1
     # What is left takes the operator's results apart and gives them their shapes.
-    names = {str(n.target) for n in nodes if n.target is not lowering.explained}
-    names -= {"lnbwd._region.default", "aten.reshape.default"}
+    names = {str(n.target) for n in nodes} - {"lnbwd._region.default", "aten.reshape.default"}
     assert names == {"<built-in function getitem>"}
 
 
@@ -706,8 +705,7 @@ def test_an_error_of_one_region_is_none_of_the_others(device, monkeypatch, name)
     assert [d.program.length for d in taken()] == [64, 64]
     [graph] = captured.graphs
     graph.lint()
-    assert all(node.users for node in graph.nodes
-               if node.op == "call_function" and node.target is not lowering.explained)
+    assert all(node.users for node in graph.nodes if node.op == "call_function")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -756,12 +754,13 @@ def test_decisions_of_graphs_out_of_a_cache(device, tmp_path, monkeypatch):
     """What is taken, what is left, reductions that are part of no region, and all that Inductor's
     scheduler has beside regions; forward, backward."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    lowering.register()
     codegen, names = Scheduler.codegen, set()
 
     def noted(scheduler):
         names.update(origin.name for node in scheduler.nodes for part in node.get_nodes()
-                     for origin in part.node.origins if origin.target not in (
-                         lowering.explained, torch.ops.lnbwd._region.default))
+                     for origin in part.node.origins
+                     if origin.target is not torch.ops.lnbwd._region.default)
         return codegen(scheduler)
 
     monkeypatch.setattr(Scheduler, "codegen", noted)

@@ -24,6 +24,10 @@ from ..rowprogram import RowProgram
 
 log = logging.getLogger("lnbwd.regions")
 
+DECISIONS = "lnbwd_decisions"
+"""Under this name the output of a graph keeps what :func:`explain` is to tell of it: a node for
+that would have its place among those that Inductor fuses."""
+
 
 @functools.lru_cache(maxsize=1)
 def set_up_log() -> None:

@@ -33,11 +33,12 @@ from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
 from .conversion import Unsupported
 from .estimates import Estimate, estimate
-from .explanations import Decision, expect, record, set_up_log
+from .explanations import DECISIONS, Decision, expect, record, set_up_log
+from .grafting import copy_of, graft
 from .measuring import Measurements, copied
 from .nodes import count_users
 from .orders import settled
-from .partial_sums import Split, merge, new_node, split
+from .partial_sums import Split, merge, split
 from .powers import mark_powers
 from .regions import (
     Region,
@@ -52,18 +53,6 @@ from .rewrites import restore, simplify
 from .surroundings import Surroundings, is_padded_in_place, surroundings
 
 log = logging.getLogger("lnbwd.regions")
-
-
-def _mark(graph: Graph, made: Sequence[Decision]) -> None:
-    """Has the graph's code call :func:`.explanations.explain`."""
-    from . import lowering
-
-    device = next((node.meta["val"].device for node in graph.nodes
-                   if isinstance(node.meta.get("val"), torch.Tensor)), None)
-    if device is not None:
-        text = expect(made)
-        with graph.inserting_before(graph.output_node()):
-            new_node(graph, lowering.explained, (text, str(device)))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -215,6 +204,17 @@ class RegionPass(_Pass):
 
     def _run(self, graph: Graph) -> None:
         _register_lowering()
+        changed, copies = copy_of(graph)
+        made = self._change(changed)
+        if any(one.taken for one in made):
+            graft(graph, changed, copies)
+            graph.lint()
+        record(made)
+        graph.output_node().meta[DECISIONS] = expect(made)
+
+    def _change(self, graph: Graph) -> list[Decision]:
+        """Puts programs in the place of regions, and tells of all regions, and reductions without
+        one."""
         if _can_run_on_any(graph):
             simplify(graph)
             mark_powers(graph)
@@ -238,12 +238,8 @@ class RegionPass(_Pass):
             restore(graph)
         if config.max_autotune or config.max_autotune_gemm:  # Inductor times products.
             regions_op.finish_loading()
-        made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
+        return [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
-        record(made)
-        _mark(graph, made)
-        stable_topological_sort(graph)
-        graph.lint()
 
     def _compile_ahead(self, graph: Graph, regions: Sequence[Region],
                        splits: Sequence[Split], ahead: _Ahead) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from torch._inductor import ir, lowering
-from torch._inductor.scheduler import NopKernelSchedulerNode
+from torch._inductor.scheduler import NopKernelSchedulerNode, Scheduler
 from torch._inductor.utils import convert_shape_to_inductor, sympy_product
 from torch._inductor.virtualized import V
 from torch.fx import Node
@@ -26,7 +26,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
 from ..launching import MemoryOrder
-from .explanations import Decision, as_text, of_text
+from .explanations import DECISIONS, Decision, as_text, of_text
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -73,35 +73,6 @@ class RegionCall(ir.ExternKernel):
         wrapper.writeline(f"{name}({', '.join(arguments)})")
 
 
-class _Explanation(ir.ExternKernel):
-    """Nothing to execute: lines where the module is loaded, which say what became of a graph."""
-
-    def __init__(self, text: str, device: torch.device) -> None:
-        super().__init__(None, ir.NoneLayout(device=device), [])
-        self.text = text
-        self.name = V.graph.register_buffer(self)
-        V.graph.register_operation(self)
-
-    def has_side_effects(self) -> bool:
-        """Nothing uses it."""
-        return True
-
-    def should_allocate(self) -> bool:
-        """It has no elements."""
-        return False
-
-    def codegen(self, wrapper: Any) -> None:
-        """Writes the lines. What the scheduler has fused is known here."""
-        texts = [self.text]
-        try:
-            texts.append(as_text(_kernels(V.graph.scheduler.nodes, of_text(self.text))))
-        except Exception as error:  # Of a version of Inductor that is not known.
-            log.warning("torch.compile's kernels are not explained: %s", error, exc_info=True)
-        wrapper.add_import_once("import lnbwd.inductor")
-        for text in texts:
-            wrapper.header.writeline(f"lnbwd.inductor.explanations.explain({text!r})")
-
-
 def _kernels(nodes: Sequence[Any], made: Sequence[Decision]) -> list[Decision]:
     """What became of each node that Inductor's scheduler fused, or calls, and that is no region's;
     ``made`` is about regions."""
@@ -117,7 +88,7 @@ def _kernels(nodes: Sequence[Any], made: Sequence[Decision]) -> list[Decision]:
         parts = [one.node for one in node.get_nodes()]
         names = [one.name for one in sorted({origin for part in parts for origin in part.origins})]
         if not names or isinstance(node, NopKernelSchedulerNode) or isinstance(
-                node.node, RegionCall | _Explanation | ir.MultiOutput):
+                node.node, RegionCall | ir.MultiOutput):
             continue
         if node.is_template() or node.is_extern():
             reason = f"calls {getattr(parts[0], 'python_kernel_name', None) or 'a template'}"
@@ -131,15 +102,22 @@ def _kernels(nodes: Sequence[Any], made: Sequence[Decision]) -> list[Decision]:
     return result
 
 
-def explained(text: str, device: str) -> None:
-    """A node without users, so that a graph's code has :func:`.explanations.explain` for its
-    regions: where that comes out of a cache, no pass sees the graph."""
-    if isinstance(V.graph, torch._inductor.graph.GraphLowering) and not V.graph.cpp_wrapper:
-        _Explanation(text, torch.device(device))
-
-
-explained._inductor_lowering_function = True  # type: ignore[attr-defined]
-torch.fx.node.has_side_effect(explained)
+def _explain() -> None:
+    """Writes lines that call :func:`.explanations.explain` where the module is loaded, behind the
+    regions' kernels: no pass sees a graph that comes out of a cache. What the scheduler has fused
+    is known when it has written its code."""
+    text = V.graph.graph.output_node().meta.get(DECISIONS)
+    if text is None or V.graph.cpp_wrapper:
+        return
+    texts = [text]
+    try:
+        texts.append(as_text(_kernels(V.graph.scheduler.nodes, of_text(text))))
+    except Exception as error:  # Of a version of Inductor that is not known.
+        log.warning("torch.compile's kernels are not explained: %s", error, exc_info=True)
+    wrapper = V.graph.wrapper_code
+    wrapper.add_import_once("import lnbwd.inductor")
+    for text in texts:
+        wrapper.header.writeline(f"lnbwd.inductor.explanations.explain({text!r})")
 
 
 def _reference(buffer: Any) -> tuple[str, MemoryOrder]:
@@ -249,7 +227,7 @@ def _allocate_late(call: RegionCall) -> None:
 
 @functools.lru_cache(maxsize=1)
 def register() -> None:
-    """Has Inductor make calls of this kind from here on, in this process.
+    """Has Inductor make calls of this kind from here on, in this process, and explain its graphs.
 
     Where Inductor generates C++, which cannot call them, and where something goes wrong in here,
     the operator stays an operator.
@@ -268,3 +246,12 @@ def register() -> None:
         return as_operator(inputs, text)
 
     lowering.register_lowering(operator, type_promotion_kind=None)(lower)
+
+    codegen = Scheduler.codegen
+
+    @functools.wraps(codegen)
+    def generate(scheduler: Scheduler) -> None:
+        codegen(scheduler)
+        _explain()
+
+    Scheduler.codegen = generate  # type: ignore[assignment, method-assign]

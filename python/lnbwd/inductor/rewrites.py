@@ -21,7 +21,7 @@ from .conversion import DIGIT, LEAST_SPREAD
 from .domains import INTEGERS, same
 from .fusion import is_alias, is_in_memory
 from .nodes import NUMBERS, is_column_sum, is_group_sum, is_view
-from .partial_sums import erase_unused, new_node
+from .partial_sums import REPLACED, erase_unused, new_node
 from .regions import base_of_size, compared
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -300,6 +300,7 @@ def turn_to_maxima(graph: Graph, targets: tuple[Any, ...],
             new = (new_node(graph, aten.neg.default, (most,)) if node.target is aten.amin.default
                    else new_node(graph, aten.ne.Scalar, (most, 0)))
         if combines(most):
+            node.meta[REPLACED] = new
             node.replace_all_uses_with(new)
             erase_unused(graph, [node])
         else:

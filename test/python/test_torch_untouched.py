@@ -1,0 +1,154 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A graph of which nothing is taken: torch.compile's own code, line by line."""
+
+import operator
+from unittest import mock
+
+import pytest
+import test_inductor_powers as powers
+import torch
+import torch.nn.functional as F
+from captured import run_captured, taken
+from torch._inductor.graph import GraphLowering
+
+import lnbwd.inductor
+from lnbwd.inductor import graph_pass
+from lnbwd.inductor.conversion import Unsupported
+from lnbwd.inductor.graph_pass import RegionPass
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
+
+
+def random(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+def a_number(x, mask):
+    """A scalar_tensor, which Inductor writes in the kernel that reads it."""
+    scale = torch.ops.aten.scalar_tensor(2.0, dtype=torch.float32)
+    return torch.where(mask, x * scale, torch.ops.aten.scalar_tensor(-1.0)).sum(-1)
+
+
+def positions(x, table, weight):
+    """Rows that follow each other in a table, and parts of a tensor."""
+    y = x + table[torch.arange(x.shape[1])]
+    first, second = y.split(32, -1)
+    return F.layer_norm(y, (64,), weight), first * second, y.amin((0, 1))
+
+
+def sequences(numbers, scores):
+    """Integers that are compared with each other."""
+    mask = numbers[:, :, None] == numbers[:, None, :]
+    return scores.masked_fill(~mask, -1e9).softmax(-1)
+
+
+def images(x, bias):
+    """Sums over the first and the last dimensions, variances of which are split."""
+    variance, mean = torch.var_mean(x, (0, 2, 3), correction=0, keepdim=True)
+    y = (x - mean) * torch.rsqrt(variance + 1e-5) + bias
+    return y.relu(), y.sum((0, 2, 3))
+
+
+def channels_last(x, weight, bias):
+    """The bias of a convolution, and a norm of what it gives."""
+    y = F.conv2d(x, weight, bias)
+    return F.batch_norm(y, None, None, training=True).relu()
+
+
+def heads(x, weight):
+    """What is split and permuted after it was computed."""
+    y = (x @ weight).mul(2.0).view(2, 8, 4, 16).permute(0, 2, 1, 3).contiguous()
+    return y.softmax(-1)
+
+
+def scattered(x, index, y):
+    """Sums of what is written to places of a tensor."""
+    return torch.zeros_like(x).index_put((index,), y, accumulate=True).sum(0), y.sum(0)
+
+
+CASES = {
+    "number": (a_number, lambda: (random(16, 64), random(16, 64) > 0)),
+    "positions": (positions, lambda: (random(3, 8, 64), random(20, 64), random(64))),
+    "sequences": (sequences, lambda: (
+        torch.randint(3, (2, 32), generator=torch.Generator().manual_seed(0)),
+        random(2, 32, 32))),
+    "powers": (lambda x, weight: powers.by_quotient(F.layer_norm(x, (64,), weight)),
+               lambda: (random(16, 64), random(64))),
+    "images": (images, lambda: (random(4, 8, 24, 24), random(8, 1, 1))),
+    "convolution": (channels_last, lambda: (
+        random(4, 8, 16, 16).to(memory_format=torch.channels_last), random(8, 8, 3, 3), random(8))),
+    "heads": (heads, lambda: (random(2, 8, 64), random(64, 64))),
+    "scattered": (scattered, lambda: (
+        random(16, 64), torch.randint(16, (24,), generator=torch.Generator().manual_seed(0)),
+        random(24, 64))),
+}
+
+
+class Compiled(Exception):
+    """A function is compiled, and would run."""
+
+
+def code_of(function, arguments, backend):
+    """The code of all graphs of a function, without what tells of decisions. It is not compiled
+    itself."""
+    made = []
+
+    class Module:
+        def call(self, *_):
+            raise Compiled
+
+    def compile_to_module(lowering):
+        made.append(lowering.codegen()[0].value)
+        return Module()
+
+    torch._dynamo.reset()
+    with (mock.patch.object(GraphLowering, "compile_to_module", compile_to_module),
+          torch._inductor.config.patch(force_disable_caches=True),
+          torch._functorch.config.patch(force_non_lazy_backward_lowering=True,
+                                        enable_autograd_cache=False),
+          pytest.raises(Compiled)):
+        torch.compile(function, backend=backend, fullgraph=True)(*arguments)
+    return [[line for line in text.splitlines() if "lnbwd" not in line and "AOT ID" not in line]
+            for text in made]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_left_becomes_torch_compiles_code(device, monkeypatch, name):
+    monkeypatch.setattr(graph_pass, "_is_worth", lambda _: False)
+    function, make = CASES[name]
+    theirs, ours = (code_of(function, [t.to(device) for t in make()], backend)
+                    for backend in ("inductor", "lnbwd"))
+    made = lnbwd.inductor.decisions()
+    assert made and not any(d.taken or "error" in d.reason for d in made), made
+    assert ours == theirs
+
+
+@pytest.mark.usefixtures("always_taken")
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_left_beside_a_region_stays(device, monkeypatch, name):
+    """The nodes themselves, with the operands that they had."""
+    function, make = CASES[name]
+    take, seen = RegionPass._take, []
+
+    def take_norms(self, graph, region, *others):
+        if region.domain.length != 96:
+            raise Unsupported("it is no norm of ours")
+        return take(self, graph, region, *others)
+
+    def look(graph):
+        before = {node: (node.args, node.kwargs) for node in graph.nodes if node.op != "output"}
+        RegionPass()(graph)
+        seen.append((before, list(graph.nodes)))
+
+    monkeypatch.setattr(RegionPass, "_take", take_norms)
+    norm = random(6, 96).to(device)
+    run_captured(lambda rows, *given: (F.layer_norm(rows, (96,)), function(*given)), norm,
+                 *(t.to(device) for t in make()), region_pass=look)
+    [(before, after)] = seen
+    [decision] = taken()
+    assert {node.name for node in before.keys() - set(after)} == {*decision.nodes}
+    assert all(before[node] == (node.args, node.kwargs) for node in after if node in before)
+    assert {node.target for node in after if node not in before} <= {
+        torch.ops.lnbwd._region.default, operator.getitem, torch.ops.aten.reshape.default, "output"}
