@@ -17,13 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .operations import ELEMENTS
+from .operations import DEFAULT_EPSILONS, ELEMENTS, RMS_NORM
 
 KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """The types that kernels compute."""
 
 TYPES = (*KERNEL_TYPES, torch.float64)
 """Those that functions take."""
+
+RMS_EPSILONS = {kind: torch.finfo(kind).eps if kind == torch.float64 else DEFAULT_EPSILONS[RMS_NORM]
+                for kind in TYPES}
+"""The epsilons of PyTorch's rms_norm where none is given, by the types of its input."""
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]
@@ -134,6 +138,11 @@ def check_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
 def check_eps(eps: float | None) -> float:
     """The number, which is finite and 0 or more."""
     return check_number("eps", eps, "a number that is 0 or more, and finite", 0)
+
+
+def check_rms_eps(eps: float | None, dtype: torch.dtype = torch.float32) -> float:
+    """The same for an RMSNorm of rows of a type; None: PyTorch's default."""
+    return RMS_EPSILONS[dtype] if eps is None else check_eps(eps)
 
 
 def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,

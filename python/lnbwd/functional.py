@@ -17,12 +17,14 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native, quantized, rotary
 from ._arguments import (
+    RMS_EPSILONS,
     TYPES,
     check_dense,
     check_eps,
     check_norm,
     check_number,
     check_parameter,
+    check_rms_eps,
     check_tensor,
     check_whole,
 )
@@ -42,8 +44,6 @@ __all__ += quantized.__all__
 _HALVES = (torch.float16, torch.bfloat16)
 # What normalized_shape usually is; other kinds are turned into a list.
 _SHAPES = (tuple, torch.Size, list)
-
-_EPSILONS = {kind: torch.finfo(kind).eps for kind in TYPES}
 
 
 def know_distributed_tensors() -> bool:
@@ -150,7 +150,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
 
     Args:
         input, normalized_shape, weight: as for :func:`layer_norm`.
-        eps: added to the mean square; None: the smallest difference of input's type from 1.
+        eps: added to the mean square; None: 2^-23, the epsilon of float32 (float64: its own), as
+            PyTorch's.
 
     Returns:
         A dense tensor of input's shape and type.
@@ -159,7 +160,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
         The errors of :func:`layer_norm`.
     """
     if eps is None and isinstance(input, Tensor):
-        eps = _EPSILONS.get(input.dtype)
+        eps = RMS_EPSILONS.get(input.dtype)
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
         return _normalise(_RMS_NORM, input, normalized_shape, (weight,), eps)
     except RuntimeError as error:
@@ -387,8 +388,7 @@ def _add_norm(is_centred: bool, input: Tensor, residual: Tensor | None, weight: 
                          or (input.is_cpu and falls_back("lnbwd.functional.dropout_add_norm")))):
         input, p = torch.nn.functional.dropout(input, p), 0.0
     seed = torch.randint(2 ** 62, (), device=input.device) if p else None
-    return _dropout_add_norm(input, residual, weight, bias, seed, p, check_eps(eps),
-                             is_centred)
+    return _dropout_add_norm(input, residual, weight, bias, seed, p, eps, is_centred)
 
 
 def dropout_add_layer_norm(input: Tensor, residual: Tensor | None, weight: Tensor | None = None,
@@ -410,14 +410,17 @@ def dropout_add_layer_norm(input: Tensor, residual: Tensor | None, weight: Tenso
     Raises:
         TypeError, ValueError, LnbwdError: as :func:`softmax`. Second derivatives with dropout.
     """
-    return _add_norm(True, input, residual, weight, bias, p, training, eps)
+    return _add_norm(True, input, residual, weight, bias, p, training, check_eps(eps))
 
 
 def dropout_add_rms_norm(input: Tensor, residual: Tensor | None, weight: Tensor | None = None,
                          p: float = 0.0, training: bool = True,
-                         eps: float = 1e-5) -> tuple[Tensor, Tensor]:
-    """:func:`dropout_add_layer_norm` with an RMSNorm."""
-    return _add_norm(False, input, residual, weight, None, p, training, eps)
+                         eps: float | None = None) -> tuple[Tensor, Tensor]:
+    """:func:`dropout_add_layer_norm` with an RMSNorm, whose default epsilon is that of
+    :func:`rms_norm`."""
+    check_dense("input", input)
+    return _add_norm(False, input, residual, weight, None, p, training,
+                     check_rms_eps(eps, input.dtype))
 
 
 @rowwise
@@ -429,7 +432,7 @@ def _gated_rms_norm(input: Rows, gate: Rows, weight: Columns | None, eps: float)
 
 
 def gated_rms_norm(input: Tensor, gate: Tensor, weight: Tensor | None = None,
-                   eps: float = 1e-5) -> Tensor:
+                   eps: float | None = None) -> Tensor:
     """The RMSNorm of ``input * silu(gate)``, as behind the state space layers of Mamba-2, by
     kernels for the result and its gradient. It is rounded once.
 
@@ -437,7 +440,7 @@ def gated_rms_norm(input: Tensor, gate: Tensor, weight: Tensor | None = None,
         input, gate: ``[..., N]``, of one shape; float16, bfloat16 or float32 (float64: computed by
             PyTorch), in any mix.
         weight: the scale of the norm, ``[N]``; None: 1.
-        eps: added to the mean square, 0 or more.
+        eps: as of :func:`rms_norm`.
 
     Returns:
         A dense tensor of input's shape and type.
@@ -447,11 +450,11 @@ def gated_rms_norm(input: Tensor, gate: Tensor, weight: Tensor | None = None,
     """
     _check_pair(input, gate, "input", "gate")
     check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
-    return _gated_rms_norm(input, gate, weight, check_eps(eps))
+    return _gated_rms_norm(input, gate, weight, check_rms_eps(eps, input.dtype))
 
 
 def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
-                  eps: float = 1e-6) -> Tensor:
+                  eps: float | None = None) -> Tensor:
     """The RMSNorm of heads with rotary positions: ``h * cos + rotate_half(h) * sin`` of
     ``h = rms_norm(input, weight)``, where rotate_half swaps the halves of a head and negates the
     first, as Hugging Face's models have it.
@@ -462,7 +465,7 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
         cos, sin: tables without a gradient that broadcast to input, of two dimensions or more, for
             example ``[T, 1, D]``.
         weight: the scale of the norm, ``[D]``; None: 1.
-        eps: added to the mean square, 0 or more.
+        eps: as of :func:`rms_norm`.
 
     Returns:
         A dense tensor of input's shape and type.
@@ -486,8 +489,9 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
             raise ValueError(f"{name}: expected a tensor that needs no gradient; pass "
                              f"{name}.detach()")
     check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    eps = check_rms_eps(eps, input.dtype)
     cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
     if is_pytorchs("a norm with rotary positions", input, cos, sin, weight):
-        return rotary.by_torch(input, cos, sin, weight, check_eps(eps))
-    y: Tensor = rotary.apply(input.contiguous(), cos, sin, weight, check_eps(eps))
+        return rotary.by_torch(input, cos, sin, weight, eps)
+    y: Tensor = rotary.apply(input.contiguous(), cos, sin, weight, eps)
     return y

@@ -24,7 +24,7 @@ from ._files import write_whole
 from .batch_invariance import order
 from .cache import KernelCache, default_folder
 from .errors import LibraryError, LnbwdError
-from .operations import ELEMENTS, KINDS, OPERATIONS
+from .operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
 from .spec import (
     ROWS_HINTS,
     GradientSpec,
@@ -402,7 +402,7 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
     known = {"dx": not is_forward, "dweight": not is_forward and bool(weight_dtype),
              "dbias": not is_forward and bool(bias_dtype)}
     if is_forward and epsilon is None:
-        epsilon = 1e-5
+        epsilon = DEFAULT_EPSILONS[op]
     if grads is not None:
         if isinstance(grads, str):
             raise TypeError(f"grads: expected a list of names, got the text {grads!r}; write "
@@ -446,7 +446,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
             ``{"threads_per_row": 128, "row_groups": 2}``; :data:`lnbwd.schedule.FIELDS` has all.
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin"; empty: the chip's.
-        epsilon: of a forward pass (default: 1e-5); it is a constant of the kernel.
+        epsilon: of a forward pass, a constant of the kernel (default: that of PyTorch's function).
         rows: the number of rows that the schedule is chosen for, the option ``rows`` of
             lnbwd-pipeline; 0: as many as move 128 MiB. The kernel is right for any number.
 

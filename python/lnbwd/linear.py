@@ -30,6 +30,7 @@ from torch import Tensor
 from . import native, operations, ops, regions_op
 from ._arguments import (
     KERNEL_TYPES,
+    RMS_EPSILONS,
     check_dense,
     check_eps,
     check_parameter,
@@ -613,14 +614,18 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
 
 
 def rms_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, norm_weight: Tensor | None,
-                    weight: Tensor, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+                    weight: Tensor, bias: Tensor | None = None,
+                    eps: float | None = None) -> Tensor:
     """RMSNorm and a linear layer, as :func:`layer_norm_linear`: ``linear(rms_norm(x, ...), ...)``.
 
     Args:
         x, normalized_shape, weight, bias: as there.
         norm_weight: scale of the norm, ``[K]``, or None.
-        eps: what is added to the mean square.
+        eps: as of :func:`lnbwd.rms_norm`.
     """
+    if eps is None:
+        check_dense("x", x)
+        eps = RMS_EPSILONS[x.dtype]
     return _norm_linear(RMS_NORM, x, normalized_shape, norm_weight, None, weight, bias, eps)
 
 

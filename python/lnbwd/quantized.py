@@ -24,6 +24,7 @@ from ._arguments import (
     check_dense,
     check_eps,
     check_parameter,
+    check_rms_eps,
     check_tensor,
 )
 from .launching import falls_back
@@ -570,7 +571,6 @@ def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
         "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}
     _check(operands, dtype, block, columns, swizzled)
-    eps = check_eps(eps)
     result = _run(_forward, operands, dtype, block, eps, has_mean, swizzled)
     if not columns:
         return _joined(result)
@@ -714,10 +714,11 @@ def quantize_columns(input: Tensor | Quantized, *, dtype: torch.dtype = torch.fl
     return _joined({name.removeprefix("columns_"): value for name, value in results.items()})
 
 
-def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None, eps: float = 1e-6,
-                       *, residual: Tensor | None = None, dtype: torch.dtype = torch.float8_e4m3fn,
-                       factor: Tensor | None = None, block: _Block = None, columns: bool = False,
-                       swizzled: bool = False, seed: Tensor | None = None) -> Quantized:
+def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
+                       eps: float | None = None, *, residual: Tensor | None = None,
+                       dtype: torch.dtype = torch.float8_e4m3fn, factor: Tensor | None = None,
+                       block: _Block = None, columns: bool = False, swizzled: bool = False,
+                       seed: Tensor | None = None) -> Quantized:
     """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
 
     The norm is computed in float32 and rounded once. docs/float8.md has the formulas of scales.
@@ -726,7 +727,7 @@ def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None, 
         input: ``[..., N]``, float16, bfloat16 or float32; or a :class:`Quantized`, which is widened
             where it is read.
         weight: the scale ``[N]``; None: 1.
-        eps: added to the mean square, 0 or more.
+        eps: added to the mean square, 0 or more; None: 2^-23, PyTorch's.
         residual: of input's shape; None: nothing is added, and no sum is written.
         dtype: a type of float8, or torch.float4_e2m1fn_x2 with block "mx" or "nv". Chips have
             instructions for some (docs/float8.md); the bits are the same on all.
@@ -752,8 +753,8 @@ def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None, 
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
         LnbwdError: the compiler refuses the row length on this device.
     """
-    return _norm(False, input, weight, None, eps, residual, dtype, factor, block, columns, swizzled,
-                 seed)
+    return _norm(False, input, weight, None, check_rms_eps(eps), residual, dtype, factor, block,
+                 columns, swizzled, seed)
 
 
 def layer_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
@@ -765,9 +766,10 @@ def layer_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None
 
     Args:
         bias: the shift ``[N]``; None: 0.
+        eps: added to the variance, 0 or more.
     """
-    return _norm(True, input, weight, bias, eps, residual, dtype, factor, block, columns, swizzled,
-                 seed)
+    return _norm(True, input, weight, bias, check_eps(eps), residual, dtype, factor, block, columns,
+                 swizzled, seed)
 
 
 def rms_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, rstd: Tensor,

@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 
 def _rms_norm_rope(x: Tensor, cos: Tensor, sin: Tensor, weight: Tensor) -> Tensor:
-    h = F.rms_norm(x, x.shape[-1:], weight, 1e-6)
+    h = F.rms_norm(x, x.shape[-1:], weight)
     first, second = h.chunk(2, -1)
     return h * cos + torch.cat((-second, first), -1) * sin
 
@@ -35,7 +35,7 @@ def _rms_norm_rope(x: Tensor, cos: Tensor, sin: Tensor, weight: Tensor) -> Tenso
 def _dropout_add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor,
                           p: float) -> tuple[Tensor, Tensor]:
     h = residual + F.dropout(x, p)
-    return F.rms_norm(h, h.shape[-1:], weight, 1e-5), h
+    return F.rms_norm(h, h.shape[-1:], weight), h
 
 
 PYTORCH = types.SimpleNamespace(
@@ -43,7 +43,7 @@ PYTORCH = types.SimpleNamespace(
     cross_entropy=F.cross_entropy, swiglu=lambda a, b: F.silu(a) * b,
     geglu=lambda a, b, approximate: F.gelu(a, approximate=approximate) * b,
     rms_norm_rope=_rms_norm_rope, gated_rms_norm=lambda x, gate, weight: F.rms_norm(
-        x * F.silu(gate), x.shape[-1:], weight, 1e-5), dropout_add_rms_norm=_dropout_add_rms_norm,
+        x * F.silu(gate), x.shape[-1:], weight), dropout_add_rms_norm=_dropout_add_rms_norm,
     **vars(quantized_cases.FORMULAS))
 
 

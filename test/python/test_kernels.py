@@ -193,6 +193,13 @@ def test_a_kernel_on_numpy_arrays():
     np.testing.assert_allclose(out["dgamma"], (dy * xhat).sum(0), atol=1e-5)
 
 
+def test_the_default_epsilons_are_those_of_pytorch():
+    x = np.full((3, 64), 1e-4, np.float32)
+    out = lnbwd.compile("rms_norm", n=64, chip="gfx942").run({"x": x, "gamma": np.ones(64, "f")})
+    np.testing.assert_allclose(out["rstd"], (1e-8 + 2.0 ** -23) ** -0.5, rtol=1e-5)
+    assert lnbwd.compile("layer_norm", n=64, chip="gfx942").spec.epsilon == 1e-5
+
+
 def test_a_forward_pass_on_numpy_arrays():
     x = np.random.default_rng(0).standard_normal((6, 64), dtype=np.float32)
     gamma, beta = np.full(64, 2, np.float32), np.ones(64, np.float32)

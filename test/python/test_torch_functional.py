@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Softmaxes, cross entropy and gated activations beside PyTorch's in float64."""
 
+import inspect
 import math
 import warnings
 
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from cases import diagonal
 from row_cases import BF16, F16, F32, F64
 
+import lnbwd
 from lnbwd import channel_norms, compiler, functional, launching, nn
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import RowProgram
@@ -308,7 +310,7 @@ def test_dropout_with_a_residual_and_a_norm(device, name, dtype, p):
     assert abs(kept.float().mean() - (1 - p)) < 0.05
     total = residual + x * kept / (1 - p)
     norm = F.layer_norm if "layer" in name else F.rms_norm
-    wanted = norm(total, (n,), weight, eps=1e-5)
+    wanted = norm(total, (n,), weight)
     torch.testing.assert_close(h, total, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(y, wanted.to(dtype), rtol=EPSILON[dtype], atol=4e-6)
     grads = [random(*t.shape, dtype=BF16, seed=i).to(t) for i, t in enumerate((y, h))]
@@ -327,13 +329,49 @@ def test_rotary_positions_with_the_norm_of_heads(device, dtype, shape, table, ha
     inputs = [random(*shape, dtype=dtype).to(device), random(shape[-1], seed=3).to(device)]
 
     def theirs(x, weight=None):
-        h = F.rms_norm(x, shape[-1:], weight, 1e-6)
+        h = F.rms_norm(x, shape[-1:], weight)
         first, second = h.chunk(2, -1)
         return h * cos + torch.cat((-second, first), -1) * sin
 
     y, *_ = assert_same(lambda x, weight=None: functional.rms_norm_rope(x, cos, sin, weight),
                         theirs, inputs[:1 + has_weight], roundings=2)
     assert y.dtype == dtype
+
+
+RMS_NORMS = {
+    "rms_norm": lambda x: lnbwd.rms_norm(x, (64,)),
+    "RMSNorm": lambda x: nn.RMSNorm(64, elementwise_affine=False)(x),
+    "dropout_add_rms_norm": lambda x: functional.dropout_add_rms_norm(x, None)[0],
+    "gated_rms_norm": lambda x: functional.gated_rms_norm(x / 50, torch.full_like(x, 50)),
+    "rms_norm_rope": lambda x: functional.rms_norm_rope(
+        x, torch.ones_like(x), torch.zeros_like(x)),
+    "rms_norm_linear": lambda x: lnbwd.rms_norm_linear(x, 64, None, torch.eye(64).to(x)),
+    "rms_norm_quantized": lambda x: functional.dequantize(functional.rms_norm_quantized(x))}
+
+
+@pytest.mark.parametrize("dtype", [BF16, F32, F64])
+@pytest.mark.parametrize("name", RMS_NORMS)
+def test_the_default_epsilon_of_an_rms_norm_is_that_of_pytorch(device, name, dtype):
+    if "quantized" in name and dtype == F64:
+        pytest.skip("float64 is not quantised")
+    epsilon = torch.finfo(F64 if dtype == F64 else F32).eps
+    x = (random(5, 64).to(device, dtype) / 3) * epsilon ** 0.5  # Half of the sum is the epsilon.
+    # (Float8 has three bits of a fraction.)
+    torch.testing.assert_close(RMS_NORMS[name](x).to(dtype), F.rms_norm(x, (64,)),
+                               rtol=2.0 ** -4, atol=2.0 ** -5)
+
+
+def test_functions_of_one_norm_have_one_default_epsilon():
+    defaults = {}
+    for module in (functional, lnbwd, nn):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if inspect.isfunction(function) or (
+                    inspect.isclass(function) and issubclass(function, torch.nn.Module)):
+                eps = inspect.signature(function).parameters.get("eps")
+                defaults |= {name: eps.default} if eps else {}
+    assert defaults.keys() >= RMS_NORMS.keys()
+    assert defaults == {name: None if "rms" in name.lower() else 1e-5 for name in defaults}
 
 
 def test_double_gradients_of_rotary_positions(device):
