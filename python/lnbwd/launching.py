@@ -30,7 +30,16 @@ __all__ = ["falls_back", "simulate", "simulated_chip"]
 DEFAULT_CHIP = _chips.SIMULATED
 """The chip that is simulated where none is named."""
 
-_simulated: list[str] = []
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Simulation:
+    """A ``with simulate(chip)`` that is entered, each its own: several may name one chip."""
+
+    chip: str
+
+
+_simulated: list[_Simulation] = []
 _has_warned = False
 
 
@@ -38,7 +47,7 @@ def simulated_chip() -> str | None:
     """The chip on which CPU tensors are simulated now, or None: :func:`simulate` says it, else
     the environment's LNBWD_SIMULATE ("1": DEFAULT_CHIP)."""
     if _simulated:
-        return _simulated[-1]
+        return _simulated[-1].chip
     chosen = os.environ.get("LNBWD_SIMULATE", "")
     if chosen in ("", "0"):
         return None
@@ -79,13 +88,14 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         ...     lnbwd.layer_norm(x, (64,), weight, bias).sum().backward()
     """
     runtime.Device.open(f"sim:{chip}")  # An error here names the chips there are.
-    _simulated.append(chip)
+    simulation = _Simulation(chip)
+    _simulated.append(simulation)
     native.set_simulated_chip(chip)
     try:
         yield
     finally:
-        _simulated.remove(chip)
-        native.set_simulated_chip(_simulated[-1] if _simulated else "")
+        _simulated.remove(simulation)
+        native.set_simulated_chip(_simulated[-1].chip if _simulated else "")
 
 
 def check_device(x: torch.Tensor, argument: str = "input") -> None:

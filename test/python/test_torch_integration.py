@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import functional  # noqa: F401 (registers the operators)
+from lnbwd import functional, launching  # noqa: F401 (functional registers the operators)
 
 FULL = (True, True, True)
 layer = Config("layer_norm", 64, "f32", "f32", "f32", FULL)
@@ -466,6 +466,15 @@ def test_a_chip_that_cannot_be_simulated():
         raise lnbwd.LnbwdError("the simulator is switched off by an error, too")
     with pytest.raises(lnbwd.LnbwdError, match="on the CPU"):
         lnbwd.layer_norm(X, (64,))
+
+
+@pytest.mark.simulator
+def test_simulations_of_one_chip_within_each_other():
+    """The inner one of a chip ends, and not the outer one."""
+    with lnbwd.simulate("gfx942"), lnbwd.simulate("gfx90a"):
+        with lnbwd.simulate("gfx942"):
+            assert launching.simulated_chip() == "gfx942"
+        assert launching.simulated_chip() == "gfx90a"
 
 
 def test_the_saved_statistics_have_no_gradient(device):

@@ -88,13 +88,14 @@ def test_without_the_simulator():
     """Compiled inside of lnbwd.simulate(), called outside."""
     program, inputs = example(2.5)
     register(program.text())
+    simulations = lnbwd.launching._simulated[:]
     lnbwd.launching._simulated.clear()
     lnbwd.native.set_simulated_chip("")
     try:
         with pytest.warns(RuntimeWarning, match="on the CPU"):
             assert_evaluated(program, torch.ops.lnbwd.region(inputs, program.text()), inputs)
     finally:
-        lnbwd.launching._simulated.append("gfx942")
+        lnbwd.launching._simulated[:] = simulations
 
 
 def test_a_pass_without_kernels_leaves_the_graph(monkeypatch, recwarn):
