@@ -119,14 +119,17 @@ class _BatchNorm(torch.nn.modules.batchnorm._BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)  # type: ignore[no-untyped-call]
         factor = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
+        mean, variance, is_trained = self.running_mean, self.running_var, self.training
+        if not is_trained:  # (Statistics there are used, whether they are tracked or not.)
+            is_trained = mean is None and variance is None
+        elif not self.track_running_stats:
+            mean = variance = None
+        elif self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 factor = 1.0 / float(self.num_batches_tracked)
-        is_kept = not self.training or self.track_running_stats
-        return batch_norm(input, self.running_mean if is_kept else None,
-                          self.running_var if is_kept else None, self.weight, self.bias,
-                          self.training or self.running_mean is None, factor, self.eps)
+        return batch_norm(input, mean, variance, self.weight, self.bias, is_trained, factor,
+                          self.eps)
 
 
 class _InstanceNorm(torch.nn.modules.instancenorm._InstanceNorm):

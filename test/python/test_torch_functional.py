@@ -280,6 +280,37 @@ def test_modules(device, name, arguments):
         torch.testing.assert_close(ours.state_dict()[key], value)
 
 
+@pytest.mark.parametrize("name,arguments,changes", [
+    ("BatchNorm1d", (4,), {"track_running_stats": False}),
+    ("BatchNorm1d", (4,), {"track_running_stats": False, "momentum": None}),
+    ("BatchNorm1d", (4, 1e-5, 0.1, True, False), {"track_running_stats": True}),
+    ("BatchNorm1d", (4,), {"momentum": None, "eps": 0.5}),
+    ("BatchNorm1d", (4,), {"num_batches_tracked": None}),
+    ("BatchNorm1d", (4,), {"running_mean": None, "running_var": None, "weight": None}),
+    ("InstanceNorm1d", (4, 1e-5, 0.1, True, True), {"track_running_stats": False, "eps": 0.5}),
+    ("InstanceNorm1d", (4, 1e-5, 0.1, True, True), {"momentum": None}),
+    ("GroupNorm", (2, 4), {"num_groups": 4, "eps": 0.5, "affine": False}),
+    ("LayerNorm", (70,), {"eps": 0.5, "bias": None}), ("RMSNorm", (70,), {"eps": 0.5}),
+    ("CrossEntropyLoss", (), {"reduction": "sum", "label_smoothing": 0.5}),
+    ("Softmax", (-1,), {"dim": 1})])
+def test_attributes_that_change_after_construction(device, name, arguments, changes):
+    """In training, and after it."""
+    results = []
+    for module in (nn, torch.nn):
+        norm = getattr(module, name)(*arguments).to(device)
+        for attribute, value in changes.items():
+            setattr(norm, attribute, value)
+        found = []
+        for seed, is_training in enumerate((True, True, False)):
+            x = random(6, 4, 70, seed=seed).to(device)
+            inputs = (x.flatten(0, 1), torch.arange(24, device=device)) if "Loss" in name else (x,)
+            found.append(norm.train(is_training)(*inputs))
+        results.append([*found, norm.state_dict()])
+    (*ours, state), (*theirs, wanted) = results
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(dict(state), dict(wanted))
+
+
 def test_channels_of_strange_numbers(device):
     x = random(2, 4, 64)
     x[0, 0, 3], x[1, 2, 5] = NAN, INF
