@@ -19,6 +19,7 @@ import math
 import operator
 import re
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -274,12 +275,22 @@ class _Watch(TorchFunctionMode):
             self.labels[node] = label
 
 
+# One function is traced at a time: the default type belongs to the process.
+_lock = threading.RLock()
+
+
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Without the transforms and modes that the caller may be in."""
-    with (temporarily_clear_interpreter_stack(), _disable_current_modes(),
+    """Without the transforms and modes that the caller may be in, and with PyTorch's own default
+    type: what is traced serves calls under any."""
+    with (_lock, temporarily_clear_interpreter_stack(), _disable_current_modes(),
           torch.inference_mode(False), torch.enable_grad(), torch._C._DisableAutocast()):
-        yield
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
 
 
 def _fake_arguments(signature: Signature, mode: FakeTensorMode) -> list[Tensor]:

@@ -5,8 +5,10 @@
 
 import inspect
 import math
+import pathlib
 import warnings
 
+import loaded_python
 import pytest
 import torch
 import torch.nn.functional as F
@@ -417,6 +419,32 @@ def test_double_gradients_of_rotary_positions(device):
 
     for ours, exact in zip(second(torch.clone), second(torch.Tensor.double), strict=True):
         assert (ours - exact).abs().max() <= 1e-4 * exact.abs().max()
+
+
+@pytest.fixture(scope="module")
+def first_calls(tmp_path_factory):
+    """What test/python/first_calls.py leaves, by the default types."""
+    folder, script = tmp_path_factory.mktemp("calls"), pathlib.Path(__file__).with_name(
+        "first_calls.py")
+    programs = {default: loaded_python.start([script, default, folder / default])
+                for default in ("float32", "float16", "float64")}
+    found = {}
+    for default, program in programs.items():
+        result = program.wait()
+        assert result.returncode == 0, result.stderr
+        found[default] = torch.load(folder / default)
+    return found
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("default", ["float16", "float64"])
+def test_the_first_call_does_not_see_the_default_type(first_calls, default):
+    wanted, got = first_calls["float32"], first_calls[default]
+    assert wanted.keys() >= set(functional.__all__) - {"Quantized"}
+    for name in wanted.keys() - {"modules"}:
+        assert [t.dtype for t in got[name]] == [t.dtype for t in wanted[name]], name
+        for one, other in zip(got[name], wanted[name], strict=True):
+            assert torch.equal(one.view(-1).view(torch.uint8), other.view(-1).view(torch.uint8))
 
 
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
