@@ -81,9 +81,7 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
         normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
         if not is_compiling():
             try:
-                # (Under autocast PyTorch's functions may give float32, as ours that are widened.)
-                if (overridden and (norm.is_widened or not is_autocast_enabled("cuda"))
-                        and aten.serves(input, *parameters)):
+                if overridden and aten.serves(input, *parameters):
                     return norm.by_pytorch(input, normalized_shape, *parameters, eps)
                 if not transforms_are_active() and not (
                         norm.is_widened and is_autocast_enabled("cuda")):
@@ -154,7 +152,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
             PyTorch's.
 
     Returns:
-        A dense tensor of input's shape and type.
+        A dense tensor of input's shape and type (under autocast on a GPU float32, if the release of
+        PyTorch has it so: from 2.12 on).
 
     Raises:
         The errors of :func:`layer_norm`.
@@ -304,13 +303,14 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
             rows, classes, ignore_index=ignore_index, reduction=reduction,
             label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
+    arguments = rows, classes.unsqueeze(1), ignore_index, label_smoothing
     if reduction == "none" or transforms_are_active():
-        each: Tensor = _cross_entropy(rows, classes[:, None], ignore_index, label_smoothing, False)
+        each: Tensor = _cross_entropy(*arguments, False)
         if reduction == "none":
             return each.view(target.shape).to(_widened(input))
         total, count = each.sum(), (classes != ignore_index).sum()
     else:
-        total, count = _cross_entropy(rows, classes[:, None], ignore_index, label_smoothing, True)
+        total, count = _cross_entropy(*arguments, True)
     loss: Tensor = total / count.detach() if reduction == "mean" else total
     return loss.to(_widened(input))
 

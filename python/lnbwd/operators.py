@@ -88,6 +88,12 @@ def define(name: str, schema: str, function: Callable[..., Any]) -> None:
         _library.impl(name, function, key)
 
 
+def is_widened_by_pytorch(name: str) -> bool:
+    """Whether autocast on a GPU computes PyTorch's norm in float32: of a norm it has no other
+    kernel. Its releases differ."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "AutocastCUDA"))
+
+
 def widen(name: str) -> None:
     """Has autocast on a GPU compute ``lnbwd::name`` in float32."""
     torch.library.register_autocast(f"lnbwd::{name}", "cuda", torch.float32, lib=_library)

@@ -55,6 +55,7 @@ from .operators import (
     gradients_by_torch,
     gradients_like,
     is_derived,
+    is_widened_by_pytorch,
     refuse_forward_mode,
     reshaped,
     transforms_are_active,
@@ -135,16 +136,16 @@ class Norm:
         by_pytorch: PyTorch's own function.
         aten: PyTorch's operators of both passes, which lnbwd.override_aten gives our kernels, by
             the names of ours.
-        is_widened: whether autocast on a GPU computes it in float32.
+        is_widened: whether autocast on a GPU computes it in float32, as PyTorch's function.
     """
 
-    def __init__(self, name: str, aten: str, *, is_widened: bool = False) -> None:
+    def __init__(self, name: str, aten: str) -> None:
         gradient = OPERATIONS[name].counterpart
         assert gradient is not None
         self.name, self.gradient = name, gradient
         self.aten = {name: aten, gradient: f"{aten}_backward"}
         self.by_pytorch: Callable[..., Tensor] = getattr(torch, name)
-        self.is_widened = is_widened
+        self.is_widened = is_widened_by_pytorch(name)
         self.count = count = sum(o.role.kind == "column" for o in OPERATIONS[name].operands)
         parameters = "".join(f", Tensor? {p}" for p in ("weight", "bias")[:count])
         statistics = "".join(f", Tensor {s}" for s in ("mean", "rstd")[-count:])
@@ -159,7 +160,7 @@ class Norm:
         self._define_derivatives()
         define(name, schema, self.differentiable)
         define(gradient, schema_bwd, self._gradient)
-        if is_widened:
+        if self.is_widened:
             widen(name)
 
     def _split(self, others: Sequence[Any]) -> tuple[Sequence[Tensor], Sequence[Tensor | None],
@@ -316,9 +317,7 @@ class Norm:
 
 
 NORMS = {norm.name: norm for norm in (
-    # Under autocast on a GPU PyTorch's layer_norm computes and returns float32; so does this one.
-    Norm(LAYER_NORM, "native_layer_norm", is_widened=True),
-    Norm(RMS_NORM, "_fused_rms_norm"))}
+    Norm(LAYER_NORM, "native_layer_norm"), Norm(RMS_NORM, "_fused_rms_norm"))}
 """PyTorch's norms by the names of their operations."""
 
 if native.load() is not None:

@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Softmaxes, cross entropy and gated activations beside PyTorch's in float64."""
 
+import contextlib
 import inspect
+import itertools
 import math
 import pathlib
 import warnings
@@ -14,8 +16,11 @@ import torch
 import torch.nn.functional as F
 from cases import diagonal
 from row_cases import BF16, F16, F32, F64
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves
 
 import lnbwd
+from conftest import HAS_GPU
 from lnbwd import channel_norms, compiler, functional, launching, nn
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import RowProgram
@@ -445,6 +450,45 @@ def test_the_first_call_does_not_see_the_default_type(first_calls, default):
         assert [t.dtype for t in got[name]] == [t.dtype for t in wanted[name]], name
         for one, other in zip(got[name], wanted[name], strict=True):
             assert torch.equal(one.view(-1).view(torch.uint8), other.view(-1).view(torch.uint8))
+
+
+AUTOCAST = {
+    "layer_norm": lambda f, x, weight, image, channels: f.layer_norm(x, (64,), weight, weight),
+    "rms_norm": lambda f, x, weight, *_: f.rms_norm(x, (64,), weight),
+    "softmax": lambda f, x, *_: (f.softmax(x, -1), f.softmax(x, -1, dtype=F16)),
+    "log_softmax": lambda f, x, *_: f.log_softmax(x, -1),
+    "cross_entropy": lambda f, x, *_: [
+        f.cross_entropy(x, torch.zeros(3, dtype=torch.int64, device="cuda"), reduction=reduction)
+        for reduction in ("mean", "none")],
+    "group_norm": lambda f, x, weight, image, channels: f.group_norm(image, 2, channels, channels),
+    "instance_norm": lambda f, x, weight, image, channels: f.instance_norm(
+        image, None, None, channels, channels),
+    "batch_norm": lambda f, x, weight, image, channels: f.batch_norm(
+        image, None, None, channels, channels, training=True)}
+"""Functions that PyTorch has, too."""
+
+
+# (Without a GPU no views of fake tensors on one are made by indices, which batch norms do.)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.gpu] * (
+    name == "batch_norm")) for name in AUTOCAST])
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_autocast_on_a_gpu_gives_the_types_of_pytorch(name, is_enabled):
+    before = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    try:
+        torch.set_autocast_enabled("cuda", is_enabled)
+        torch.set_autocast_dtype("cuda", BF16)
+        for dtype, other in itertools.product((F16, BF16, F32), (None, F32)):
+            with contextlib.nullcontext() if HAS_GPU else FakeTensorMode():
+                x, weight, image, channels = (
+                    torch.ones(shape, dtype=kind or dtype, device="cuda")
+                    for shape, kind in (((3, 64), None), ((64,), other), ((2, 4, 70), None),
+                                        ((4,), other)))
+                got, wanted = ([t.dtype for t in tree_leaves(AUTOCAST[name](
+                    module, x, weight, image, channels))] for module in (functional, F))
+            assert got == wanted, (dtype, other)
+    finally:
+        torch.set_autocast_enabled("cuda", before[0])
+        torch.set_autocast_dtype("cuda", before[1])
 
 
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
