@@ -44,7 +44,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx import Node  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
-from lnbwd.inductor.nodes import CONVOLUTIONS, is_reduction  # noqa: E402
+from lnbwd.graphs.nodes import CONVOLUTIONS, is_reduction  # noqa: E402
 from lnbwd.rowprogram import reached  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 

@@ -36,7 +36,8 @@ from torch.fx import Graph, GraphModule, Node  # noqa: E402
 import lnbwd  # noqa: E402
 import lnbwd.inductor  # noqa: E402
 from lnbwd import regions_op  # noqa: E402
-from lnbwd.inductor import conversion, graph_pass, surroundings  # noqa: E402
+from lnbwd.graphs import conversion  # noqa: E402
+from lnbwd.inductor import graph_pass, surroundings  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 OUTCOMES = ("whole", "part", "left")

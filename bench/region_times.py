@@ -39,8 +39,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 import region_exam  # noqa: E402
 from lnbwd import tuning  # noqa: E402
 from lnbwd._files import write_whole  # noqa: E402
+from lnbwd.graphs.fusion import is_scatter  # noqa: E402
 from lnbwd.inductor import measuring  # noqa: E402
-from lnbwd.inductor.fusion import is_scatter  # noqa: E402
 from lnbwd_bench import processes, results  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.

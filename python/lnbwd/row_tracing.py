@@ -5,7 +5,7 @@
 
 The function is run once on tensors that have types and shapes but no elements, its leading
 dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's
-decompositions leave, which :mod:`lnbwd.inductor.convert` makes nodes of a row program. While it
+decompositions leave, which :mod:`lnbwd.graphs.convert` makes nodes of a row program. While it
 runs, each call of PyTorch is seen (:class:`_Watch`): that tells on which line an operation stands,
 which casts the function itself asks for, what it takes out of the gradient, and where it looks at
 data.
@@ -42,9 +42,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import refusal
-from .inductor.conversion import Conversion, Unsupported, UnsupportedOperation
-from .inductor.convert import check
-from .inductor.domains import (
+from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation
+from .graphs.convert import check
+from .graphs.domains import (
     DTYPES,
     ELEMENTS,
     FLOATS,
@@ -54,7 +54,8 @@ from .inductor.domains import (
     is_permuted,
     product,
 )
-from .inductor.nodes import (
+from .graphs.maxima import ANY, turn_to_maxima
+from .graphs.nodes import (
     NORM,
     SOFTMAXES,
     is_column_sum,
@@ -65,7 +66,6 @@ from .inductor.nodes import (
     is_view,
     sum_kind,
 )
-from .inductor.rewrites import ANY, turn_to_maxima
 from .native import ELEMENT_NAMES
 from .rowprogram import (
     INPUT_KINDS,

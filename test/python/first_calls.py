@@ -71,6 +71,7 @@ CALLS = {
         Z, X, X.mean(-1, keepdim=True), RSTD, WEIGHT),),
     "module": (lambda x: torch.nn.Sequential(nn.LayerNorm(64), nn.Softmax(-1)).float()(x), X),
     "patch": (lambda x: _patched()(x), X),
+    "override_aten": (lambda x: _overridden(x), X),
     "rowwise": (_count, X),
 }
 """Functions and the tensors that they are differentiated by."""
@@ -80,6 +81,11 @@ def _patched() -> torch.nn.Module:
     model = torch.nn.Sequential(torch.nn.LayerNorm(64, dtype=torch.float32))
     lnbwd.patch(model, quiet=True)
     return model
+
+
+def _overridden(x: Tensor) -> Tensor:
+    with lnbwd.override_aten("cpu"):
+        return torch.nn.functional.layer_norm(x, (64,))
 
 
 def _run(function, *tensors: Tensor) -> list[Tensor]:

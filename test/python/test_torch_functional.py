@@ -452,6 +452,13 @@ def test_the_first_call_does_not_see_the_default_type(first_calls, default):
             assert torch.equal(one.view(-1).view(torch.uint8), other.view(-1).view(torch.uint8))
 
 
+@pytest.mark.simulator
+def test_no_eager_function_imports_the_backend_of_torch_compile(first_calls):
+    modules = first_calls["float32"]["modules"]
+    assert "lnbwd.row_tracing" in modules
+    assert not [name for name in modules if name.startswith("lnbwd.inductor")]
+
+
 AUTOCAST = {
     "layer_norm": lambda f, x, weight, image, channels: f.layer_norm(x, (64,), weight, weight),
     "rms_norm": lambda f, x, weight, *_: f.rms_norm(x, (64,), weight),

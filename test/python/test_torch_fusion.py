@@ -13,7 +13,7 @@ import torch
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 
 import lnbwd.inductor
-from lnbwd.inductor import fusion
+from lnbwd.graphs import fusion
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))

@@ -16,7 +16,8 @@ import lnbwd.inductor
 from lnbwd import tuning
 from lnbwd.cache import KernelCache
 from lnbwd.errors import CacheWarning, LnbwdError
-from lnbwd.inductor import measuring, nodes, random_inputs
+from lnbwd.graphs import nodes
+from lnbwd.inductor import measuring, random_inputs
 from lnbwd.inductor.estimates import Estimate
 from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times

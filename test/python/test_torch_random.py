@@ -13,7 +13,8 @@ from torch._inductor import inductor_prims
 
 import lnbwd
 from lnbwd import regions_op
-from lnbwd.inductor import nodes, regions
+from lnbwd.graphs import nodes
+from lnbwd.inductor import regions
 from lnbwd.inductor.graph_pass import RegionPass
 from lnbwd.row_evaluation import evaluate, random_numbers
 from lnbwd.row_mlir import mlir

@@ -14,8 +14,8 @@ from captured import run_captured, taken
 from torch._inductor.graph import GraphLowering
 
 import lnbwd.inductor
+from lnbwd.graphs.conversion import Unsupported
 from lnbwd.inductor import graph_pass
-from lnbwd.inductor.conversion import Unsupported
 from lnbwd.inductor.graph_pass import RegionPass
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]

@@ -21,11 +21,9 @@ from dataclasses import dataclass
 import torch
 from torch.fx import Node
 
-from ..operations import ELEMENTS
-from ..rowprogram import SUM_KINDS, SUMS, Input, Output, RowProgram, operands_of, reached
-from .conversion import is_readable
-from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, hint, product, repeated_dims, same
-from .fusion import (
+from ..graphs.conversion import is_readable
+from ..graphs.domains import LEAST_PIECE, LEAST_REPEATS, Domain, hint, product, repeated_dims, same
+from ..graphs.fusion import (
     base_of,
     is_alias,
     is_fused,
@@ -33,7 +31,9 @@ from .fusion import (
     other_users,
     takes_part,
 )
-from .nodes import is_index, is_reduction, sources
+from ..graphs.nodes import is_index, is_reduction, sources
+from ..operations import ELEMENTS
+from ..rowprogram import SUM_KINDS, SUMS, Input, Output, RowProgram, operands_of, reached
 from .partial_sums import ACROSS
 from .regions import Region
 from .surroundings import MOST_OF_SMALL, Surroundings

@@ -15,8 +15,8 @@ import torch
 from torch._inductor.pattern_matcher import stable_topological_sort
 from torch.fx import Graph, Node, map_arg
 
+from ..graphs.fusion import is_alias
 from ..rowprogram import reached
-from .fusion import is_alias
 from .partial_sums import latest
 
 _HINTS = ("dislike_padding",)

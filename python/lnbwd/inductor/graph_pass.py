@@ -30,19 +30,19 @@ from torch.utils.checkpoint import CheckpointPolicy
 from .. import compiler, launching, regions_op, tuning
 from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
+from ..graphs.conversion import Unsupported
+from ..graphs.maxima import compared
+from ..graphs.nodes import count_users
 from ..rowprogram import RowProgram
-from .conversion import Unsupported
 from .estimates import Estimate, estimate
 from .explanations import DECISIONS, Decision, expect, record, set_up_log
 from .grafting import copy_of, graft
 from .measuring import Measurements, copied
-from .nodes import count_users
 from .orders import settled
 from .partial_sums import Split, merge, split
 from .powers import mark_powers
 from .regions import (
     Region,
-    compared,
     convert,
     find_regions,
     normalised,

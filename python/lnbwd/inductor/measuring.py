@@ -38,13 +38,13 @@ from .. import compiler, launching, tuning
 from ..batch_invariance import is_batch_invariant
 from ..cache import KernelCache
 from ..errors import LnbwdError
+from ..graphs.domains import same
+from ..graphs.fusion import base_of, is_alias, is_in_memory, made_in_place, takes_part
+from ..graphs.nodes import STORED, is_constant
 from ..kernels import kernel_cache
 from ..rowprogram import reached
 from ..spec import MeasurementSpec
-from .domains import same
 from .estimates import LAUNCH, Estimate
-from .fusion import base_of, is_alias, is_in_memory, made_in_place, takes_part
-from .nodes import STORED, is_constant
 from .partial_sums import Split, latest, merge
 from .random_inputs import elements, has_index_of_numbers, has_index_outside, random_inputs
 from .regions import Region

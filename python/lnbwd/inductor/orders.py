@@ -21,10 +21,10 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from ..rowprogram import reached
-from .domains import memory_order
-from .fusion import is_fused, is_in_memory, other_users
-from .nodes import (
+from ..graphs.domains import memory_order
+from ..graphs.edits import REPLACED, erase_unused, new_node
+from ..graphs.fusion import is_fused, is_in_memory, other_users
+from ..graphs.nodes import (
     STORED,
     is_computed_in_place,
     is_of_memory,
@@ -33,7 +33,8 @@ from .nodes import (
     row_sum_axis,
     sources,
 )
-from .partial_sums import ACROSS, REPLACED, erase_unused, new_node
+from ..rowprogram import reached
+from .partial_sums import ACROSS
 
 aten = torch.ops.aten
 

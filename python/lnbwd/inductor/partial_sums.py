@@ -21,10 +21,9 @@ from typing import Any
 
 import torch
 from torch._inductor.graph import GraphLowering
-from torch.fx import Graph, Node, map_arg
+from torch.fx import Graph, Node
 
-from ..rowprogram import reached
-from .domains import (
+from ..graphs.domains import (
     LEAST_PIECE,
     is_permuted,
     memory_order,
@@ -33,8 +32,9 @@ from .domains import (
     repeated_dims,
     same,
 )
-from .fusion import blocks_read, is_fused
-from .nodes import (
+from ..graphs.edits import REPLACED, erase_unused, new_node
+from ..graphs.fusion import blocks_read, is_fused
+from ..graphs.nodes import (
     ROW_SUMS,
     column_domain,
     is_computed_in_place,
@@ -43,11 +43,9 @@ from .nodes import (
     is_view,
     row_sum_axis,
 )
+from ..rowprogram import reached
 
 aten = torch.ops.aten
-
-REPLACED = "lnbwd_replaced"
-"""Under this name a node that is no more keeps what stands for it."""
 
 ACROSS = "lnbwd_across"
 """Under this name a node says that it is a copy for sums across."""
@@ -299,21 +297,6 @@ def _shift_variance(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
 
 _SPLITS: dict[Any, Any] = {aten.sum.dim_IntList: _split_sum,
                            aten.var_mean.correction: _split_variance}
-
-
-def new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
-    """A call with its fake value. The graph has none that fails."""
-    value = target(*map_arg(arguments, lambda n: n.meta["val"]), **options)
-    node = graph.call_function(target, arguments, options)
-    node.meta["val"] = value
-    return node
-
-
-def erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
-    """Erases those nodes, in the order of the graph, that have no users."""
-    for node in reversed(nodes):
-        if not node.users:
-            graph.erase_node(node)
 
 
 _LEAST_ROW = 512

@@ -22,9 +22,9 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, Node
 
-from .conversion import POWERS, Conversion, Unsupported, converts
-from .domains import CODES, same
-from .nodes import CONSTANTS, is_constant, is_view, sources
+from ..graphs.conversion import POWERS, Conversion, Unsupported, converts
+from ..graphs.domains import CODES, same
+from ..graphs.nodes import CONSTANTS, is_constant, is_view, sources
 
 aten = torch.ops.aten
 

@@ -26,19 +26,8 @@ from typing import Any
 
 import torch
 from torch.fx import Graph, Node, map_arg
-from torch.utils.checkpoint import CheckpointPolicy
 
-from ..rowprogram import (
-    INPUT_KINDS,
-    OUTPUT_KINDS,
-    SUM_KINDS,
-    Output,
-    RowProgram,
-    operands_of,
-    reached,
-)
-from ..spec import rows_hint
-from .conversion import (
+from ..graphs.conversion import (
     POWERS,
     WINDOWS,
     Conversion,
@@ -54,8 +43,8 @@ from .conversion import (
     reads_by_itself,
     spread_over,
 )
-from .convert import check, is_elsewhere, is_scale, is_supported
-from .domains import (
+from ..graphs.convert import check, is_elsewhere, is_scale, is_supported
+from ..graphs.domains import (
     CODES,
     DTYPES,
     ELEMENTS,
@@ -65,8 +54,9 @@ from .domains import (
     parts_of,
     same,
 )
-from .fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
-from .nodes import (
+from ..graphs.fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
+from ..graphs.maxima import COMPARISONS, LARGEST, base_of_size, compared
+from ..graphs.nodes import (
     STORED,
     begins_backward,
     column_domain,
@@ -87,6 +77,16 @@ from .nodes import (
     sources,
     sum_kind,
 )
+from ..rowprogram import (
+    INPUT_KINDS,
+    OUTPUT_KINDS,
+    SUM_KINDS,
+    Output,
+    RowProgram,
+    operands_of,
+    reached,
+)
+from ..spec import rows_hint
 
 MIN_LENGTH, MAX_LENGTH = 4, 262144
 """The lengths of rows that are looked at: those at which kernels were measured to be faster. Rows
@@ -445,32 +445,6 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     return {node for node in graph.nodes if first[node] in equals}, outside
 
 
-def compared(graph: Graph) -> set[Node]:
-    """What is compared with its own largest or smallest elements, here or by the backward pass, as
-    in the gradient of amax, which divides by the number of those. Computed again with other
-    roundings it might have none."""
-    return {base for target in _LARGEST
-            for node in graph.find_nodes(op="call_function", target=target, sort=False) if (
-                base := base_of_size(node.args[0])
-            ).meta.get("recompute") is CheckpointPolicy.MUST_SAVE or any(
-                user.target in _COMPARISONS
-                for one in reached([node], lambda one: filter(is_view, one.users))
-                for user in one.users)}
-
-
-_LARGEST = {torch.ops.aten.amax.default, torch.ops.aten.amin.default, torch.ops.aten.max.default,
-            torch.ops.aten.min.default}
-_COMPARISONS = {getattr(torch.ops.aten, name).Tensor
-                for name in ("eq", "ne", "ge", "gt", "le", "lt")}
-
-
-def base_of_size(node: Node) -> Node:
-    """What a node has the elements of, or their sizes."""
-    while is_view(node) or node.target is torch.ops.aten.abs.default:
-        node = node.args[0]  # type: ignore[assignment]
-    return node
-
-
 def _behind_several_norms(graph: Graph, domain: Domain, candidates: set[Node]) -> set[Node]:
     """The candidates that follow from sums over rows which are not computed of the same row blocks:
     those of two norms. (A norm that takes the mean first, and then the variance, has two sums of
@@ -634,10 +608,10 @@ def _compared_apart(inside: Collection[Node]) -> Node | None:
     """A node that compares what is computed here with its largest or smallest elements, which
     others find, and of other roundings."""
     for node in inside:
-        if node.target in _COMPARISONS:
+        if node.target in COMPARISONS:
             bases = [base_of_size(source) for source in sources(node)]
             if any(base in inside for base in bases) and any(
-                    base.target in _LARGEST and base not in inside for base in bases):
+                    base.target in LARGEST and base not in inside for base in bases):
                 return node
     return None
 

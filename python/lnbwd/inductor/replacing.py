@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from .conversion import Unsupported
-from .domains import is_permuted, memory_order, repeated_dims, same
-from .fusion import may_have_gaps
-from .nodes import STORED, is_seed, memory_of, stored
-from .partial_sums import REPLACED, erase_unused, new_node
+from ..graphs.conversion import Unsupported
+from ..graphs.domains import is_permuted, memory_order, repeated_dims, same
+from ..graphs.edits import REPLACED, erase_unused, new_node
+from ..graphs.fusion import may_have_gaps
+from ..graphs.nodes import STORED, is_seed, memory_of, stored
 from .random_inputs import elements
 from .regions import Region
 

@@ -10,19 +10,18 @@ how many operations there are decides what it keeps in memory. So nodes know wha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.fx import Graph, Node
 
+from ..graphs.conversion import DIGIT, LEAST_SPREAD
+from ..graphs.domains import INTEGERS, same
+from ..graphs.edits import erase_unused, new_node
+from ..graphs.fusion import is_alias, is_in_memory
+from ..graphs.maxima import ANY, turn_to_maxima
+from ..graphs.nodes import NUMBERS, is_column_sum, is_group_sum, is_view
 from ..rowprogram import reached
-from .conversion import DIGIT, LEAST_SPREAD
-from .domains import INTEGERS, same
-from .fusion import is_alias, is_in_memory
-from .nodes import NUMBERS, is_column_sum, is_group_sum, is_view
-from .partial_sums import REPLACED, erase_unused, new_node
-from .regions import base_of_size, compared
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -272,39 +271,6 @@ def _compare_digits(graph: Graph) -> None:
                 new = equal if new is None else new_node(
                     graph, aten.bitwise_and.Tensor, (new, equal))
         _replace(graph, node, new, *views[0][::-1], *views[1][::-1])
-
-
-ANY = (aten.any.dim, aten.any.dims, aten.any.default)
-
-
-def turn_to_maxima(graph: Graph, targets: tuple[Any, ...],
-                   combines: Callable[[Node], Any]) -> None:
-    """Has the smallest elements of rows be the largest negated ones, and whether any is true the
-    largest of those numbers, where that combines rows: kernels do so by sums and maxima."""
-    read = compared(graph)
-    for node in list(graph.nodes):
-        if node.target not in targets:
-            continue
-        source, *rest = node.args
-        value = source.meta["val"]
-        if base_of_size(source) in read or (
-                node.target is aten.amin.default and not value.is_floating_point()):
-            continue
-        with graph.inserting_before(node), value.fake_mode:
-            if node.target is aten.amin.default:
-                term = new_node(graph, aten.neg.default, (source,))
-            else:
-                term = new_node(graph, prims.convert_element_type.default, (
-                    new_node(graph, aten.ne.Scalar, (source, 0)), torch.float32))
-            most = new_node(graph, aten.amax.default, (term, *rest), **node.kwargs)
-            new = (new_node(graph, aten.neg.default, (most,)) if node.target is aten.amin.default
-                   else new_node(graph, aten.ne.Scalar, (most, 0)))
-        if combines(most):
-            node.meta[REPLACED] = new
-            node.replace_all_uses_with(new)
-            erase_unused(graph, [node])
-        else:
-            erase_unused(graph, [*term.all_input_nodes, term, most, new])
 
 
 def _digits_of(graph: Graph, node: Node) -> list[Node]:

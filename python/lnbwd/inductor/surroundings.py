@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..rowprogram import reached
-from .domains import hint, same
-from .fusion import (
+from ..graphs.domains import hint, same
+from ..graphs.fusion import (
     base_of,
     is_alias,
     is_fused,
@@ -26,7 +25,8 @@ from .fusion import (
     may_have_gaps,
     separated,
 )
-from .nodes import CONVOLUTIONS, INDEXED, is_constant, is_reduction, is_seed, sources
+from ..graphs.nodes import CONVOLUTIONS, INDEXED, is_constant, is_reduction, is_seed, sources
+from ..rowprogram import reached
 from .partial_sums import Split
 from .regions import Region
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
-from torch._inductor import config, inductor_prims, lowering
+from torch._inductor import config, inductor_prims
 from torch.fx import Node
 
 from ..rowprogram import reached
@@ -103,6 +103,8 @@ def _is_fused(node: Node) -> bool:
 
 @functools.cache
 def _is_lowered_to_loops(target: Any) -> bool:
+    from torch._inductor import lowering  # (A second to import, which row functions do without.)
+
     lowered = lowering.lowerings.get(target)
     return (isinstance(target, torch._ops.OpOverload) and lowered is not None
             and target not in lowering.fallbacks and target not in _SEEDS
