@@ -18,6 +18,7 @@ import warnings
 import loaded_python
 import pytest
 import torch
+import torch.utils.checkpoint
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 from cases import diagonal
 from torch._inductor.scheduler import Scheduler
@@ -706,6 +707,120 @@ def test_an_error_of_one_region_is_none_of_the_others(device, monkeypatch, name)
     [graph] = captured.graphs
     graph.lint()
     assert all(node.users for node in graph.nodes if node.op == "call_function")
+
+
+# --------------------------------------------------------------------------------------------------
+# Rounding
+# --------------------------------------------------------------------------------------------------
+
+
+def rounded(program):
+    """The nodes of a program that are rounded, as in memory, by their types."""
+    return [node[2] for node in program.nodes if node[0] == "round"]
+
+
+def halves(device, *shapes, dtype=BF16):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(shape, generator=generator).to(device, dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("dtype", [BF16, torch.float16])
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.flatten(0, 1)])
+def test_what_is_written_is_used_as_it_is_written(device, always_taken, dtype, view):
+    """Scores of attention, whose largest and sum go with those that are kept."""
+    def function(x, h):
+        scores = x * h
+        most = scores.float().amax(-1, keepdim=True)
+        return view(scores), most, (scores.float() - most).exp().sum(-1, keepdim=True)
+
+    x, h = halves(device, (2, 8, 64), (2, 8, 64), dtype=dtype)
+    (scores, most, total), _ = run_captured(function, x, h)
+    want, want_most, want_total = function(x, h)
+    assert torch.equal(scores, want) and torch.equal(most, want_most)
+    torch.testing.assert_close(total, want_total, rtol=1e-6, atol=0)
+    [decision] = taken()
+    assert rounded(decision.program) == [{BF16: "bf16", torch.float16: "f16"}[dtype]]
+
+
+def test_what_is_not_written_is_not_rounded(device, always_taken):
+    """As in torch.compile's kernels."""
+    def function(x, h):
+        return (x * h).float().softmax(-1).log()
+
+    run_captured(function, *halves(device, (2, 8, 64), (2, 8, 64)))
+    [decision] = taken()
+    assert rounded(decision.program) == []
+
+
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.flatten(1)])
+def test_what_follows_from_sums_uses_what_these_use(device, always_taken, view):
+    """Sums of more pixels than a row has, and a program that computes again what they write, or
+    what they read of another kernel."""
+    def function(x, h, scale):
+        y = x * h
+        wide = y.float()
+        total = (wide * wide).sum((0, 2, 3), keepdim=True)
+        return view(y), (wide * scale) * total
+
+    x, h = (t.to(memory_format=torch.channels_last)
+            for t in halves(device, (3, 8, 56, 56), (3, 8, 56, 56)))
+    arguments = (x, h, torch.linspace(0.5, 1, 8, device=device).view(8, 1, 1))
+    (y, gradient), _ = run_captured(function, *arguments)
+    want, want_gradient = function(*arguments)
+    assert torch.equal(y, want)
+    torch.testing.assert_close(gradient, want_gradient, rtol=1e-5, atol=1e-3)
+    [decision] = taken()
+    assert decision.region.endswith("nodes behind")
+
+
+def test_what_a_product_reads_is_rounded_where_it_is_computed_again(device, always_taken):
+    """The forward pass keeps nothing of it, and the backward pass reads it in no product."""
+    def layer(x, scale, weight):
+        y = x * scale
+        wide = y.float()
+        return y @ weight, (wide - wide.logsumexp(-1, keepdim=True)).sin()
+
+    x, scale, weight = halves(device, (16, 64), (16, 64), (64, 32))
+    results, _ = run_captured(
+        lambda *given: torch.utils.checkpoint.checkpoint(layer, *given, use_reentrant=False),
+        x.requires_grad_(), scale.requires_grad_(), weight)
+    sum(y.sum() for y in results).backward()
+    programs = [d.program for d in taken() if d.row_sums]
+    assert len(programs) >= 2 and all(rounded(program) for program in programs)
+
+
+def test_shares_that_are_kept_are_those_of_the_product(device, always_taken):
+    """Decomposed attention under autocast: the backward pass has them in 16 bits."""
+    def function(query, key, value):
+        with torch.autocast(device.type, BF16):
+            shares = ((query @ key.mT) * 3).softmax(-1)
+            return torch.nn.functional.dropout(shares, 0.5) @ value
+
+    arguments = [t.float().requires_grad_() for t in halves(device, *[(2, 64, 32)] * 3)]
+    run_captured(function, *arguments)[0].sum().backward()
+    forward, backward = (decision.program for decision in taken())
+    assert rounded(forward) == ["bf16"] and not rounded(backward)
+    kept, = (output for output in forward.outputs if output.dtype == "bf16"
+             and forward.nodes[output.value][0] == "round")
+    assert any(kept.value in regions.operands_of(node) for node in forward.nodes)
+
+
+@pytest.mark.parametrize("most", [lambda y: y.amax(-1), lambda y: y.abs().amax(-1),
+                                  lambda y: y.max(-1).values])
+def test_the_largest_that_is_written_is_one_of_those(device, always_taken, most):
+    """Rounded itself, it would be larger than all, or smaller than some."""
+    def function(x, h):
+        y = x * h
+        largest = most(y)
+        return largest, (y - largest[..., None]).float().exp().sum(-1)
+
+    x, h = halves(device, (2, 8, 64), (2, 8, 64))
+    (largest, total), _ = run_captured(function, x, h)
+    want, _ = function(x, h)
+    assert torch.equal(largest, want) and total.isfinite().all()
+    [decision] = taken()
+    [place] = [i for i, node in enumerate(decision.program.nodes) if node[0] == "round"]
+    assert decision.program.nodes[place - 1][0] == "mul"
 
 
 # --------------------------------------------------------------------------------------------------

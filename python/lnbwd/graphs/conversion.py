@@ -19,6 +19,7 @@ from torch.fx import Node
 from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut, reached
 from .domains import (
     ELEMENTS,
+    FLOATS,
     INTEGERS,
     SCALARS,
     SMALL,
@@ -117,9 +118,11 @@ class Conversion:
             None as the dimension: it is that number. Of several, outermost first, the others are
             digits of the index. None: all are spread over ``over``.
         is_trial: whether ``values`` stands for what would be read as well.
+        rounded: the nodes whose values are rounded to their types.
     """
 
-    def __init__(self, domain: Domain, is_trial: bool = False) -> None:
+    def __init__(self, domain: Domain, is_trial: bool = False,
+                 rounded: Container[Node] = ()) -> None:
         self.domain = domain
         self.builder = Builder(domain.length)
         self.values: dict[Node, Any] = {}
@@ -130,6 +133,7 @@ class Conversion:
         self.over: torch.Tensor | None = None
         self.at: list[_Index] | None = None
         self.is_trial = is_trial
+        self.rounded = rounded
 
     def read(self, node: Node) -> int:
         """A node from outside, as an input."""
@@ -477,7 +481,14 @@ class Conversion:
         if isinstance(value, int) and self.is_condition(value) != (
                 node.meta["val"].dtype == torch.bool):
             raise UnsupportedOperation(f"{node.target} of booleans is no operation of row programs")
-        return value
+        return self.round(value, node.meta["val"].dtype) if node in self.rounded else value
+
+    def round(self, value: int, dtype: torch.dtype) -> int:
+        """A value as memory has it in a type."""
+        made = self.builder.nodes[value]
+        if made[0] == "round" and made[2] == FLOATS[dtype]:
+            return value
+        return self.builder.add("round", value, FLOATS[dtype])
 
     def multiply(self, value: int, factor: float) -> int:
         """A value times a constant."""

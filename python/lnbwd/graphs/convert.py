@@ -4,8 +4,8 @@
 """From the operations of a PyTorch graph to those of a row program.
 
 Which value is rounded when: as in torch.compile's own kernels. All is computed in float32, and a
-value is rounded to its type where it is written; within a kernel it is rounded only if Inductor's
-option ``emulate_precision_casts`` asks for that.
+value is rounded to its type where it is written. Within a kernel it is rounded if it is written as
+well (``regions.py``), or if Inductor's option ``emulate_precision_casts`` asks for that.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _cast(c: Conversion, node: Node) -> int:
     is_rounded = torch._inductor.config.emulate_precision_casts or to.itemsize == 1
     if to in (source, torch.float32) or source == torch.bool or not is_rounded:
         return value
-    return c.builder.add("round", value, FLOATS[to])
+    return c.round(value, to)
 
 
 @converts(aten.pow.Tensor_Scalar, aten.square.default)

@@ -192,6 +192,11 @@ def separated(inside: Collection[Node],
                     for other in following(node)], following)
 
 
+def is_handed_on(node: Node) -> bool:
+    """Whether a kernel that is not torch.compile's uses a node, or the graph gives it away."""
+    return not all(map(_is_fused, other_users(base_of(node))))
+
+
 def is_in_memory(node: Node, inside: Collection[Node] = (),
                  unfused: Collection[Node] | None = None) -> bool:
     """Whether torch.compile has a node's elements in memory, whatever becomes of the nodes

@@ -30,6 +30,9 @@ STORED = "lnbwd_stored"
 USERS = "lnbwd_users"
 """Under this name random numbers keep how many nodes of forward and backward pass use them."""
 
+IN_MEMORY = "lnbwd_in_memory"
+"""Under this name a node says that some kernel of forward or backward pass reads it from memory."""
+
 CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
 NUMBERS = prims.iota.default

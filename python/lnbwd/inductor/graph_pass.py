@@ -45,6 +45,7 @@ from .regions import (
     Region,
     convert,
     find_regions,
+    mark_memory,
     normalised,
     without_region,
 )
@@ -282,6 +283,10 @@ class RegionPass(_Pass):
             region.then = [one for one in region.then if one.nodes]
             for one in (*region.then, region):
                 convert(one)
+            in_memory = region.rounded.union(region.inputs)
+            for one in region.then:  # They may compute again what the region writes or reads.
+                if not in_memory.isdisjoint({*one.shared} - one.rounded):
+                    convert(one, in_memory)
             if is_padded_in_place(region):
                 raise Unsupported("torch.compile pads its rows in place for a product")
             if reason := _can_run_on(region.inputs[0].meta["val"].device):
@@ -360,6 +365,7 @@ class RecomputePass(_Pass):
 
     def _run(self, graph: Graph) -> None:
         count_users(graph)
+        mark_memory(graph)
         if _can_run_on_any(graph):
             for node in compared(graph):
                 node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)

@@ -450,6 +450,7 @@ def _moved(regions: Iterable[Region], splits: Iterable[Split], copies: Mapping[N
         region, nodes=of(region.nodes), row_sums=of(region.row_sums),
         column_sums=of(region.column_sums), inputs=of(region.inputs), shared=of(region.shared),
         tails=of(region.tails), unfused={*of(region.unfused)}, outside={*of(region.outside)},
+        rounded={*of(region.rounded)},
         outputs=[(place, of(found)) for place, found in region.outputs],
         then=_moved(region.then, (), copies)[0]) for region in regions
     ], [dataclasses.replace(

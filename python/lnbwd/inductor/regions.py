@@ -54,10 +54,21 @@ from ..graphs.domains import (
     parts_of,
     same,
 )
-from ..graphs.fusion import base_of, blocks_read, is_fused, is_in_memory, made_of, separated
+from ..graphs.fusion import (
+    base_of,
+    blocks_read,
+    is_alias,
+    is_fused,
+    is_handed_on,
+    is_in_memory,
+    made_of,
+    separated,
+)
 from ..graphs.maxima import COMPARISONS, LARGEST, base_of_size, compared
 from ..graphs.nodes import (
+    IN_MEMORY,
     STORED,
+    WITH_INDICES,
     begins_backward,
     column_domain,
     is_block_max,
@@ -120,6 +131,7 @@ class Region:
         unfused: what follows from the region by way of kernels that are not torch.compile's.
         outside: its nodes that others compute as well, of what it writes or reads.
         tails: views and conversions of sums over all rows, which become outputs themselves.
+        rounded: nodes of 16 bits that it uses as memory has them.
         alike: how many regions of its graph have the same operations over as many rows.
         then: regions without sums, each with a program of its own, that follow from its sums: as
             the gradient of a batch norm's operand does from sums over all rows.
@@ -136,6 +148,7 @@ class Region:
     shared: list[Node] = field(default_factory=list)
     unfused: set[Node] = field(default_factory=set)
     outside: set[Node] = field(default_factory=set)
+    rounded: set[Node] = field(default_factory=set)
     alike: int = 1
     then: list[Region] = field(default_factory=list)
 
@@ -445,6 +458,10 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     return {node for node in graph.nodes if first[node] in equals}, outside
 
 
+_SIGNS = {torch.ops.aten.abs.default, torch.ops.aten.neg.default}
+"""What changes the sign alone, and rounds nothing."""
+
+
 def _behind_several_norms(graph: Graph, domain: Domain, candidates: set[Node]) -> set[Node]:
     """The candidates that follow from sums over rows which are not computed of the same row blocks:
     those of two norms. (A norm that takes the mean first, and then the variance, has two sums of
@@ -623,18 +640,80 @@ def _tells(distance: int, program: RowProgram) -> bool:
                for one in (*program.inputs, *program.outputs))
 
 
-def convert(region: Region) -> None:
+def mark_memory(graph: Graph) -> None:
+    """In a graph of both passes, has nodes of 16 bits that some kernel reads from memory say so:
+    what one pass rounds, the other one may compute again."""
+    for node in graph.nodes:
+        if _is_half(node) and is_handed_on(node):
+            node.meta[IN_MEMORY] = True
+
+
+def _is_half(node: Node) -> bool:
+    """Whether a node computes floats of 16 bits, and is no view of such."""
+    value = node.meta.get("val")
+    return (node.op == "call_function" and isinstance(value, torch.Tensor)
+            and value.dtype in (torch.bfloat16, torch.float16)
+            and not is_view(node) and not is_alias(node))
+
+
+def _outer_users(region: Region, node: Node, inside: Collection[Node]) -> list[Node]:
+    """The users of a node that get its value from the region."""
+    return [user for user in node.users if user not in inside and not any(
+        node in one.shared and user in (*one.nodes, *one.shared) for one in region.then)]
+
+
+def _as_in_memory(region: Region, others: Collection[Node]) -> set[Node]:
+    """The nodes of 16 bits that are in memory, too, and used as they are there: what follows from
+    them fits what others read. Those are what the region writes, what it shares and torch.compile
+    has in memory, what the other pass has there, and some ``others``. In the place of a largest
+    element, those are rounded of which it is one: they may be compared with it."""
+    inside = {*region.nodes, *region.shared}
+    written_by = set(region.nodes) - region.outside
+    result = set()
+    for node in filter(_is_half, inside):
+        if region.domain.role(node.meta["val"]) not in ("row", "scalar", "lead"):
+            continue
+        views = reached([node], lambda one: [
+            user for user in one.users if user in inside and (is_view(user) or is_alias(user))])
+        is_used = any(user in inside and user not in views
+                      for one in views for user in one.users)
+        if is_used and (node in others or IN_MEMORY in node.meta or (
+                is_in_memory(node, inside) if node not in written_by else any(
+                    _outer_users(region, one, written_by) for one in views))):
+            result.add(_rounded_for(node))
+    return {node for node in result if node in inside and _is_half(node)}
+
+
+def _rounded_for(node: Node) -> Node:
+    """What is rounded to have a node rounded: that of which it is the largest element, or it."""
+    whole: Any = node.args[0] if node.target is operator.getitem else node
+    if whole.target not in LARGEST and whole.target not in WITH_INDICES:
+        return node
+    node = whole.args[0]
+    while is_view(node) or node.target in _SIGNS:
+        node = node.args[0]  # type: ignore[assignment]
+    return node
+
+
+def convert(region: Region, rounded: Collection[Node] = ()) -> None:
     """Makes the program of a region, and says what it reads and writes.
+
+    Args:
+        region: the region.
+        rounded: nodes that are used as memory has them, beside those that are in memory.
 
     Raises:
         Unsupported: it is no program, or some node cannot be part of it; says which and why.
     """
     if leads_back(region):
         raise Unsupported("a path leaves it and comes back")
-    conversion = Conversion(region.domain)
     inside = set(region.nodes)
     region.tails = []
     region.shared = _share_nodes(region)
+    region.unfused = separated(inside, lambda node: node.users)
+    region.outside = _left_outside(region)
+    region.rounded = _as_in_memory(region, rounded)
+    conversion = Conversion(region.domain, rounded=region.rounded)
     # What is shared is computed of nothing that the region computes.
     put = put_inside(region.nodes)
     for node in [*region.shared, *region.nodes]:
@@ -647,8 +726,6 @@ def convert(region: Region) -> None:
     places_of = [place for _, place in conversion.inputs]
     if apart_from := _compared_apart(inside.union(region.shared)):
         raise Unsupported(f"{apart_from.name} looks for what others find in what is computed again")
-    region.unfused = separated(inside, lambda node: node.users)
-    region.outside = _left_outside(region)
     inside -= region.outside
     found: dict[Output, dict[Node | None, list[Node]]] = {}
     for node in region.nodes:
@@ -657,9 +734,8 @@ def convert(region: Region) -> None:
         last = chain[-1]
         region.tails += chain[1:]
         value = last.meta["val"]
-        users = [user for user in last.users if user not in inside and node not in put and not any(
-            node in one.shared and user in (*one.nodes, *one.shared) for one in region.then)]
-        if not users or isinstance(value, tuple) or node not in inside:
+        if (node in put or node not in inside or isinstance(value, tuple)
+                or not _outer_users(region, last, inside)):
             continue
         role = kind or region.domain.role(value)
         # What is no output is computed outside as well: columns, integers but for those that say
