@@ -17,7 +17,7 @@ from torch._inductor.fx_passes.replace_random import replace_random_passes
 from torch._inductor.virtualized import V
 
 import lnbwd.inductor
-from lnbwd.inductor.graph_pass import RecomputePass, RegionPass
+from lnbwd.inductor.graph_pass import Partition, RecomputePass, RegionPass
 from lnbwd.row_evaluation import random_numbers
 
 
@@ -56,7 +56,8 @@ class Captured:
             if with_regions:
                 RecomputePass()(module.graph)
             self.joint.append(module.graph)
-            return min_cut_rematerialization_partition(module, inputs, **options)
+            divide = Partition() if with_regions else min_cut_rematerialization_partition
+            return divide(module, inputs, **options)
 
         self.backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler,
                                     inference_compiler=compiler,

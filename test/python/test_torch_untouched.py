@@ -11,6 +11,8 @@ import test_inductor_powers as powers
 import torch
 import torch.nn.functional as F
 from captured import run_captured, taken
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from torch._inductor.graph import GraphLowering
 
 import lnbwd.inductor
@@ -68,7 +70,21 @@ def scattered(x, index, y):
     return torch.zeros_like(x).index_put((index,), y, accumulate=True).sum(0), y.sum(0)
 
 
+def normalised(x, weight, bias):
+    """A norm whose rows torch.compile computes again in the backward pass, and a region reads."""
+    return F.layer_norm(x.atan(), (64,), weight, bias).sin()
+
+
+def largest(x):
+    """What the backward pass compares with its largest elements, and has to be kept."""
+    y = (x * 1.5 + 1) * x
+    return (y - y.mean(-1, keepdim=True)).amax(-1)
+
+
 CASES = {
+    "norm": (normalised, lambda: [
+        t.bfloat16().requires_grad_() for t in (random(16, 64), random(64), random(64))]),
+    "largest": (largest, lambda: [random(16, 64).requires_grad_()]),
     "number": (a_number, lambda: (random(16, 64), random(16, 64) > 0)),
     "positions": (positions, lambda: (random(3, 8, 64), random(20, 64), random(64))),
     "sequences": (sequences, lambda: (
@@ -90,7 +106,7 @@ class Compiled(Exception):
     """A function is compiled, and would run."""
 
 
-def code_of(function, arguments, backend):
+def code_of(function, arguments, backend, **options):
     """The code of all graphs of a function, without what tells of decisions. It is not compiled
     itself."""
     made = []
@@ -109,7 +125,7 @@ def code_of(function, arguments, backend):
           torch._functorch.config.patch(force_non_lazy_backward_lowering=True,
                                         enable_autograd_cache=False),
           pytest.raises(Compiled)):
-        torch.compile(function, backend=backend, fullgraph=True)(*arguments)
+        torch.compile(function, backend=backend, fullgraph=True, options=options)(*arguments)
     return [[line for line in text.splitlines() if "lnbwd" not in line and "AOT ID" not in line]
             for text in made]
 
@@ -122,7 +138,7 @@ def test_what_is_left_becomes_torch_compiles_code(device, monkeypatch, name):
                     for backend in ("inductor", "lnbwd"))
     made = lnbwd.inductor.decisions()
     assert made and not any(d.taken or "error" in d.reason for d in made), made
-    assert ours == theirs
+    assert ours == theirs and len(ours) == (2 if name in ("norm", "largest") else 1)
 
 
 @pytest.mark.usefixtures("always_taken")
@@ -152,3 +168,24 @@ def test_what_is_left_beside_a_region_stays(device, monkeypatch, name):
     assert all(before[node] == (node.args, node.kwargs) for node in after if node in before)
     assert {node.target for node in after if node not in before} <= {
         torch.ops.lnbwd._region.default, operator.getitem, torch.ops.aten.reshape.default, "output"}
+
+
+def test_a_partition_of_the_users_stays(device, monkeypatch):
+    """It divides the passes as the backend wants them, and again, where nothing is taken."""
+    found = []
+
+    class Mine(CustomPartitionerFn):
+        def __call__(self, gm, joint_inputs, **options):
+            found.append(any("recompute" in node.meta for node in gm.graph.nodes))
+            return min_cut_rematerialization_partition(gm, joint_inputs, **options)
+
+        def uuid(self):
+            return "mine"
+
+    function, make = CASES["norm"]
+    for is_worth, expected in ((True, [True]), (False, [True, False])):
+        monkeypatch.setattr(graph_pass, "_is_worth", lambda _, answer=is_worth: answer)
+        code_of(function, [t.to(device) for t in make()], "lnbwd", custom_partitioner_fn=Mine())
+        assert found == expected
+        found.clear()
+    assert graph_pass.Partition(Mine()).uuid()[-1] == "mine"

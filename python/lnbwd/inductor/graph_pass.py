@@ -21,10 +21,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._inductor import config
-from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
+from torch._inductor.custom_graph_pass import (
+    CustomGraphPass,
+    CustomPartitionerFn,
+    get_hash_for_files,
+)
 from torch._inductor.pattern_matcher import stable_topological_sort
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op, tuning
@@ -216,10 +221,7 @@ class RegionPass(_Pass):
     def _change(self, graph: Graph) -> list[Decision]:
         """Puts programs in the place of regions, and tells of all regions, and reductions without
         one."""
-        if _can_run_on_any(graph):
-            simplify(graph)
-            mark_powers(graph)
-        splits = split(graph)
+        splits = self._prepare(graph)
         ahead: _Ahead = {}
         taken = set[str]()
         try:
@@ -241,6 +243,24 @@ class RegionPass(_Pass):
             regions_op.finish_loading()
         return [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None, (node.name,))
                                for node, reason in alone)]
+
+    def _prepare(self, graph: Graph) -> list[Split]:
+        """Has a graph be what regions are found in; gives the reductions that were split."""
+        if _can_run_on_any(graph):
+            simplify(graph)
+            mark_powers(graph)
+        return split(graph)
+
+    def may_take_any(self, graph: Graph) -> bool:
+        """Whether some region of a graph may be taken, if its times are good where they decide."""
+        changed, _ = copy_of(graph)
+        splits = self._prepare(changed)
+        with settled(changed):
+            for region in find_regions(changed, [n for one in splits for n in one.combining()]):
+                with contextlib.suppress(Unsupported):
+                    self._look_at(region, splits)
+                    return True
+        return False
 
     def _compile_ahead(self, graph: Graph, regions: Sequence[Region],
                        splits: Sequence[Split], ahead: _Ahead) -> None:
@@ -368,13 +388,60 @@ class RecomputePass(_Pass):
         mark_memory(graph)
         if _can_run_on_any(graph):
             for node in compared(graph):
-                node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)
+                _choose(node, CheckpointPolicy.MUST_SAVE)
             again, kept = normalised(graph)
             for policy, nodes in ((CheckpointPolicy.MUST_RECOMPUTE, again),
                                   (CheckpointPolicy.MUST_SAVE, kept)):
                 for node in nodes:
                     if not (torch._inductor.config.triton.cudagraphs and _is_small(node)):
-                        node.meta.setdefault("recompute", policy)
+                        _choose(node, policy)
+
+
+_CHOSEN = "lnbwd_chosen"
+"""Under this name a node says that it is :class:`RecomputePass` that keeps or recomputes it."""
+
+
+def _choose(node: Node, policy: CheckpointPolicy) -> None:
+    """Has PyTorch keep or recompute a node, unless the user says what to do."""
+    if "recompute" not in node.meta:
+        node.meta["recompute"], node.meta[_CHOSEN] = policy, True
+
+
+class Partition(CustomPartitionerFn):
+    """Inductor's partition (``custom_partitioner_fn``) of both passes as :class:`RecomputePass`
+    wants it, or as torch.compile has it, if no region of that may be taken.
+
+    Args:
+        then: another partition, one that the user had set, in the place of PyTorch's.
+    """
+
+    def __init__(self, then: Any = None) -> None:
+        self._then = then
+
+    def uuid(self) -> Any:
+        """The name of any pass, and of that partition."""
+        name = RecomputePass().uuid()
+        return name if self._then is None else (*name, self._then.uuid())
+
+    def __call__(self, gm: GraphModule, joint_inputs: Sequence[object], **kwargs: Any
+                 ) -> tuple[GraphModule, GraphModule]:
+        """Gives the forward and the backward pass."""
+        partition = self._then or min_cut_rematerialization_partition
+        graph, _ = copy_of(gm.graph)
+        chosen = [node for node in graph.nodes if node.meta.pop(_CHOSEN, False)]
+        if not chosen:
+            return partition(gm, joint_inputs, **kwargs)
+        for node in chosen:
+            del node.meta["recompute"]
+        plain = GraphModule(gm, graph, type(gm).__name__)
+        plain.meta = dict(gm.meta)
+        parts: tuple[GraphModule, GraphModule] = partition(gm, joint_inputs, **kwargs)
+        try:
+            if any(RegionPass().may_take_any(part.graph) for part in parts):
+                return parts
+        except Exception as error:
+            record([Decision("a whole graph", False, _report(error), 0, 0, None)])
+        return partition(plain, joint_inputs, **kwargs)
 
 
 def _is_small(node: Node) -> bool:
@@ -413,10 +480,12 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
                    "to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning)
     options = dict(options or {})
     behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
-              for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass")}
+              for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass",
+                          "custom_partitioner_fn")}
     wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
     wrapper.config["post_grad_custom_pre_pass"] = pass_(behind["post_grad_custom_pre_pass"])
     wrapper.config["joint_custom_post_pass"] = RecomputePass(behind["joint_custom_post_pass"])
+    wrapper.config["custom_partitioner_fn"] = Partition(behind["custom_partitioner_fn"])
     # What is there already is no garbage of this: each full collection would go through it all.
     is_frozen = bool(gc.get_freeze_count())
     if not is_frozen:
