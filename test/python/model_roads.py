@@ -156,7 +156,8 @@ MODELS = {
     "dropout, layer norm": Case(lambda: nn.Sequential(nn.Dropout(0.3), nn.LayerNorm(32)), lambda: [
         normal(2, 5, 32).transpose(0, 1)], is_random=True),
     "cross entropy": Case(lambda: lambda x: F.cross_entropy(x.transpose(1, 2), torch.arange(
-        10, device=DEVICE).reshape(2, 5), reduction="none"), lambda: [normal(5, 2, 40).transpose(0, 1)]),
+        10, device=DEVICE).reshape(2, 5), reduction="none"), lambda: [
+            normal(5, 2, 40).transpose(0, 1)]),
 }
 LAYOUTS = {
     name: Case(lambda function=function: function, lambda inputs=inputs: inputs,
