@@ -110,6 +110,10 @@ static constexpr double leafSumCost = 2;
 /// 130 where there are many: the error is least where both sums have as many
 /// terms.
 static constexpr int64_t sumBlockRows = 8;
+/// The same of rows of 16 bits, and how many rows a lane has from which on
+/// their sums have totals: sums of 6422528 rows of 64 were off by 1e-5 without,
+/// and by 4e-7 with them.
+static constexpr int64_t narrowSumBlockRows = 16, leastNarrowSum = 64;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
 /// Phases of a program none of whose row sums waits for another: the sums, and
@@ -134,21 +138,38 @@ static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
   return fields;
 }
 
-/// Not where rows of 16 bits or the few rows of partial sums need no totals,
-/// where these would cost a workgroup its registers, or where few staged rows
-/// lie side by side: an iteration is short, and the branch at its end was
-/// measured to cost (docs/numerics.md).
+/// Whether a program computes nothing but float32 sums of rows of 16 bits,
+/// whose number is known, of which a lane adds up many.
+static bool hasLongNarrowSums(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  std::optional<int64_t> rows = op.getStaticRowCount();
+  int64_t workgroups =
+      chip.computeUnits * schedule.getWorkgroupsPerComputeUnit();
+  bool isWide = llvm::all_of(op.getAllSums().getTypes(), [](Type type) {
+    return cast<MemRefType>(type).getElementTypeBitWidth() == 32;
+  });
+  return rows && workgroups && isWide && op.getRowElementBits() < 32 &&
+         !op.hasRowSums() && op.getRowOuts().empty() &&
+         *rows >= leastNarrowSum * workgroups * schedule.getRowGroups();
+}
+
+/// Not where short sums of rows of 16 bits or the few rows of partial sums need
+/// no totals, where these would cost a workgroup its registers, or where few
+/// staged rows lie side by side: an iteration is short, and the branch at its
+/// end was measured to cost (docs/numerics.md).
 static int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
                               const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  if (op.getAllSums().empty() || op.takesMaxima() ||
-      op.getRowElementBits() < 32 || sumsPartials || isCanonical(op) ||
+  bool isNarrow = op.getRowElementBits() < 32;
+  if (op.getAllSums().empty() || op.takesMaxima() || sumsPartials ||
+      isCanonical(op) || (isNarrow && !hasLongNarrowSums(op, schedule, chip)) ||
       schedule.takesOneTile(int64_t(op.getFixedWorkgroups())) ||
       (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups))
     return 0;
   ScheduleFields fields(schedule);
-  fields.sumBlock = std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
+  fields.sumBlock = std::max<int64_t>(
+      1, (isNarrow ? narrowSumBlockRows : sumBlockRows) / schedule.getUnroll());
   int64_t registers =
       getResources(op, fields.get(op.getContext()), chip).registersPerLane;
   int64_t needed = llvm::alignTo(uint64_t(registers + spareTotalRegisters),
@@ -486,11 +507,16 @@ int64_t Search::countDoubts(const Candidates &found, size_t i) {
   auto get = [&](Feature feature) {
     return double(found.features[i][size_t(feature)]);
   };
+  // A long sum without totals would be off by many roundings.
+  ScheduleAttr schedule = fields.get(op.getContext());
+  bool isLong = !op.getAllSums().empty() && !isInOrder &&
+                hasLongNarrowSums(op, schedule, chip);
   // Accesses to rows apart waste most of each sector: of 35 measured programs
   // that have other schedules, 32 are slower with the best of these.
   double doubts =
       std::max(0.0, found.registerShares[i] - mostShare) * doubtsOfRegisters +
-      get(Feature::apart_blocks);
+      get(Feature::apart_blocks) +
+      double(isLong && !chooseSumBlock(op, schedule, chip));
   // Workgroups that stay would keep the columns' from the compute units that
   // they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and 8.4 with
   // one workgroup for each.

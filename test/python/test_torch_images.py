@@ -463,6 +463,15 @@ def test_variances_of_rounded_rows(device):
     assert {n.target for n in call.all_input_nodes} - {torch.ops.aten.select.int} == {"arg0_1"}
 
 
+def test_means_near_zero_of_rounded_rows(device):
+    """Their error is small beside the means, not beside the first row."""
+    x = torch.randn(4096, 16, generator=torch.Generator().manual_seed(2)).bfloat16().to(device)
+    got, _ = run_captured(lambda x: torch.var_mean(x.float(), 0), x)
+    for one, want in zip(got, torch.var_mean(x.double(), 0), strict=True):
+        assert (one.double() - want).abs().max() <= 5e-7 * want.abs().max()
+    assert taken()
+
+
 @pytest.mark.parametrize("bad,place", diagonal([torch.nan, torch.inf, -torch.inf], [0, 7]))
 def test_variances_of_no_numbers(device, bad, place):
     """A channel that has one has no variance, whether it is in the first row or in another."""

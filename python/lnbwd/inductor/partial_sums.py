@@ -268,13 +268,17 @@ def _uncast(node: Any) -> Node:
 def _shift_variance(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
     """With d = x - x[0], of M rows: mean = x[0] + sum(d) / M and
     variance = (sum(d^2) - sum(d)^2 / M) / M. The sums cancel by as much as the first row is off the
-    mean, in units of the standard deviation, and not by the mean itself."""
+    mean, in units of the standard deviation, and not by the mean itself.
+
+    Of rows of bfloat16, whose mean is at most some hundred standard deviations, sum(x) takes the
+    place of sum(d): a mean near 0 has float32's relative precision then, not that of x[0]."""
     operand: Any = node.args[0]
     value = operand.meta["val"]
     dims = sorted(d % value.dim() for d in node.args[1])  # type: ignore[union-attr]
     first = _uncast(operand)
     for dim in reversed(dims):
         first = new_node(graph, aten.select.int, (first, dim, 0))
+    is_summed = first.meta["val"].dtype == torch.bfloat16
     if first.meta["val"].dtype != torch.float32:
         first = new_node(graph, torch.ops.prims.convert_element_type.default,
                          (first, torch.float32))
@@ -284,15 +288,20 @@ def _shift_variance(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
     square = new_node(graph, aten.mul.Tensor, (difference, difference))
     keep = bool(node.kwargs.get("keepdim", False))
     total, squares = (new_node(graph, aten.sum.dim_IntList, (rows, dims, keep))
-                      for rows in (difference, square))
+                      for rows in (operand if is_summed else difference, square))
     count: Any = product(value.shape[dim] for dim in dims)
-    offset = new_node(graph, aten.mul.Tensor, (total, 1 / count))
-    centred = new_node(graph, aten.sub.Tensor, (
-        squares, new_node(graph, aten.mul.Tensor, (total, offset))))
+    mean = offset = new_node(graph, aten.mul.Tensor, (total, 1 / count))
+    like_sums = shift if keep else first
+    if is_summed:
+        offset = new_node(graph, aten.sub.Tensor, (mean, like_sums))
+    else:
+        mean = new_node(graph, aten.add.Tensor, (offset, like_sums))
+    centred = new_node(graph, aten.sub.Tensor, (squares, new_node(graph, aten.mul.Tensor, (
+        new_node(graph, aten.mul.Tensor, (offset, count)), offset))))
     freedom = count - int(node.kwargs.get("correction") != 0)
     variance = new_node(graph, aten.clamp_min.default, (
         new_node(graph, aten.mul.Tensor, (centred, 1 / freedom)), 0))
-    return total, [variance, new_node(graph, aten.add.Tensor, (offset, shift if keep else first))]
+    return total, [variance, mean]
 
 
 _SPLITS: dict[Any, Any] = {aten.sum.dim_IntList: _split_sum,
