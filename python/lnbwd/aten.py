@@ -58,7 +58,9 @@ def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
     program = norm.program_of(program_key) if program_key and where is not None else None
     if program is not None and kernel_key(program, where) not in _refused:
         try:
-            regions_op.load_kernel(regions_op.find_program(program), x.device)
+            found = regions_op.find_program(program)
+            rows = x.numel() // found.inputs[0].row_length
+            regions_op.load_kernel(found, x.device, rows)
             kernel = torch.library.get_kernel(operator.name(), key)
         except native.NotNowError:
             pass

@@ -95,10 +95,10 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
 
     load = regions_op.make_kernel_from_spec(make, (rows, None), is_region=False)
 
-    def make_kernel(device: runtime.Device) -> runtime.Kernel:
+    def make_kernel(device: runtime.Device, of_call: int) -> runtime.Kernel:
         key = (make(device.chip, ""), device)
         with _lock:
-            return _loaded.get(key) or _loaded.setdefault(key, load(device))
+            return _loaded.get(key) or _loaded.setdefault(key, load(device, of_call))
 
     def stand_ins() -> Iterable[str]:
         return (f"{text.rpartition(' ')[0]} {other}" for other in hints_near(rows))

@@ -64,14 +64,15 @@ from .operations import ELEMENTS, KINDS, Dims
 from .row_evaluation import evaluate
 from .row_mlir import mlir
 from .rowprogram import KIND_NAMES, Draft, Input, Output, RowProgram, count_groups
-from .spec import ProgramSpec, Spec, hints_near, rows_option
+from .spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
            "register_draft", "register_program", "register_row_program", "resolvers"]
 
-MakeKernel = Callable[[runtime.Device], runtime.Kernel]
-"""Gives the kernel for a device: compiles it, or takes it from a cache."""
+MakeKernel = Callable[[runtime.Device, int], runtime.Kernel]
+"""Gives the kernel for a device, compiled or from a cache. The number is M of the call that asks
+for it, 0 if it is not known: the schedule may be chosen for it."""
 
 Evaluate = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 """Computes a program's outputs of its inputs by PyTorch's operations."""
@@ -184,8 +185,8 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         text: the operator's second argument.
         inputs, outputs: its tensors in the order of its arguments. One input at least is a row
             block or a row scalar, which says what M is, or ``rows`` does.
-        make_kernel: gives the kernel for a device, called once for each device that the program
-            runs on (:func:`make_kernel_from_mlir` makes one).
+        make_kernel: gives the kernel for a device and the M of its first call, called once for
+            each device that the program runs on (:func:`make_kernel_from_mlir` makes one).
         evaluate: computes the outputs, in their order, by PyTorch's operations; called where there
             is no kernel. Without it, that is an error.
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
@@ -294,9 +295,9 @@ def make_kernel_from_mlir(source: str, rows: int | None = None,
 
     Args:
         source: a module with one function of lnbwd operations, whose arguments are the program's.
-        rows: the number of rows that the schedule is chosen for, where the types leave it open;
-            None: a usual one. Numbers that are near one another share a kernel
-            (:func:`lnbwd.spec.rows_hint`), which is right for any number.
+        rows: a number of rows near those of all calls, where the types leave it open; None: a
+            usual one. The schedule is chosen for the number of the first call, or where that is
+            not known for the nearest of :data:`lnbwd.spec.ROWS_HINTS`. It is right for any.
         tuned_for: M and B that a schedule is searched for (:mod:`lnbwd.tuning`); None: no search.
         is_region: as of :func:`.tuned`.
     """
@@ -309,11 +310,18 @@ def make_kernel_from_spec(make: Callable[[str, str], Spec],
                           tuned_for: tuple[int, int | None] | None,
                           is_region: bool = True) -> MakeKernel:
     """The same of what gives a spec for a chip and a format; ``is_region`` as :func:`.tuned`."""
-    def make_kernel(device: runtime.Device) -> runtime.Kernel:
+    def make_kernel(device: runtime.Device, rows: int) -> runtime.Kernel:
+        def of_call(chip: str, format: str) -> Spec:
+            spec = make(chip, format)
+            # (Calls with fewer rows than the least hint share a kernel with it.)
+            return dataclasses.replace(spec, rows=max(rows, ROWS_HINTS[0])) if (
+                spec.rows and rows) else spec
+
         schedule = "" if tuned_for is None else tuning.tuned(
-            make(device.chip, code_format(device.chip)), device, *tuned_for, is_region=is_region)
+            of_call(device.chip, code_format(device.chip)), device, *tuned_for,
+            is_region=is_region)
         return load_code(lambda chip, format: dataclasses.replace(
-            make(chip, format), schedule=schedule), device)
+            of_call(chip, format), schedule=schedule), device)
 
     return make_kernel
 
@@ -339,13 +347,15 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
 
 
-def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
-    """The kernel of a program for a device, loaded: compiled, or taken from a cache.
+def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> runtime.Kernel:
+    """The kernel of a program for a device, loaded: compiled, or taken from a cache; ``rows`` as of
+    :data:`MakeKernel`.
 
     Raises:
         LnbwdError: there is no device, no compiler, or the compiler refuses the program.
     """
-    return _kernels.get(kernel_key(program.text, device_key(device))) or _load(program, device)
+    return _kernels.get(kernel_key(program.text, device_key(device))) or _load(
+        program, device, rows)
 
 
 @dataclass
@@ -412,10 +422,10 @@ def is_loaded(text: str, like: Tensor) -> bool:
     return kernel_key(text, device_key(like.device)) in _kernels
 
 
-def _load(program: RegionProgram, device: torch.device) -> runtime.Kernel:
+def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> runtime.Kernel:
     check_capture(device, f"the row program {program.text[:40]!r}")
     where = device_key(device)
-    kernel = program.make_kernel(open_device(device))
+    kernel = program.make_kernel(open_device(device), rows)
     _check_kernel(program, kernel)
     with _lock:
         kernel = _kernels.setdefault(kernel_key(program.text, where), kernel)
@@ -423,9 +433,10 @@ def _load(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     return kernel
 
 
-def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
+def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> runtime.Kernel | None:
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
-    where PyTorch's operations take its place. Raises the errors of :func:`load_kernel`."""
+    where PyTorch's operations take its place; ``rows`` as of :data:`MakeKernel`. Raises the errors
+    of :func:`load_kernel`."""
     global _has_warned
     where = device_key(first.device)
     key = kernel_key(program.text, where)
@@ -440,7 +451,7 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
             return kernel
     try:
         check_device(first)
-        return _load(program, first.device)
+        return _load(program, first.device, rows)
     except LnbwdError as error:
         if program.evaluate is None or isinstance(error, native.NotNowError):
             raise
@@ -506,7 +517,7 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
                                                         memory[len(inputs):], strict=True)):
         raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
                          "of 16")
-    kernel = find_kernel(program, inputs[0])
+    kernel = find_kernel(program, inputs[0], rows)
     if kernel is not None:
         launch_kernel(kernel, rows, memory, groups)
         return

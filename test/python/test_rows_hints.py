@@ -62,6 +62,7 @@ def specs(monkeypatch):
 
 
 def test_a_kernel_is_made_for_each_range_of_rows(specs):
+    """For the number of rows of the first call, but for no less than the least hint."""
     if torch.cuda.is_available():
         pytest.skip("CPU tensors are not simulated beside a GPU")
     weight = torch.randn(237)
@@ -70,7 +71,7 @@ def test_a_kernel_is_made_for_each_range_of_rows(specs):
             x = torch.randn(rows, 237)
             torch.testing.assert_close(lnbwd.rms_norm(x, (237,), weight, 1e-5),
                                        torch.nn.functional.rms_norm(x, (237,), weight, 1e-5))
-    assert [s.rows for s in specs] == [64, 96, 128]
+    assert [s.rows for s in specs] == [64, 80, 120]
 
 
 def test_one_kernel_is_for_all_rows_where_a_chip_has_no_hints(specs, monkeypatch):
@@ -101,7 +102,7 @@ def test_row_functions_have_kernels_for_each_range_of_rows(specs, monkeypatch):
     with lnbwd.simulate("gfx942"):
         for rows in (3, 64, 80, 100):
             check(rows)
-        assert [s.rows for s in specs] == [64, 64, 96, 96]
+        assert [s.rows for s in specs] == [64, 64, 80, 80]
         monkeypatch.setattr(regions_op, "is_capturing", lambda device: True)
         check(300)
     assert len(specs) == 4
