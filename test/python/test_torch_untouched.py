@@ -17,7 +17,7 @@ from torch._inductor.graph import GraphLowering
 
 import lnbwd.inductor
 from lnbwd.graphs.conversion import Unsupported
-from lnbwd.inductor import graph_pass
+from lnbwd.inductor import grafting, graph_pass, partial_sums
 from lnbwd.inductor.graph_pass import RegionPass
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
@@ -189,3 +189,32 @@ def test_a_partition_of_the_users_stays(device, monkeypatch):
         assert found == expected
         found.clear()
     assert graph_pass.Partition(Mine()).uuid()[-1] == "mine"
+
+
+def test_two_nodes_that_stay_share_one_whose_operand_does_not():
+    """A region computes `a`; what torch.compile computes of it, `c` and `d`, stays, by way of `b`,
+    which the changed copy no longer has."""
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    a = graph.call_function(torch.relu, (x,))
+    b = graph.call_function(torch.neg, (a,))
+    c, d = (graph.call_function(function, (b,)) for function in (torch.exp, torch.sin))
+    graph.output((c, d))
+    changed, copies = grafting.copy_of(graph)
+    with changed.inserting_before(copies[c]):
+        call = changed.call_function(torch.ops.lnbwd._region.default, ([copies[x]], "a program"))
+        made = changed.call_function(operator.getitem, (call, 0))
+        others = [changed.call_function(function, (copies[x],))
+                  for function in (torch.cos, torch.tan)]
+    for node, other in zip((c, d), others, strict=True):
+        copies[node].replace_all_uses_with(other)
+        copies[node].meta[partial_sums.REPLACED] = other
+        changed.erase_node(copies[node])
+    changed.erase_node(copies[b])
+    copies[a].meta[partial_sums.REPLACED] = made
+    changed.erase_node(copies[a])
+    grafting.graft(graph, changed, copies)
+    graph.lint()
+    assert graph.output_node().args == ((c, d),)
+    assert c.args == d.args == (b,)
+    assert b.args[0].target is operator.getitem

@@ -63,7 +63,9 @@ def graft(graph: Graph, changed: Graph, copies: dict[Node, Node]) -> None:
                 one in originals or one in replaced) else one.all_input_nodes)]))
 
     def operand(node: Node) -> Node:
-        """What stands for an operand of a node of the graph."""
+        """What stands for an operand of a node of the graph; itself, where it does already."""
+        if node not in copies:
+            return node
         now = latest(copies[node], nodes)
         return make(now) if now in nodes else keep(node, node, operand)
 
