@@ -130,9 +130,21 @@ def code_of(function, arguments, backend, **options):
             for text in made]
 
 
+@pytest.fixture
+def nothing_taken(monkeypatch):
+    """Regions are found, and left."""
+    look_at = RegionPass._look_at
+
+    def leave(self, region, splits):
+        look_at(self, region, splits)
+        raise Unsupported("it is left")
+
+    monkeypatch.setattr(RegionPass, "_look_at", leave)
+
+
+@pytest.mark.usefixtures("always_taken", "nothing_taken")
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_left_becomes_torch_compiles_code(device, monkeypatch, name):
-    monkeypatch.setattr(graph_pass, "_is_worth", lambda _: False)
+def test_what_is_left_becomes_torch_compiles_code(device, name):
     function, make = CASES[name]
     theirs, ours = (code_of(function, [t.to(device) for t in make()], backend)
                     for backend in ("inductor", "lnbwd"))
@@ -159,9 +171,13 @@ def test_what_is_left_beside_a_region_stays(device, monkeypatch, name):
         seen.append((before, list(graph.nodes)))
 
     monkeypatch.setattr(RegionPass, "_take", take_norms)
-    norm = random(6, 96).to(device)
-    run_captured(lambda rows, *given: (F.layer_norm(rows, (96,)), function(*given)), norm,
-                 *(t.to(device) for t in make()), region_pass=look)
+
+    def with_norm(rows, *given):
+        y = F.layer_norm(rows, (96,))
+        return y, y.view(2, 3, 96), y.flatten(), function(*given)
+
+    run_captured(with_norm, random(6, 96).to(device), *(t.to(device) for t in make()),
+                 region_pass=look)
     [(before, after)] = seen
     [decision] = taken()
     assert {node.name for node in before.keys() - set(after)} == {*decision.nodes}
@@ -170,7 +186,9 @@ def test_what_is_left_beside_a_region_stays(device, monkeypatch, name):
         torch.ops.lnbwd._region.default, operator.getitem, torch.ops.aten.reshape.default, "output"}
 
 
-def test_a_partition_of_the_users_stays(device, monkeypatch):
+@pytest.mark.usefixtures("always_taken")
+@pytest.mark.parametrize("is_left", [False, True])
+def test_a_partition_of_the_users_stays(device, request, is_left):
     """It divides the passes as the backend wants them, and again, where nothing is taken."""
     found = []
 
@@ -182,12 +200,11 @@ def test_a_partition_of_the_users_stays(device, monkeypatch):
         def uuid(self):
             return "mine"
 
+    if is_left:
+        request.getfixturevalue("nothing_taken")
     function, make = CASES["norm"]
-    for is_worth, expected in ((True, [True]), (False, [True, False])):
-        monkeypatch.setattr(graph_pass, "_is_worth", lambda _, answer=is_worth: answer)
-        code_of(function, [t.to(device) for t in make()], "lnbwd", custom_partitioner_fn=Mine())
-        assert found == expected
-        found.clear()
+    code_of(function, [t.to(device) for t in make()], "lnbwd", custom_partitioner_fn=Mine())
+    assert found == ([True, False] if is_left else [True])
     assert graph_pass.Partition(Mine()).uuid()[-1] == "mine"
 
 

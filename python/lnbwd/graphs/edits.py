@@ -14,6 +14,9 @@ from torch.fx.node import map_arg
 REPLACED = "lnbwd_replaced"
 """Under this name a node that is no more keeps what stands for it."""
 
+TAKEN = "lnbwd_taken"
+"""And under this name that a region computes that."""
+
 
 def new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
     """A call with its fake value. The graph has none that fails."""

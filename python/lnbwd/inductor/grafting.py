@@ -15,6 +15,7 @@ import torch
 from torch._inductor.pattern_matcher import stable_topological_sort
 from torch.fx import Graph, Node, map_arg
 
+from ..graphs.edits import REPLACED, TAKEN
 from ..graphs.fusion import is_alias
 from ..rowprogram import reached
 from .partial_sums import latest
@@ -46,8 +47,10 @@ def graft(graph: Graph, changed: Graph, copies: dict[Node, Node]) -> None:
     for node, copy in copies.items():
         if copy not in nodes:
             gone.setdefault(_what(node.target, node.args, node.kwargs), node)
-            if (now := latest(copy, nodes)) in nodes and now not in originals:
-                replaced.setdefault(now, node)
+            while copy not in nodes and REPLACED in copy.meta and TAKEN not in copy.meta:
+                copy = copy.meta[REPLACED]
+            if copy in nodes and copy not in originals:
+                replaced.setdefault(copy, node)
     made: dict[Node, Node] = {}
     new: list[Node] = []
     following: dict[Node, Node] = {}
@@ -56,11 +59,15 @@ def graft(graph: Graph, changed: Graph, copies: dict[Node, Node]) -> None:
         following[node] = place = originals.get(node, place)
 
     def is_restored(node: Node) -> bool:
-        return node in replaced and not any(map(_is_region, [
+        """Whether no region reads what stands for a node, or has part in computing it."""
+        if node not in replaced:
+            return False
+        operands = {latest(copies[one], nodes) for one in replaced[node].all_input_nodes}
+        return not any(map(_is_region, [
             *reached([node], lambda one: [user for user in one.users
                                           if is_alias(user) or _is_region(user)]),
-            *reached([node], lambda one: () if one is not node and (
-                one in originals or one in replaced) else one.all_input_nodes)]))
+            *reached([node], lambda one: () if one in originals or one in operands
+                     else one.all_input_nodes)]))
 
     def operand(node: Node) -> Node:
         """What stands for an operand of a node of the graph; itself, where it does already."""

@@ -252,6 +252,9 @@ def register() -> None:
     @functools.wraps(codegen)
     def generate(scheduler: Scheduler) -> None:
         codegen(scheduler)
-        _explain()
+        try:
+            _explain()
+        except Exception as error:
+            log.warning("a graph's code has no decisions: %s: %s", type(error).__name__, error)
 
     Scheduler.codegen = generate  # type: ignore[assignment, method-assign]

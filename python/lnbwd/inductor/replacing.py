@@ -13,7 +13,7 @@ from torch.fx import Graph, Node
 
 from ..graphs.conversion import Unsupported
 from ..graphs.domains import is_permuted, memory_order, repeated_dims, same
-from ..graphs.edits import REPLACED, erase_unused, new_node
+from ..graphs.edits import REPLACED, TAKEN, erase_unused, new_node
 from ..graphs.fusion import may_have_gaps
 from ..graphs.nodes import STORED, is_seed, memory_of, stored
 from .random_inputs import elements
@@ -71,7 +71,7 @@ def replace(graph: Graph, region: Region) -> None:
         raise
     for node, replacement in replacements:
         node.replace_all_uses_with(replacement)
-        node.meta[REPLACED] = replacement
+        node.meta[REPLACED], node.meta[TAKEN] = replacement, True
     for one in regions:
         erase_unused(graph, [*one.shared, *one.nodes, *one.tails])
 
