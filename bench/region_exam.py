@@ -101,7 +101,7 @@ def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]
         graph = graph_of(pattern, device).graph
         largest = max(map(surroundings.size_of, graph.nodes))
         lnbwd.inductor.decisions(clear=True)
-        lnbwd.inductor.pass_()(graph)
+        lnbwd.inductor.pass_()(graph, is_inference=True)  # It draws its numbers alone.
         graph.eliminate_dead_code()  # As Inductor does.
     made = lnbwd.inductor.decisions(clear=True)
     rest = surroundings.computed(graph.nodes, largest)

@@ -241,7 +241,7 @@ def check(pattern, has_kernels=True):
     with (FakeTensorMode(), region_exam.always_taken(),
           contextlib.nullcontext() if has_kernels else region_exam.no_kernels()):
         module = region_exam.graph_of(pattern)
-        lnbwd.inductor.pass_()(module.graph)
+        lnbwd.inductor.pass_()(module.graph, is_inference=True)
     regions = [node for node in module.graph.nodes if node.target is _REGION]
     if not regions:
         return None

@@ -849,8 +849,9 @@ def test_options_of_inductor_stay(device):
     """The user's own pass runs after ours, and wrong options are refused as ever."""
     seen = []
 
-    class Mine(torch._inductor.custom_graph_pass.CustomGraphPass):
-        def __call__(self, graph):
+    class Mine(torch._inductor.custom_graph_pass.CustomInferenceAwareGraphPass):
+        def __call__(self, graph, is_inference):
+            assert is_inference
             seen.append([str(n.target) for n in graph.nodes])
 
         def uuid(self):

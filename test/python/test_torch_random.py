@@ -143,7 +143,7 @@ def test_numbers_of_two_graphs_are_left(layer, region_pass):
     (True, True, 2, False), (True, True, None, False), (False, True, 1, False)])
 def test_seeds_that_are_drawn_of_in_one_graph(is_made, is_kept, users, is_seed):
     """Who makes a seed and keeps it to itself alone draws of it; or, in a forward pass, who hands
-    on all that both passes compute of the numbers."""
+    on all that both passes compute of the numbers; and any graph of inference."""
     graph = torch.fx.Graph()
     given = graph.placeholder("given")
     seeds = graph.call_function(
@@ -155,6 +155,8 @@ def test_seeds_that_are_drawn_of_in_one_graph(is_made, is_kept, users, is_seed):
         drawn.meta[nodes.USERS] = users
     graph.output((seeds, mask) if is_kept else (mask,))
     assert nodes.is_seed(seed) is is_seed
+    nodes.mark_seeds(graph)
+    assert nodes.is_seed(seed)
 
 
 def test_the_backward_pass_is_not_known_by_names():

@@ -27,6 +27,9 @@ VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, ate
 STORED = "lnbwd_stored"
 """Under this name a node keeps how it is stored, if it is computed in another order."""
 
+ALONE = "lnbwd_alone"
+"""Under this name a seed says that only this graph draws of it."""
+
 USERS = "lnbwd_users"
 """Under this name random numbers keep how many nodes of forward and backward pass use them."""
 
@@ -107,10 +110,13 @@ def is_random(node: Node) -> bool:
 
 def is_seed(node: Node) -> bool:
     """Whether a node is the seed of random numbers that no other graph draws: there, Inductor's
-    kernel may draw others of it. The graph makes the seed. A forward pass that hands its seeds on
-    also hands on all that either pass computes of the numbers: the mask of a dropout."""
+    kernel may draw others of it. In inference there is none. Else the graph makes the seed, and if
+    it hands its seeds on, as to a backward pass, it also hands on all that either pass computes of
+    the numbers: the mask of a dropout."""
     if node.op != "call_function" or node.target is not inductor_prims.lookup_seed:
         return False
+    if ALONE in node.meta:
+        return True
     seeds: Node = node.args[0]  # type: ignore[assignment]
     if seeds.target is not inductor_prims.seeds:
         return False
@@ -119,6 +125,12 @@ def is_seed(node: Node) -> bool:
     return not _is_output(node) and all(
         random.meta.get(USERS) == len(random.users) and all(map(_is_output, random.users))
         for random in node.users)
+
+
+def mark_seeds(graph: Graph) -> None:
+    """Has the seeds of a graph of inference say that no other graph draws of them."""
+    for node in graph.find_nodes(op="call_function", target=inductor_prims.lookup_seed):
+        node.meta[ALONE] = True
 
 
 def count_users(graph: Graph) -> None:

@@ -23,11 +23,7 @@ from typing import Any
 import torch
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._inductor import config
-from torch._inductor.custom_graph_pass import (
-    CustomGraphPass,
-    CustomPartitionerFn,
-    get_hash_for_files,
-)
+from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch._inductor.pattern_matcher import stable_topological_sort
 from torch.fx import Graph, GraphModule, Node
 from torch.utils.checkpoint import CheckpointPolicy
@@ -37,7 +33,7 @@ from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..graphs.conversion import Unsupported
 from ..graphs.maxima import compared
-from ..graphs.nodes import count_users
+from ..graphs.nodes import count_users, mark_seeds
 from ..rowprogram import RowProgram
 from .estimates import Estimate, estimate
 from .explanations import DECISIONS, Decision, expect, record, set_up_log
@@ -57,6 +53,15 @@ from .regions import (
 from .replacing import replace
 from .rewrites import restore, simplify
 from .surroundings import Surroundings, is_padded_in_place, surroundings
+
+try:
+    from torch._inductor.custom_graph_pass import CustomInferenceAwareGraphPass, CustomPartitionerFn
+except ImportError:  # An older PyTorch, which does not ask for them.
+    class CustomInferenceAwareGraphPass(CustomGraphPass):  # type: ignore[no-redef]
+        """A pass that is told whether a graph is one of inference."""
+
+    class CustomPartitionerFn:  # type: ignore[no-redef]
+        """What divides forward and backward pass."""
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -160,24 +165,31 @@ class _Pass(CustomGraphPass):
         return (_package_hash(), compiler.compiler_id(), launching.simulated_chip(),
                 is_batch_invariant(), then)
 
-    def __call__(self, graph: Graph) -> None:
-        """Changes ``graph`` in place."""
+    def __call__(self, graph: Graph, is_inference: bool = False) -> None:
+        """Changes ``graph`` in place.
+
+        Args:
+            graph: the graph.
+            is_inference: whether it is a function's only graph, and no pass of a training step.
+        """
         set_up_log()
         is_collected = gc.isenabled()
         gc.disable()  # Each full collection goes through all that Inductor has.
         try:
             # Inductor's own passes leave nodes in front of their operands.
             stable_topological_sort(graph)
-            self._run(graph)
+            self._run(graph, is_inference)
         except Exception as error:  # A model never fails because of a region.
             record([Decision("a whole graph", False, _report(error), 0, 0, None)])
         finally:
             if is_collected:
                 gc.enable()
-        if self._then is not None:
+        if isinstance(self._then, CustomInferenceAwareGraphPass):
+            self._then(graph, is_inference)
+        elif self._then is not None:
             self._then(graph)
 
-    def _run(self, graph: Graph) -> None:
+    def _run(self, graph: Graph, is_inference: bool) -> None:
         raise NotImplementedError
 
 
@@ -190,7 +202,7 @@ _Ahead = dict[str, regions_op.Loading]
 """The kernels that are loaded ahead, by the texts of their programs."""
 
 
-class RegionPass(_Pass):
+class RegionPass(_Pass, CustomInferenceAwareGraphPass):
     """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs.
 
     Args:
@@ -208,9 +220,11 @@ class RegionPass(_Pass):
         name = super().uuid()
         return None if name is None else (*name, tuning.is_on(is_region=True))
 
-    def _run(self, graph: Graph) -> None:
+    def _run(self, graph: Graph, is_inference: bool) -> None:
         _register_lowering()
         changed, copies = copy_of(graph)
+        if is_inference:
+            mark_seeds(changed)
         made = self._change(changed)
         if any(one.taken for one in made):
             graft(graph, changed, copies)
@@ -383,7 +397,7 @@ class RecomputePass(_Pass):
     not computed again.
     """
 
-    def _run(self, graph: Graph) -> None:
+    def _run(self, graph: Graph, is_inference: bool) -> None:
         count_users(graph)
         mark_memory(graph)
         if _can_run_on_any(graph):
@@ -479,13 +493,12 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
                    "are no kernels, and torch.compile's own are used. Move the model and inputs "
                    "to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning)
     options = dict(options or {})
-    behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
-              for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass",
-                          "custom_partitioner_fn")}
+    hooks = {"post_grad_custom_pre_pass": pass_, "joint_custom_post_pass": RecomputePass,
+             "custom_partitioner_fn": Partition}
+    hooks = {key: hook for key, hook in hooks.items() if hasattr(torch._inductor.config, key)}
+    behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key) for key in hooks}
     wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
-    wrapper.config["post_grad_custom_pre_pass"] = pass_(behind["post_grad_custom_pre_pass"])
-    wrapper.config["joint_custom_post_pass"] = RecomputePass(behind["joint_custom_post_pass"])
-    wrapper.config["custom_partitioner_fn"] = Partition(behind["custom_partitioner_fn"])
+    wrapper.config.update({key: hook(behind[key]) for key, hook in hooks.items()})
     # What is there already is no garbage of this: each full collection would go through it all.
     is_frozen = bool(gc.get_freeze_count())
     if not is_frozen:
