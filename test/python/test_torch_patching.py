@@ -20,6 +20,7 @@ import pytest
 import torch
 
 import lnbwd
+from conftest import HAS_GPU
 from lnbwd import native, patching
 from lnbwd.recognition import recognise
 
@@ -376,7 +377,11 @@ def test_norms_of_other_classes_are_taken(device, make, kind):
     n = next((p.shape[0] for p in module.parameters()), 24)
     x = torch.randn(2, n, 3, 4) if original is LayerNorm2d else torch.randn(2, 3, n)
     x = x.to(kind).to(device)
-    expected = gradients(module, x)
+    try:
+        expected = gradients(module, x)
+    except RuntimeError as error:
+        assert HAS_GPU and "expected scalar type" in str(error)
+        pytest.skip("on a GPU PyTorch's norms refuse parameters of another type")
     with lnbwd.patch(module, quiet=True) as patched:
         assert patched.names == [""] and patched.classes == {original.__name__: 1}
         assert isinstance(module, original) and type(module) is not original
