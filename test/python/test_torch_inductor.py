@@ -790,7 +790,11 @@ def test_what_a_product_reads_is_rounded_where_it_is_computed_again(device, alwa
 
 
 def test_shares_that_are_kept_are_those_of_the_product(device, always_taken):
-    """Decomposed attention under autocast: the backward pass has them in 16 bits."""
+    """Decomposed attention under autocast: the backward pass has them in 16 bits. (On a GPU they
+    are float32 up to the product.)"""
+    if device.type == "cuda":
+        pytest.skip("autocast computes softmax in float32 on a GPU")
+
     def function(query, key, value):
         with torch.autocast(device.type, BF16):
             shares = ((query @ key.mT) * 3).softmax(-1)
@@ -849,9 +853,11 @@ def test_options_of_inductor_stay(device):
     """The user's own pass runs after ours, and wrong options are refused as ever."""
     seen = []
 
-    class Mine(torch._inductor.custom_graph_pass.CustomInferenceAwareGraphPass):
+    class Mine(graph_pass.CustomInferenceAwareGraphPass):
         def __call__(self, graph, is_inference):
-            assert is_inference
+            # (Older versions of Inductor do not say so.)
+            assert is_inference == hasattr(torch._inductor.custom_graph_pass,
+                                           "CustomInferenceAwareGraphPass")
             seen.append([str(n.target) for n in graph.nodes])
 
         def uuid(self):

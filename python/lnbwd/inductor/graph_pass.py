@@ -55,13 +55,16 @@ from .rewrites import restore, simplify
 from .surroundings import Surroundings, is_padded_in_place, surroundings
 
 try:
-    from torch._inductor.custom_graph_pass import CustomInferenceAwareGraphPass, CustomPartitionerFn
-except ImportError:  # An older PyTorch, which does not ask for them.
-    class CustomInferenceAwareGraphPass(CustomGraphPass):  # type: ignore[no-redef]
-        """A pass that is told whether a graph is one of inference."""
-
+    from torch._inductor.custom_graph_pass import CustomPartitionerFn
+except ImportError:  # An older PyTorch, which does not ask for one.
     class CustomPartitionerFn:  # type: ignore[no-redef]
         """What divides forward and backward pass."""
+
+try:
+    from torch._inductor.custom_graph_pass import CustomInferenceAwareGraphPass
+except ImportError:  # Likewise.
+    class CustomInferenceAwareGraphPass(CustomGraphPass):  # type: ignore[no-redef]
+        """A pass that is told whether a graph is one of inference."""
 
 log = logging.getLogger("lnbwd.regions")
 
