@@ -31,7 +31,6 @@ DEFAULT_CHIP = _chips.SIMULATED
 """The chip that is simulated where none is named."""
 
 
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Simulation:
     """A ``with simulate(chip)`` that is entered, each its own: several may name one chip."""

@@ -187,8 +187,8 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
             block or a row scalar, which says what M is, or ``rows`` does.
         make_kernel: gives the kernel for a device and the M of its first call, called once for
             each device that the program runs on (:func:`make_kernel_from_mlir` makes one).
-        evaluate: computes the outputs, in their order, by PyTorch's operations; called where there
-            is no kernel. Without it, that is an error.
+        evaluate: computes the outputs, in their order, by PyTorch's operations, of inputs in the
+            shapes that outputs have; called where there is no kernel. Without it, that is an error.
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
             while a CUDA graph is captured, so that none can be loaded, one of theirs does.
         key: what the library in C++ finds it by; empty: the text.
