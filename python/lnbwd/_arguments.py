@@ -27,7 +27,7 @@ TYPES = (*KERNEL_TYPES, torch.float64)
 
 RMS_EPSILONS = {kind: torch.finfo(kind).eps if kind == torch.float64 else DEFAULT_EPSILONS[RMS_NORM]
                 for kind in TYPES}
-"""The epsilons of PyTorch's rms_norm where none is given, by the types of its input."""
+"""PyTorch's epsilons of an RMSNorm that is given none, by the types of its input."""
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]

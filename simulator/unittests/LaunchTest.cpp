@@ -279,9 +279,6 @@ TEST(Launch, UnknownInstruction) {
                "v_cubeid_f32 v0, v1, v2, v3");
 }
 
-// Workgroups that wait for each other: none may starve.
-// Not checked for races, under which the first one polls alone for a million
-// instructions; CheckerOrderTest has such kernels.
 // Clocks count instructions, so that they read the same in every run.
 TEST(Launch, ClocksCountInstructions) {
   struct Clock {
@@ -292,7 +289,8 @@ TEST(Launch, ClocksCountInstructions) {
       {GFX9, "s_memtime s[8:9]\ns_waitcnt lgkmcnt(0)\n"},
       {GFX9, "s_memrealtime s[8:9]\ns_waitcnt lgkmcnt(0)\n"},
       {GFX1100, "s_getreg_b32 s8, hwreg(HW_REG_SHADER_CYCLES)\n"},
-      {GFX1201, "s_getreg_b32 s8, hwreg(HW_REG_SHADER_CYCLES_LO)\n"},
+      {GFX1201, "s_getreg_b32 s8, hwreg(HW_REG_SHADER_CYCLES_LO)\n"
+                "s_wait_alu 0xfffe\n"},
       {GFX1100, "s_sendmsg_rtn_b64 s[8:9], sendmsg(MSG_RTN_GET_REALTIME)\n"
                 "s_waitcnt lgkmcnt(0)\n"}};
   for (const Clock &Each : Clocks)
@@ -324,6 +322,9 @@ TEST(Launch, ClocksCountInstructions) {
     }
 }
 
+// Workgroups that wait for each other: none may starve.
+// Not checked for races, under which the first one polls alone for a million
+// instructions; CheckerOrderTest has such kernels.
 TEST(Launch, WorkgroupsThatWaitForEachOther) {
   const unsigned Before = lnbwdSimGetChecks();
   lnbwdSimSetChecks(Before & ~unsigned(LNBWD_SIM_CHECK_RACES));

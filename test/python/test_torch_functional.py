@@ -7,7 +7,9 @@ import contextlib
 import inspect
 import itertools
 import math
+import os
 import pathlib
+import sys
 import warnings
 
 import loaded_python
@@ -431,7 +433,8 @@ def first_calls(tmp_path_factory):
     """What test/python/first_calls.py leaves, by the default types."""
     folder, script = tmp_path_factory.mktemp("calls"), pathlib.Path(__file__).with_name(
         "first_calls.py")
-    programs = {default: loaded_python.start([script, default, folder / default])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    programs = {default: loaded_python.start([script, default, folder / default], env=environment)
                 for default in ("float32", "float16", "float64")}
     found = {}
     for default, program in programs.items():
