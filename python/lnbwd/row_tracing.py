@@ -333,7 +333,7 @@ def _locals(watch: _Watch, names: Sequence[str]) -> list[Tensor]:
 
 
 def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
-    """PyTorch's, whose gradient is 0 at both ends, where that of clamp is 1."""
+    """PyTorch's, whose gradient is 0 at both ends; that of clamp is 1 there up to PyTorch 2.13."""
     return torch.where(x <= low, low, torch.where(x >= high, high, x))
 
 
@@ -362,9 +362,9 @@ def _power(x: Tensor, exponent: float) -> Tensor:
 
 
 def _logit(x: Tensor, eps: float | None = None) -> Tensor:
-    """The gradient is infinite at 0 and 1."""
+    """The gradient is infinite at 0 and 1, and not 0 at the bounds."""
     if eps is not None:
-        x = x.clamp(eps, 1 - eps)
+        x = torch.where(x < eps, eps, torch.where(x > 1 - eps, 1 - eps, x))
     return x.log() - torch.log1p(-x)
 
 

@@ -32,6 +32,7 @@ from row_cases import (
     swiglu,
     tensors_of,
 )
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import lnbwd
 import lnbwd.inductor
@@ -45,6 +46,7 @@ from lnbwd import (
     regions_op,
     row_tracing,
 )
+from lnbwd.graphs import convert
 
 pytestmark = pytest.mark.compiler
 ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
@@ -223,6 +225,31 @@ def test_slopes_at_kinks(device, place):
                        function(infinite)[place].nan_to_num(7))
 
 
+@pytest.mark.parametrize("has_slopes", [False, True])
+def test_slopes_of_clamp_are_those_of_the_version(device, monkeypatch, has_slopes):
+    """From PyTorch 2.14 on they are 0 at the bounds."""
+    def function(x: Rows):
+        return x.clamp(-1, 2), x.clamp(min=0), x.clamp(max=0), x.clamp(2, 1)
+
+    monkeypatch.setattr(convert, "clamp_has_slopes_at_bounds", lambda: has_slopes)
+    x = torch.tensor([[-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]], device=device, requires_grad=True)
+    got = [torch.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist()
+           for y in lnbwd.rowwise(function)(x)]
+    at = float(has_slopes)
+    assert got == [[[0, at, 1, 1, at, 0]], [[0, 0, at, 1, 1, 1]], [[1, 1, at, 0, 0, 0]], [[0] * 6]]
+
+
+def test_slopes_of_clamp_are_asked_for_outside_of_the_callers_modes():
+    def refuse(*_):
+        raise AssertionError("a hook of the caller's")
+
+    want = convert.clamp_has_slopes_at_bounds()
+    convert.clamp_has_slopes_at_bounds.cache_clear()
+    with (FakeTensorMode(), torch.inference_mode(), torch.device("meta"),
+          torch.autograd.graph.saved_tensors_hooks(refuse, refuse)):
+        assert convert.clamp_has_slopes_at_bounds() is want
+
+
 def compare_with_double(device, bodies, x, rtol=2e-6):
     """Results of several functions of x, and the gradients of their sums, beside PyTorch's in
     float64; in one kernel, in whose rows each function has a part with the elements of x."""
@@ -282,7 +309,7 @@ def test_norms_of_rows_with_zeros(device, orders):
     ([lambda x: x ** -1, lambda x: x ** -2, lambda x: x ** -3, lambda x: x ** -4,
       lambda x: x ** 0.5, lambda x: x ** 1.5],
      [[0.0, -0.0, 1, 2]]),
-    ([torch.logit, lambda x: torch.logit(x, 0.125)], [[0.0, 0.25, 0.5, 1]]),
+    ([torch.logit, lambda x: torch.logit(x, 0.125)], [[0.0, 0.125, 0.875, 1]]),
     ([lambda x: x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12),
       lambda x: x * x.var(-1, keepdim=True), torch.abs],
      [[0.0, 0, 0, 0], [1.5, 1.5, 1.5, 1.5]])],

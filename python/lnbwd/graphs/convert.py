@@ -10,6 +10,8 @@ well (``regions.py``), or if Inductor's option ``emulate_precision_casts`` asks 
 
 from __future__ import annotations
 
+import concurrent.futures
+import functools
 import math
 import operator
 from typing import Any
@@ -309,12 +311,26 @@ def _relu(c: Conversion, node: Node) -> int:
     return c.builder.add("select", c.builder.add("le", value, zero), zero, value)
 
 
+@functools.cache
+def clamp_has_slopes_at_bounds() -> bool:
+    """Whether the gradient of PyTorch's clamp, by numbers, is 1 at the bounds, as it is up to 2.13,
+    and not 0."""
+    def slope() -> bool:
+        x = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
+        return bool(torch.autograd.grad(x.clamp(min=0), x)[0])
+
+    # A thread of its own is in none of the caller's modes, transforms and hooks.
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(slope).result()
+
+
 @converts(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default)
 def _clamp(c: Conversion, node: Node) -> int:
     value = c.number(node.args[0])
-    # The comparison that says that a value is beyond its bound: at the bound the slope is 1.
-    names = {aten.clamp_min.default: ("lt",), aten.clamp_max.default: ("gt",)}
-    bounds = names.get(node.target, ("lt", "gt"))  # type: ignore[call-overload]
+    # The comparison that says that the result is the bound, which has no slope.
+    below, above = ("lt", "gt") if clamp_has_slopes_at_bounds() else ("le", "ge")
+    names = {aten.clamp_min.default: (below,), aten.clamp_max.default: (above,)}
+    bounds = names.get(node.target, (below, above))  # type: ignore[call-overload]
     given = list(node.args[1:]) + [None] * (len(bounds) - len(node.args) + 1)
     for position, (name, bound) in enumerate(zip(bounds, given, strict=False)):
         if bound is None:
