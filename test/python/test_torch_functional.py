@@ -478,6 +478,16 @@ AUTOCAST = {
 """Functions that PyTorch has, too."""
 
 
+def types_of(call, module, x, *others):
+    """The types of a function's results. PyTorch's layer norm on a GPU, and from 2.14 on its fake
+    one, refuses a weight of another type than x, which ours takes."""
+    try:
+        return [t.dtype for t in tree_leaves(call(module, x, *others))]
+    except RuntimeError as error:
+        assert module is F and "expected scalar type" in str(error)
+        return [x.dtype]
+
+
 # (Without a GPU no views of fake tensors on one are made by indices, which batch norms do.)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.gpu] * (
     name == "batch_norm")) for name in AUTOCAST])
@@ -495,8 +505,8 @@ def test_autocast_on_a_gpu_gives_the_types_of_pytorch(name, is_enabled):
                     torch.ones(shape, dtype=kind or dtype, device="cuda")
                     for shape, kind in (((3, 64), None), ((64,), other), ((2, 4, 70), None),
                                         ((4,), other)))
-                got, wanted = ([t.dtype for t in tree_leaves(AUTOCAST[name](
-                    module, x, weight, image, channels))] for module in (functional, F))
+                got, wanted = (types_of(AUTOCAST[name], module, x, weight, image, channels)
+                               for module in (functional, F))
             assert got == wanted, (dtype, other)
     finally:
         torch.set_autocast_enabled("cuda", before[0])
