@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import pytest
 
-pytest.importorskip("torch")
-pytestmark = pytest.mark.compiler
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(
+    torch.version.cuda is not None and not torch.cuda.is_available(),
+    reason="PyTorch with CUDA asks the driver for the GPU that there is not")]
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 
