@@ -16,8 +16,8 @@ from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "l
 from ._operations import LAYER_NORM, RMS_NORM
 
 DEFAULT_EPSILONS = {LAYER_NORM: 1e-5, RMS_NORM: 2.0 ** -23}
-"""The epsilons of PyTorch's functions where none is given; rms_norm's is that of float32, the type
-in which it computes all narrower ones."""
+"""The epsilons of PyTorch's functions where none is given; an RMSNorm's is that of float32, the
+type in which it computes all narrower ones."""
 
 
 @dataclass(frozen=True)
