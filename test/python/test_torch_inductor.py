@@ -849,8 +849,11 @@ print("taken", len([d for d in lnbwd.inductor.decisions() if d.taken]),
 """
 
 
-def test_options_of_inductor_stay(device):
-    """The user's own pass runs after ours, and wrong options are refused as ever."""
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.skipif(
+    not hasattr(torch._inductor.custom_graph_pass, "get_custom_graph_passes"),
+    reason="this version of Inductor takes one pass"))])
+def test_options_of_inductor_stay(device, count):
+    """The user's own passes run after ours, and wrong options are refused as ever."""
     seen = []
 
     class Mine(graph_pass.CustomInferenceAwareGraphPass):
@@ -865,8 +868,10 @@ def test_options_of_inductor_stay(device):
 
     x, = operands(device, "r")
     function = torch.compile(lambda x: x - x.mean(-1, keepdim=True), backend="lnbwd",
-                             options={"post_grad_custom_pre_pass": Mine()})
+                             options={"post_grad_custom_pre_pass":
+                                      Mine() if count == 1 else [Mine()] * count})
     assert torch.allclose(function(x), x - x.mean(-1, keepdim=True), atol=1e-6)
+    assert len(seen) == count
     assert any("lnbwd._region" in name for names in seen for name in names)
     with pytest.raises(Exception, match="no_such_option"):
         torch.compile(lambda x: x + 1, backend="lnbwd", options={"no_such_option": 1})(x)

@@ -151,22 +151,19 @@ class _Pass(CustomGraphPass):
     """What the passes have in common: a name for caches, no failure, a pass of the user's behind.
 
     Args:
-        then: another pass that runs after it, one that the user had set.
+        then: the pass or passes that the user had set, which run after it.
     """
 
     def __init__(self, then: Any = None) -> None:
-        self._then = then
+        self._then = [*then] if isinstance(then, list | tuple) else [then] * (then is not None)
 
     def uuid(self) -> Any:
         """Names what graphs become: a hash of the package, the compiler's version, what says where
-        kernels run. None if the pass after this one has no such name."""
-        then: Any = ""
-        if self._then is not None:
-            then = self._then.uuid() if isinstance(self._then, CustomGraphPass) else None
-            if then is None:
-                return None
-        return (_package_hash(), compiler.compiler_id(), launching.simulated_chip(),
-                is_batch_invariant(), then)
+        kernels run. None if a pass after this one has no such name."""
+        then = [one.uuid() if isinstance(one, CustomGraphPass) else None for one in self._then]
+        return None if None in then else (
+            _package_hash(), compiler.compiler_id(), launching.simulated_chip(),
+            is_batch_invariant(), *then)
 
     def __call__(self, graph: Graph, is_inference: bool = False) -> None:
         """Changes ``graph`` in place.
@@ -187,10 +184,11 @@ class _Pass(CustomGraphPass):
         finally:
             if is_collected:
                 gc.enable()
-        if isinstance(self._then, CustomInferenceAwareGraphPass):
-            self._then(graph, is_inference)
-        elif self._then is not None:
-            self._then(graph)
+        for one in self._then:
+            if isinstance(one, CustomInferenceAwareGraphPass):
+                one(graph, is_inference)
+            else:
+                one(graph)
 
     def _run(self, graph: Graph, is_inference: bool) -> None:
         raise NotImplementedError
