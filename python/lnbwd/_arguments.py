@@ -6,12 +6,10 @@ came instead, and what to do."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import numbers
 import operator
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +34,10 @@ FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
 _WHOLE = (int, torch.SymInt)
 _PLAIN = (Tensor, torch.nn.Parameter)
 
+subclass_watchers: list[Callable[[], object]] = []
+"""Called when a function gets a subclass of Tensor: rules for distributed tensors are registered
+late, since PyTorch's module for these takes long to import."""
+
 
 def _spell(types: Sequence[torch.dtype]) -> str:
     *most, last = dict.fromkeys(str(kind).removeprefix("torch.") for kind in types)
@@ -47,9 +49,9 @@ def check_tensor(name: str, value: object, or_none: bool = False) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a tensor{' or None' if or_none else ''}, got "
                         f"{type(value).__name__}")
-    if type(value) not in _PLAIN and "torch.distributed.tensor" in sys.modules and (
-            not torch.compiler.is_compiling()):
-        importlib.import_module(".sharding", __package__)  # It may be a distributed one.
+    if type(value) not in _PLAIN and not torch.compiler.is_compiling():
+        for look in subclass_watchers:
+            look()
 
 
 def check_type(name: str, tensor: Tensor, types: Sequence[torch.dtype], remedy: str = "") -> None:

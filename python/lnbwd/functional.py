@@ -27,6 +27,7 @@ from ._arguments import (
     check_rms_eps,
     check_tensor,
     check_whole,
+    subclass_watchers,
 )
 from .channel_norms import batch_norm, group_norm, instance_norm
 from .launching import falls_back
@@ -57,6 +58,7 @@ def know_distributed_tensors() -> bool:
 
 
 know_distributed_tensors()
+subclass_watchers.append(know_distributed_tensors)
 
 is_compiling = torch.compiler.is_compiling
 is_autocast_enabled = torch.is_autocast_enabled

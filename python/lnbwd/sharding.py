@@ -20,14 +20,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 from torch.distributed.tensor.experimental import register_sharding
 
-from . import functional
 from .ops import NORMS
 from .row_functions import RowFunction
 
@@ -62,12 +61,12 @@ def _backward_rules(dy: Any, x: Any, *others: Any) -> list[_Rule]:
 
 def _public_name() -> str:
     """The outermost function of this package that is running."""
-    name, frame = "lnbwd::region", sys._getframe()
-    outer: FrameType | None = frame
+    name, outer = "lnbwd::region", cast(FrameType | None, sys._getframe())
+    functions = sys.modules[f"{__package__}.functional"].__all__
     while outer is not None:
         if outer.f_globals.get("__package__") == __package__:
             owner, called = outer.f_locals.get("self"), outer.f_code.co_name
-            if called in functional.__all__:
+            if called in functions:
                 name = f"lnbwd.functional.{called}"
             elif isinstance(owner, RowFunction) and not owner.function.__name__.startswith("_"):
                 name = owner.function.__name__
