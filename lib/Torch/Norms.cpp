@@ -157,7 +157,7 @@ struct Giver {
   }
   void operator()(const std::vector<bool> &mask) const {
     auto values = std::make_unique<bool[]>(mask.size());
-    std::copy(mask.begin(), mask.end(), values.get());
+    std::copy_n(mask.begin(), mask.size(), values.get());
     *place++ = from(
         torch::headeronly::HeaderOnlyArrayRef<bool>(values.get(), mask.size()));
   }
