@@ -178,13 +178,15 @@ def test_triton_kernels(chips, build, tmp_path):
     assert run.stdout.partition(" left out by kernels -")[2].splitlines()[1].startswith(
         "kernel add: 36 of the 100 elements of 'out' are not written, the first of them [64]")
     for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
-                 "packed", "lock[locked-16]", "lock[locked-256]", "table[kept]", "outer[right]",
-                 "each_row[right]", "cache[right]", "position[right]", "position[longer]",
-                 "interleave[right]", "two_loops[right]", "filter[none]", "left_out[none]"):
+                 "packed", "one_stride[all]", "one_stride[some]", "lock[locked-16]",
+                 "lock[locked-256]", "table[kept]", "outer[right]", "each_row[right]",
+                 "cache[right]", "position[right]", "position[longer]", "interleave[right]",
+                 "two_loops[right]", "filter[none]", "left_out[none]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
-                 "pitch[other]", "lock[unlocked-16]", "lock[unlocked-256]", "table[freed]",
+                 "pitch[other]", "one_stride[none]", "lock[unlocked-16]", "lock[unlocked-256]",
+                 "table[freed]",
                  "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
                  "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]",
                  "filter[index]", "filter[backwards]", "filter[stored]", "filter[late]",
@@ -216,6 +218,7 @@ def check_reports(results):
     assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
     assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
     assert "'stride_x' is not what leads from row to row of 'x'" in texts["test_pitch[wrong]"]
+    assert "'stride' is not what leads from row to row of 'a'" in texts["test_one_stride[none]"]
     assert "none of the arguments is the distance 112 of its rows" in texts["test_pitch[other]"]
     for fate in ("freed", "resized"):
         assert "is a use after free: it was in the buffer" in texts[f"test_table[{fate}]"]

@@ -14,7 +14,6 @@ leads from row to row, so that any argument which is that number has to be it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,8 +25,6 @@ from .torch_device import Buffer, Device
 
 _MOST_BYTES = 64 << 20
 """Of all storages of a launch that is repeated."""
-_MOST_ALIKE = 4
-"""Storages of one pitch, of which any may have to move together."""
 
 
 def _wider(offset: Any, pitch: int) -> Any:
@@ -64,18 +61,16 @@ class Repeat:
     def difference(self, launch: Callable[[list[Any]], str], names: Sequence[str]) -> str:
         """After the launch: has it repeated with other arguments. What is wrong, in words;
         ``launch`` returns why it cannot be."""
+        self._ways = {buffer: self._accesses(buffer.pointer, before)
+                      for buffer, before in self._before.items()}
         if not self._differs(launch, self._pitches):
             return ""
         for pitch in sorted(set(self._pitches.values())):
             wide = {buffer for buffer, its in self._pitches.items() if its == pitch}
             if not (text := self._differs(launch, dict.fromkeys(wide, pitch))):
                 continue
-            # The kernel may take the stride for the rows of other tensors, too, or instead.
             alike = wide | {buffer for buffer, its in self._alike.items() if its == pitch}
-            if len(alike) <= _MOST_ALIKE and any(
-                    not self._differs(launch, dict.fromkeys(moved, pitch))
-                    for count in range(1, len(alike) + 1)
-                    for moved in itertools.combinations(alike, count)):
+            if self._moves_some(launch, alike, pitch):
                 continue
             numbers = ", ".join(repr(names[k]) for k, buffer in self._numbers.items()
                                 if buffer in wide)
@@ -84,6 +79,33 @@ class Repeat:
             return f"{numbers} is not what leads from row to row of {moved}, or leads " \
                    f"elsewhere, too: where these rows are further apart, {text}"
         return ""
+
+    def _moves_some(self, launch: Callable[[list[Any]], str], alike: set[Buffer], pitch: int
+                    ) -> bool:
+        """Whether the kernel takes the stride for the rows of some storages of this pitch, and for
+        nothing else. All of them move first; then those stay whose elements the kernel still
+        accesses where they were: one launch more for each round of them, not one for each
+        subset."""
+        moved = set(alike)
+        while moved and self._differs(launch, dict.fromkeys(moved, pitch)):
+            stay = moved & self._stay
+            if not stay:
+                return False
+            moved -= stay
+        return bool(moved)
+
+    def _accesses(self, pointer: int, elements: torch.Tensor) -> torch.Tensor | None:
+        """What the last launch has done to each byte of elements that are at an address."""
+        known = self._device.library.accesses(pointer, elements.numel())
+        return None if known is None else torch.frombuffer(known, dtype=torch.uint8).view(
+            elements.shape)
+
+    def _stays(self, buffer: Buffer, copy: torch.Tensor) -> bool:
+        """Whether the last launch, where rows of a storage were further apart, has accessed the
+        same places as the first one."""
+        before, after = self._ways[buffer], self._accesses(copy.data_ptr(), copy)
+        return before is not None and after is not None and torch.equal(
+            before, after[:len(before)]) and not bool(after[len(before):].any())
 
     def _differs(self, launch: Callable[[list[Any]], str], wide: Mapping[Buffer, int]) -> str:
         """What does when the rows of these storages, with these pitches, are further apart."""
@@ -109,8 +131,10 @@ class Repeat:
                     copies[buffer].untyped_storage(), _wider(tensor.storage_offset(), pitch),
                     tensor.shape, [_wider(stride, pitch) for stride in tensor.stride()])
                 self._device.mark(changed[k])
+        self._stay: set[Buffer] = set()
         if problem := launch(changed):
             return problem
+        self._stay = {buffer for buffer in wide if self._stays(buffer, copies[buffer])}
         with torch._C.DisableTorchFunction():
             for buffer, elements in self._elements.items():
                 there = copies[buffer][_wider(torch.arange(len(elements)), pitches[buffer])]

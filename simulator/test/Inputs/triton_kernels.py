@@ -212,6 +212,25 @@ def test_pitch(case):
 
 
 @triton.jit
+def add_four(a, b, c, d, y, stride, n, TAKES: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    rows_of_a = o + tl.program_id(0) * (n if TAKES == "none" else stride)
+    others = o + tl.program_id(0) * (stride if TAKES == "all" else n)
+    values = tl.load(a + rows_of_a, mask=o < n) + tl.load(b + rows_of_a, mask=o < n)
+    values += tl.load(c + others, mask=o < n) + tl.load(d + others, mask=o < n)
+    tl.store(y + others, values, mask=o < n)
+
+
+@pytest.mark.parametrize("takes", ["all", "some", "none"])
+def test_one_stride(takes):
+    """A tensor's stride for five tensors of one pitch, for two of them, and for none."""
+    a, b, c, d = (torch.rand(6, 100, device="cuda") for _ in range(4))
+    y = torch.empty_like(a)
+    add_four[(6,)](a, b, c, d, y, a.stride(0), 100, takes, BLOCK=128)
+    assert torch.allclose(y, a + b + (c + d))
+
+
+@triton.jit
 def attend(q, k, out, stride, heads, D: tl.constexpr, BLOCK: tl.constexpr):
     """Packed heads: k is addressed from q, and sums of atomics are in each order others."""
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
