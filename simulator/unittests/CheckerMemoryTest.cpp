@@ -237,6 +237,33 @@ TEST_P(CheckerTest, ElementsNeverWritten) {
   EXPECT_EQ(Count(0, Bytes, 4), -1);
 }
 
+TEST_P(CheckerTest, OffsetsThatOverflow) {
+  // As Triton makes them: a descriptor of 2 GiB, and an offset for masked
+  // lanes.
+  auto Load = [&](const std::string &Offset, const std::string &More = "") {
+    const bool Gfx9 = isGfx9(Chip);
+    return run("s_mov_b32 s8, s4\ns_and_b32 s9, s5, 0xffff\n"
+               "s_mov_b32 s10, 0x7ffffffe\ns_mov_b32 s11, " +
+               std::string(Gfx9 ? "0x27000" : "0x31016fac") +
+               "\nv_mov_b32 v1, " + Offset + "\nbuffer_load_" +
+               (chipNamed(Chip).Generation < 11 ? "dword" : "b32") +
+               " v2, v1, s[8:11], " + (isGfx12(Chip) ? "null" : "0") +
+               " offen" + More + "\nWAITV");
+  };
+  EXPECT_CLEAN(Load("64"));
+  EXPECT_CLEAN(Load("0x80000000"));
+  EXPECT_CLEAN(Load("0x7ffffff0", " offset:16"));
+  EXPECT_CLEAN(Load("0x80000000", " offset:16"));
+  // Of rows of 1002240 bytes, numbers 2143 and 2680.
+  for (const char *Offset : {"0x80000004", "0x8004d500", "0xa0192800",
+                             "0xbffffffc", "0xc0000000", "-8"}) {
+    SCOPED_TRACE(Offset);
+    EXPECT_SAYS(Load(Offset),
+                "from a buffer's base is negative, or has overflowed 32 ");
+    EXPECT_EQ(Launched, hipErrorIllegalAddress);
+  }
+}
+
 TEST_P(CheckerTest, AccessesOfALaunch) {
   uint8_t Ways[136];
   EXPECT_HIP(hipMemset(B, 0, Bytes));

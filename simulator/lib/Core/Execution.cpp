@@ -141,9 +141,9 @@ const Inst *lnbwd::sim::faultOffset(Wave &W, const Inst *I, int Lane,
                                     int32_t Offset) {
   return stop(W, "memory", I, Lane, LaunchFailure::IllegalAddress,
               "the offset " + std::to_string(Offset) +
-                  " from a buffer's base is negative: hardware takes it for "
-                  "one beyond the buffer, gives 0 for a load and drops a "
-                  "store");
+                  " from a buffer's base is negative, or has overflowed 32 "
+                  "bits: hardware takes it for one beyond the buffer, gives 0 "
+                  "for a load and drops a store");
 }
 
 bool lnbwd::sim::faultCheck(Wave &W, const char *Check, const Inst *I, int Lane,

@@ -154,8 +154,9 @@ static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
 static bool checkShape(Wave &W, const Inst *I, uint64_t Exec) {
   const Resource R = readResource(W, I);
   // Triton's descriptors end 2 GiB after their base, and lanes that its masks
-  // leave out have an offset of -2 GiB. Hardware takes another negative one for
-  // a large one, too, so that nothing is accessed.
+  // leave out have an offset of -2 GiB, to which LLVM may have moved a constant
+  // from the instruction, or back. Hardware takes another negative one for a
+  // large one, too, so that nothing is accessed.
   if (W.Observer && R.Records == 0x7ffffffe && !R.Swizzled &&
       (I->Flags & (FlagOffen | FlagIdxen)) == FlagOffen) {
     const uint32_t *V = W.row(I->Src[0].Reg);
@@ -165,7 +166,7 @@ static bool checkShape(Wave &W, const Inst *I, uint64_t Exec) {
         (S.Kind == OperandKind::SGPR ? W.S[S.Reg] : uint32_t(S.Value));
     for (unsigned L : LaneMask(Exec))
       if (const int32_t Offset = int32_t(V[L] + Rest);
-          Offset < 0 && Offset >= -(1 << 30)) {
+          Offset < 0 && Offset != INT32_MIN && V[L] != 1u << 31) {
         faultOffset(W, I, int(L), Offset);
         return false;
       }
