@@ -169,7 +169,9 @@ def test_triton_kernels(chips, build, tmp_path):
 
     def count(text):
         return run.stdout.count(text)
-    for note in ("spread: 64 of the 128 elements of 'out' are not written, the first of them [1]",
+    for note in ("spread: 100663232 of the 100663296 elements of 'x' are not read, the first of "
+                 "them [64]",
+                 "spread: 64 of the 128 elements of 'out' are not written, the first of them [1]",
                  "rows: 6 of the 32 elements of 'x' are not read, the first of them [3, 2]",
                  "rows: 24 bytes are accessed that 'x' has storage for, but no element",
                  "row_sum: 12 of the 24 elements of 'x' are not read, the first of them [1, 4]"):
@@ -177,8 +179,8 @@ def test_triton_kernels(chips, build, tmp_path):
     # The report of a test that fails has what its kernels leave out.
     assert run.stdout.partition(" left out by kernels -")[2].splitlines()[1].startswith(
         "kernel add: 36 of the 100 elements of 'out' are not written, the first of them [64]")
-    for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
-                 "packed", "one_stride[all]", "one_stride[some]", "lock[locked-16]",
+    for test in ("right", "stride", "large", "autograd_and_autotuner", "copies", "parts",
+                 "pitch[right]", "packed", "one_stride[all]", "one_stride[some]", "lock[locked-16]",
                  "lock[locked-256]", "table[kept]", "outer[right]", "each_row[right]",
                  "cache[right]", "position[right]", "position[longer]", "interleave[right]",
                  "two_loops[right]", "filter[none]", "left_out[none]"):
@@ -186,11 +188,10 @@ def test_triton_kernels(chips, build, tmp_path):
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
                  "pitch[other]", "one_stride[none]", "lock[unlocked-16]", "lock[unlocked-256]",
-                 "table[freed]",
-                 "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
-                 "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]",
-                 "filter[index]", "filter[backwards]", "filter[stored]", "filter[late]",
-                 "filter[value]", "left_out[first]", "left_out[second]",
+                 "table[freed]", "table[resized]", "outer[wrong]", "each_row[short]",
+                 "each_row[half]", "cache[wrong]", "position[wrong]", "interleave[wrong]",
+                 "two_loops[wrong]", "filter[index]", "filter[backwards]", "filter[stored]",
+                 "filter[late]", "filter[value]", "left_out[first]", "left_out[second]",
                  *(f"left_out[{fault}]" for fault in ("part", "twice", "chance", "before"))):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
@@ -472,6 +473,52 @@ def test_what_is_left_out_of_dimensions():
 
 
 @needs_triton
+@needs_triton
+def test_ranges_of_large_tensors(monkeypatch):
+    import torch
+    from lnbwd_sim import accesses
+    size, done = 4 * 40 * 24, [range(0, 200), range(400, 404), range(1000, 1200), range(3001, 3010)]
+    ways = bytearray(size)
+    for part, way in zip(done, (1, 1, 2, 3), strict=True):
+        for at in part:
+            ways[at] |= way
+
+    class Library:
+        def accesses(self, pointer, size):
+            return bytearray(ways)
+
+        def count_accessed(self, pointer, size, element, way):
+            found = [any(ways[pointer + k * element + n] & way for n in range(element))
+                     for k in range(size // element)]
+            return tuple([sum(found)] + [found.index(what) if what in found else len(found)
+                                         for what in (True, False)])
+
+        def access(self, pointer, writes):
+            at = ways[pointer] & (2 if writes else 1)
+            return {"instruction": f"{pointer}", "at": "", "source": [
+                {"file": "x", "line": pointer, "column": 0, "function": ""}]} if at else None
+
+    buffer = Storage()
+    buffer.size = size
+    whole = torch.empty(40, 24)
+    views = (whole, whole[:, :7], whole[5:, 2:9], whole.T, whole[3], whole[:, :1], whole[::2, ::3],
+             whole.view(4, 10, 24)[:, 2:5, 3:6], whole.view(torch.int8)[:, 1:6], whole[:1, :0],
+             whole.view(torch.float64), whole[7:8].expand(6, 24))
+    for given in [(view,) for view in views] + [views[1:4], views[5:8]]:
+        arguments = {buffer: [(f"{k}", tensor) for k, tensor in enumerate(given)]}
+        notes = []
+        for most in (size, 0):
+            monkeypatch.setattr(accesses, "_MOST_BYTES", most)
+            notes.append(accesses.judge(Library(), arguments, accesses.Launch(numbers=[24]))[0])
+        if given[0] is views[3] or len(given) > 1:
+            # By ranges the first element is that in memory.
+            notes = [[re.sub(r"first of them.*", "", note) for note in one] for one in notes]
+        assert notes[0] == notes[1] and (notes[0] or not given[0].numel()), given
+    # Elements that overlap are not counted.
+    windows = whole.as_strided((20, 5), (2, 1))
+    assert accesses.judge(Library(), {buffer: [("x", windows)]}, accesses.Launch()) == ([], [])
+
+
 def test_last_elements_that_nothing_accesses():
     from lnbwd_sim.accesses import Launch, _without_last
 

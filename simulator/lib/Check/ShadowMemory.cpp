@@ -243,8 +243,10 @@ void BufferShadow::presentCells(
 }
 
 template <typename F>
-void BufferShadow::forAccesses(uint32_t Epoch, F Function) const {
-  for (size_t Number = 0; Number < pagesOf(bytes(), PageLog); ++Number) {
+void BufferShadow::forAccesses(uint32_t Epoch, uint64_t Begin, uint64_t End,
+                               F Function) const {
+  const size_t Behind = pagesOf(std::min(End, bytes()), PageLog);
+  for (size_t Number = Begin >> PageLog; Number < Behind; ++Number) {
     Page *P = Pages[Number].load(std::memory_order_acquire);
     if (!P)
       continue;
@@ -268,17 +270,18 @@ BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
   // By what was done: reads, writes.
   Gaps Found[2];
   uint64_t Covered[2] = {};
-  forAccesses(Epoch, [&](uint64_t At, uint64_t Count, const Cell &C) {
-    const unsigned Ways = waysOf(C);
-    for (unsigned Way = 0; Way < 2; ++Way) {
-      if (!(Ways >> Way & 1))
-        continue;
-      if (!Covered[Way])
-        Found[Way].Begin = At;
-      Found[Way].End = At + Count;
-      Covered[Way] += Count;
-    }
-  });
+  forAccesses(Epoch, 0, bytes(),
+              [&](uint64_t At, uint64_t Count, const Cell &C) {
+                const unsigned Ways = waysOf(C);
+                for (unsigned Way = 0; Way < 2; ++Way) {
+                  if (!(Ways >> Way & 1))
+                    continue;
+                  if (!Covered[Way])
+                    Found[Way].Begin = At;
+                  Found[Way].End = At + Count;
+                  Covered[Way] += Count;
+                }
+              });
   const bool Writes = Covered[1] != 0;
   Gaps &G = Found[Writes];
   G.Writes = Writes;
@@ -286,15 +289,45 @@ BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
   return G;
 }
 
+BufferShadow::AccessCount BufferShadow::countAccessed(uint64_t Address,
+                                                      uint64_t Elements,
+                                                      uint64_t ElementBytes,
+                                                      uint32_t Epoch,
+                                                      unsigned Ways) const {
+  const uint64_t Begin = Address - begin();
+  const uint64_t End = Begin + Elements * ElementBytes;
+  AccessCount Found = {0, Elements, Elements};
+  uint64_t Next = 0; // the first element that has not been looked at
+  forAccesses(
+      Epoch, Begin, End, [&](uint64_t At, uint64_t Count, const Cell &C) {
+        const uint64_t From = std::max(At, Begin),
+                       To = std::min(At + Count, End);
+        if (From >= To || !(waysOf(C) & Ways))
+          return;
+        const uint64_t Element = std::max(Next, (From - Begin) / ElementBytes);
+        const uint64_t Behind = (To - Begin - 1) / ElementBytes + 1;
+        if (!Found.Count)
+          Found.First = Element;
+        if (Element > Next)
+          Found.LeftOut = std::min(Found.LeftOut, Next);
+        Found.Count += Behind - Element;
+        Next = Behind;
+      });
+  Found.LeftOut = std::min(Found.LeftOut, Next);
+  return Found;
+}
+
 void BufferShadow::accesses(uint64_t Address, uint64_t Count, uint32_t Epoch,
                             uint8_t *Ways) const {
   std::fill_n(Ways, Count, uint8_t(0));
   const uint64_t Begin = Address - begin(), End = Begin + Count;
-  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, const Cell &C) {
-    const unsigned Has = waysOf(C);
-    for (uint64_t K = std::max(At, Begin); K < std::min(At + Bytes, End); ++K)
-      Ways[K - Begin] = uint8_t(Has);
-  });
+  forAccesses(Epoch, Begin, End,
+              [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+                const unsigned Has = waysOf(C);
+                for (uint64_t K = std::max(At, Begin);
+                     K < std::min(At + Bytes, End); ++K)
+                  Ways[K - Begin] = uint8_t(Has);
+              });
 }
 
 /// Calls Function with each of the accesses; false: there are others that are
@@ -315,21 +348,22 @@ void BufferShadow::accessors(uint64_t Address, uint64_t Count,
                              uint32_t *Groups) const {
   std::fill_n(Groups, Count, 0u);
   const uint64_t Begin = Address - begin();
-  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, const Cell &C) {
-    const uint64_t From = At > Begin ? At - Begin : 0;
-    const uint64_t To = At + Bytes > Begin ? At + Bytes - Begin : 0;
-    uint32_t Group = 0;
-    auto Add = [&](Moment M) {
-      const uint32_t One = (M.wave() - 1) / WavesPerWorkgroup + 1;
-      Group = !Group || Group == One ? One : SeveralGroups;
-    };
-    for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
-      if ((A != &C.Reads) == Writes && !forMoments(*A, Add))
-        Group = SeveralGroups;
-    for (uint64_t K = (From + ElementBytes - 1) / ElementBytes;
-         K < Count && K * ElementBytes < To; ++K)
-      Groups[K] = Group;
-  });
+  forAccesses(Epoch, Begin, Begin + Count * ElementBytes,
+              [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+                const uint64_t From = At > Begin ? At - Begin : 0;
+                const uint64_t To = At + Bytes > Begin ? At + Bytes - Begin : 0;
+                uint32_t Group = 0;
+                auto Add = [&](Moment M) {
+                  const uint32_t One = (M.wave() - 1) / WavesPerWorkgroup + 1;
+                  Group = !Group || Group == One ? One : SeveralGroups;
+                };
+                for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
+                  if ((A != &C.Reads) == Writes && !forMoments(*A, Add))
+                    Group = SeveralGroups;
+                for (uint64_t K = (From + ElementBytes - 1) / ElementBytes;
+                     K < Count && K * ElementBytes < To; ++K)
+                  Groups[K] = Group;
+              });
 }
 
 void BufferShadow::noteSite(uint64_t Address, uint64_t Count, uint32_t Epoch,
@@ -364,13 +398,14 @@ Moment BufferShadow::accessAt(uint64_t Address, uint32_t Epoch,
                               bool Writes) const {
   Moment Found;
   const uint64_t Offset = Address - begin();
-  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, const Cell &C) {
-    if (Offset < At || Offset - At >= Bytes)
-      return;
-    for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
-      if ((A != &C.Reads) == Writes)
-        forMoments(*A, [&](Moment M) { Found = M; });
-  });
+  forAccesses(Epoch, Offset, Offset + 1,
+              [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+                if (Offset < At || Offset - At >= Bytes)
+                  return;
+                for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
+                  if ((A != &C.Reads) == Writes)
+                    forMoments(*A, [&](Moment M) { Found = M; });
+              });
   return Found;
 }
 

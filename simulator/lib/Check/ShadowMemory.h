@@ -78,6 +78,15 @@ public:
     uint64_t Begin = 0, End = 0;
   };
   Gaps gaps(uint32_t Epoch) const;
+  /// How many of the elements from Address on have a byte that a launch has
+  /// accessed in one of these ways (1 read, 2 written), and the numbers of the
+  /// first that has and of the first that has not; Elements if there is none.
+  struct AccessCount {
+    uint64_t Count = 0, First = 0, LeftOut = 0;
+  };
+  AccessCount countAccessed(uint64_t Address, uint64_t Elements,
+                            uint64_t ElementBytes, uint32_t Epoch,
+                            unsigned Ways) const;
   /// What a launch has done to each byte: 1 read, 2 written.
   void accesses(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
                 uint8_t *Ways) const;
@@ -124,8 +133,11 @@ private:
   /// The first byte of [Address, End) that is, or is not, written; End if there
   /// is none.
   uint64_t nextByte(uint64_t Address, uint64_t End, bool Written) const;
-  /// Calls Function(offset, bytes, cell) for the cells of a launch.
-  template <typename F> void forAccesses(uint32_t Epoch, F Function) const;
+  /// Calls Function(offset, bytes, cell) for the cells of a launch, in their
+  /// order, on the pages of these offsets.
+  template <typename F>
+  void forAccesses(uint32_t Epoch, uint64_t Begin, uint64_t End,
+                   F Function) const;
   /// Calls Function(page, its address, From, To) for the parts of the bytes.
   template <typename F>
   bool forPages(uint64_t Address, uint64_t Count, F Function);

@@ -105,6 +105,25 @@ int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
                                    First ? *First : None));
 }
 
+int64_t lnbwdSimCountAccessed(const void *Pointer, uint64_t Bytes,
+                              uint64_t ElementBytes, unsigned Ways,
+                              uint64_t *First, uint64_t *LeftOut) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  const BufferShadow *S = state().Shadows.shadowAt(Address);
+  if (!S || !ElementBytes || Address < S->begin() ||
+      Address - S->begin() > S->bytes() ||
+      Bytes > S->bytes() - (Address - S->begin()))
+    return -1;
+  const BufferShadow::AccessCount Found = S->countAccessed(
+      Address, Bytes / ElementBytes, ElementBytes, state().CheckedEpoch, Ways);
+  if (First)
+    *First = Found.First;
+  if (LeftOut)
+    *LeftOut = Found.LeftOut;
+  return int64_t(Found.Count);
+}
+
 int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);

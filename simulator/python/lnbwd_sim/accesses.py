@@ -10,6 +10,7 @@ elements in the order of memory. With a wrong stride it is neither.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,10 +19,14 @@ import torch
 
 from .findings import access, relative
 from .library import SEVERAL, Library
-from .pieces import LEAST_BLOCK, Pieces, is_dense, pitches_of, sides_of
+from .pieces import LEAST_BLOCK, Pieces, by_stride, is_dense, pitches_of, sides_of
 
 _MOST_ELEMENTS = 1 << 22
 """Of a tensor whose elements are looked at one by one."""
+_MOST_BYTES = 32 << 20
+"""Of a storage whose bytes are looked at one by one; of a larger one ranges are."""
+_MOST_RANGES = 1 << 16
+"""That the elements of a tensor in a larger one fill."""
 _LEAST_TILE = 4
 """Elements: a smaller constant of a kernel may be one of its options."""
 _MOST_COLORS = 3
@@ -78,12 +83,74 @@ class Launch:
     """By arguments: how many times a loop adds what it has loaded from there once, and where."""
 
 
+def _shape(tensor: torch.Tensor) -> list[int]:
+    """That of what it has in its storage."""
+    return [n if step else min(n, 1)
+            for n, step in zip(tensor.shape, tensor.stride(), strict=True)]
+
+
 def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     """Of what has been done to each byte of a storage, what to those of a tensor's elements."""
     size, strides = tensor.element_size(), tensor.stride()
-    shape = [n if step else min(n, 1) for n, step in zip(tensor.shape, strides, strict=True)]
-    return ways.as_strided((*shape, size), (*(step * size for step in strides), 1),
+    return ways.as_strided((*_shape(tensor), size), (*(step * size for step in strides), 1),
                            tensor.storage_offset() * size)
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """Where the elements of a tensor are in its storage: so many ranges of one length, in the order
+    of memory."""
+
+    starts: Sequence[int]
+    length: int
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> _Ranges | None:
+        """None: elements overlap, or there are too many ranges."""
+        starts, length, extent = [int(tensor.storage_offset())], 1, 1
+        if not tensor.numel():
+            return _Ranges([], 0)
+        for stride, size in by_stride(tensor):
+            if stride == length and len(starts) == 1:
+                length *= size
+            elif stride < extent or len(starts) * size > _MOST_RANGES:
+                return None
+            else:
+                starts = [start + k * int(stride) for k in range(size) for start in starts]
+            extent += (size - 1) * stride
+        return _Ranges(starts, length)
+
+    def count(self, library: Library, storage: int, tensor: torch.Tensor, ways: int) -> _Count:
+        """How many of them the last launch has accessed in the storage at this address."""
+        size, total, first, left = tensor.element_size(), 0, None, None
+        for start in self.starts:
+            count, accessed, other = library.count_accessed(
+                storage + start * size, self.length * size, size, ways)
+            total += count
+            if first is None and accessed < self.length:
+                first = start + accessed
+            if left is None and other < self.length:
+                left = start + other
+        return _Count(total, *(_index(tensor, at) for at in (first, left)))
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Of the elements of a tensor: how many are accessed, the first of these and of the others, in
+    the order of memory."""
+
+    accessed: int
+    first: list[int]
+    left: list[int]
+
+
+def _index(tensor: torch.Tensor, at: int | None) -> list[int]:
+    """The index of the element at a place in the storage."""
+    index, rest = [0] * tensor.dim(), (at or 0) - int(tensor.storage_offset())
+    for k in sorted(range(tensor.dim()), key=tensor.stride, reverse=True):
+        if tensor.shape[k] > 1 and tensor.stride(k):
+            index[k], rest = divmod(rest, tensor.stride(k))
+    return index
 
 
 def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool = False) -> str:
@@ -176,6 +243,8 @@ def _without_last(seen: Sequence[_Seen], launch: Launch) -> tuple[str, _Seen] | 
 
 def _lacks_last(one: _Seen, size: int) -> bool:
     """Whether only the last elements of a dimension of that size are left out."""
+    if one.count is not None:
+        return False
     is_product, sides = sides_of(one.done)
     return is_product and any(len(side) == size and not side[-1] and bool(side[:-1].all())
                               for side in sides)
@@ -260,12 +329,46 @@ class _Seen:
     tensor: torch.Tensor
     buffer: Memory
     done: torch.Tensor
+    """Empty if there is only a count."""
     writes: bool
+    count: _Count | None = None
+
+    @staticmethod
+    def of(library: Library, name: str, tensor: torch.Tensor, buffer: Memory,
+           ways: torch.Tensor | None) -> _Seen | None:
+        """From what has been done to each byte of the storage, or from ranges of it; None: nothing,
+        or it is not known."""
+        if ways is not None:
+            done = _elements(ways, tensor).amax(-1)
+            writes = bool((done & 2).any())
+            return _Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes) \
+                if done.any() else None
+        if (ranges := _Ranges.of(tensor)) is not None:
+            for way in (2, 1):
+                count = ranges.count(library, buffer.pointer, tensor, way)
+                if count.accessed:
+                    return _Seen(name, tensor, buffer, torch.empty(0, dtype=torch.bool), way == 2,
+                                 count)
+        return None
 
     @property
     def is_whole(self) -> bool:
         """Whether all of them."""
-        return bool(self.done.all())
+        return bool(self.done.all()) if self.count is None else \
+            self.count.accessed == self.elements
+
+    @property
+    def elements(self) -> int:
+        """How many the tensor has in its storage."""
+        return math.prod(_shape(self.tensor))
+
+    def find(self, accessed: bool) -> list[int]:
+        """The first element that is accessed, or not."""
+        if self.count is not None:
+            return self.count.first if accessed else self.count.left
+        # The first of the largest.
+        at = (self.done == accessed).flatten().to(torch.uint8).argmax()
+        return [int(n) for n in torch.unravel_index(at, self.done.shape)]
 
     @property
     def first(self) -> int:
@@ -289,15 +392,14 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
     ways_of = {}
     traffic = library.traffic() if launch.is_regular else {}
     for buffer, tensors in arguments.items():
-        known = library.accesses(buffer.pointer, buffer.size)
-        if known is None or not any(known):
+        if library.count_accessed(buffer.pointer, buffer.size, 1, 3)[0] <= 0:
             continue
-        ways = ways_of[buffer] = torch.frombuffer(known, dtype=torch.uint8)
-        for name, tensor in tensors:
-            done = _elements(ways, tensor).amax(-1)
-            if done.any():
-                writes = bool((done & 2).any())
-                seen.append(_Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes))
+        known = None if buffer.size > _MOST_BYTES else \
+            library.accesses(buffer.pointer, buffer.size)
+        ways = ways_of[buffer] = None if known is None else \
+            torch.frombuffer(known, dtype=torch.uint8)
+        seen += filter(None, (_Seen.of(library, name, tensor, buffer, ways)
+                              for name, tensor in tensors))
     if launch.is_regular and (lacking := _without_last(seen, launch)):
         faults.append(Fault(lacking[0], library.access(lacking[1].first, True), True))
     for buffer, ways in ways_of.items():
@@ -306,11 +408,11 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
         for one in (one for one in seen if one.buffer is buffer):
             name, tensor, verb = one.name, one.tensor, "written" if one.writes else "read"
             if not one.is_whole:
-                left = (~one.done).nonzero()
-                wheres[name] = library.access(one.at(one.done.nonzero()[0].tolist()), one.writes)
-                gaps[name] = f"{len(left)} of the {one.done.numel()} elements of '{name}' are " \
-                             f"not {verb}, the first of them {left[0].tolist()}"
-            if not launch.is_regular or tensor.numel() > _MOST_ELEMENTS:
+                wheres[name] = library.access(one.at(one.find(True)), one.writes)
+                accessed = int(one.done.sum()) if one.count is None else one.count.accessed
+                gaps[name] = f"{one.elements - accessed} of the {one.elements} elements of " \
+                             f"'{name}' are not {verb}, the first of them {one.find(False)}"
+            if not launch.is_regular or ways is None or tensor.numel() > _MOST_ELEMENTS:
                 continue
             others = [other for other in seen if other.buffer is not buffer]
             found = _faults(library, one, launch, others) if is_dense(tensor) else []
@@ -332,21 +434,43 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
                     found = [Fault(f"a loop adds {times} times, as often as '{name}' has elements "
                                    "in a dimension, what it has read of it once", where)]
             faults += found
-        for _, tensor in arguments[buffer]:
-            _elements(ways, tensor).zero_()
         notes += [text + _place(wheres[name]) for name, text in gaps.items()]
-        if stray := int(ways.count_nonzero()):
-            tensors = arguments[buffer]
+        tensors = arguments[buffer]
+        stray, at = _stray(library, buffer, [tensor for _, tensor in tensors], ways)
+        if stray:
             between = f"{stray} bytes are accessed that '{tensors[0][0]}' has storage for, " \
                       "but no element"
-            at = int(ways.nonzero()[0])
-            where = library.access(buffer.pointer + at, bool(ways[at] & 2))
+            where = library.access(buffer.pointer + at, True) or \
+                library.access(buffer.pointer + at, False)
             notes.append(between + _place(where))
             faults += [Fault(f"{gaps[name]}, {between}, and none of the arguments is the distance "
                              f"{pitches[0]} of its rows", where) for name, tensor in tensors
                        if name in gaps and (pitches := pitches_of(tensor))
                        and not set(pitches) & set(launch.numbers)]
     return notes, faults
+
+
+def _stray(library: Library, buffer: Memory, tensors: Sequence[torch.Tensor],
+           ways: torch.Tensor | None) -> tuple[int, int]:
+    """How many bytes of a storage are accessed that are of no element, and the first of them."""
+    if ways is not None:
+        for tensor in tensors:
+            _elements(ways, tensor).zero_()
+        return int(ways.count_nonzero()), int((ways != 0).to(torch.uint8).argmax())
+    filled = []
+    for tensor in tensors:
+        if (ranges := _Ranges.of(tensor)) is None:
+            return 0, 0
+        size = tensor.element_size()
+        filled += [(start * size, (start + ranges.length) * size) for start in ranges.starts]
+    total, first, at = 0, 0, 0
+    for begin, end in [*sorted(filled), (buffer.size, buffer.size)]:
+        if begin > at:
+            count, accessed, _ = library.count_accessed(buffer.pointer + at, begin - at, 1, 3)
+            first = first if total or not count else at + accessed
+            total += count
+        at = max(at, end)
+    return total, first
 
 
 def _sites(library: Library, one: _Seen) -> torch.Tensor | None:

@@ -78,7 +78,8 @@ class Library:
                      "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson",
                      "lnbwdSimGetCountsJson"):
             getattr(self._library, name).restype = ctypes.c_char_p
-        self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
+        for name in ("lnbwdSimCountUnwritten", "lnbwdSimCountAccessed"):
+            getattr(self._library, name).restype = ctypes.c_int64
         count = ctypes.c_int()
         self._call("hipGetDeviceCount", ctypes.byref(count))
         self._library.lnbwdSimSetChecks(ctypes.c_uint(checks))
@@ -108,6 +109,16 @@ class Library:
             ctypes.c_void_p(pointer), ctypes.c_uint64(size),
             (ctypes.c_char * size).from_buffer(ways))
         return None if failed else ways
+
+    def count_accessed(self, pointer: int, size: int, element: int, ways: int
+                       ) -> tuple[int, int, int]:
+        """Elements that the last launch has accessed in one of these ways, the first of them, and
+        the first other one (lnbwdSimCountAccessed); below 0: not known."""
+        first, left_out = ctypes.c_uint64(), ctypes.c_uint64()
+        count = self._library.lnbwdSimCountAccessed(
+            ctypes.c_void_p(pointer), ctypes.c_uint64(size), ctypes.c_uint64(element),
+            ctypes.c_uint(ways), ctypes.byref(first), ctypes.byref(left_out))
+        return count, first.value, left_out.value
 
     def accessors(self, pointer: int, count: int, element: int, writes: bool) -> bytearray | None:
         """The workgroup that has read, or written, each element, as 32 bits: its number plus 1, 0

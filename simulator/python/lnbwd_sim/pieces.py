@@ -26,14 +26,14 @@ LEAST_BLOCK = 8
 def pitches_of(tensor: torch.Tensor) -> list[int]:
     """Strides that leave padding behind the elements inside of them, the smallest first."""
     found, extent = [], 1
-    for stride, size in _by_stride(tensor):
+    for stride, size in by_stride(tensor):
         if stride > extent > 1:
             found.append(stride)
         extent += (size - 1) * stride
     return found
 
 
-def _by_stride(tensor: torch.Tensor) -> list[tuple[int, int]]:
+def by_stride(tensor: torch.Tensor) -> list[tuple[int, int]]:
     """Stride and size of the dimensions of more than one element, the innermost first."""
     return sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape, strict=True)
                   if size > 1 and stride)
@@ -42,7 +42,7 @@ def _by_stride(tensor: torch.Tensor) -> list[tuple[int, int]]:
 def is_dense(tensor: torch.Tensor) -> bool:
     """Whether its elements are all those between its first and its last one, each once."""
     extent = 1
-    for stride, size in _by_stride(tensor):
+    for stride, size in by_stride(tensor):
         if stride != extent:
             return False
         extent *= size
@@ -77,8 +77,8 @@ class Pieces:
 
     def __init__(self, name: str, tensor: torch.Tensor, groups: torch.Tensor, verb: str) -> None:
         self.name, self.tensor, self.groups, self.verb = name, tensor, groups, verb
-        strides = [stride for stride, _ in _by_stride(tensor)]
-        self.shape = [size for _, size in reversed(_by_stride(tensor))]
+        strides = [stride for stride, _ in by_stride(tensor)]
+        self.shape = [size for _, size in reversed(by_stride(tensor))]
         self.pitches = strides[1:]
         """Distances of its rows, of its matrices, and so on."""
 
