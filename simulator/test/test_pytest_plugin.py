@@ -217,6 +217,9 @@ def check_reports(results):
     assert "36 of the 100 elements of the tensor 'out' were never written" in texts["test_gaps"]
     races = [r for r in results if r["properties"]["test"].endswith("test_race")]
     assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
+    # One line reads what another one stores, by several instructions each.
+    [of_block] = [r for r in results if r["properties"]["test"].endswith("test_race_of_a_block")]
+    assert of_block["properties"]["count"] > 1
     assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
     assert "'stride_x' is not what leads from row to row of 'x'" in texts["test_pitch[wrong]"]
     assert "'stride' is not what leads from row to row of 'a'" in texts["test_one_stride[none]"]

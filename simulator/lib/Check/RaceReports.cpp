@@ -64,15 +64,17 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
   const int Lane = R.Lane < 0 || !R.LaneBytes
                        ? R.Lane
                        : R.Lane + int((Address - R.Address) / R.LaneBytes);
-  const std::string Group = "race " + std::to_string(Where.id()) +
-                            (C.Missed   ? " missed"
-                             : C.Later  ? " later"
-                             : C.Stale  ? " stale"
-                             : C.Narrow ? " narrow"
-                             : C.Wrote  ? " written"
-                                        : "");
   const auto &List = L.TheEffects.MemoryInstructions;
   const Inst *Other = Where.id() < List.size() ? List[Where.id()] : nullptr;
+  // Neither lanes nor elements, of which a line may access many, nor which of
+  // the two accesses the simulator has executed first.
+  const std::string Group =
+      "race " + (R.isLds() ? "LDS" : std::to_string(R.Shadow->begin())) +
+      (Other ? "" : " with " + std::to_string(Where.id())) +
+      (C.Missed   ? " missed"
+       : C.Stale  ? " stale"
+       : C.Narrow ? " narrow"
+                  : "");
   auto Text = [&] {
     const char *Verb = R.Access == MemoryAccess::Load    ? "read"
                        : R.Access == MemoryAccess::Store ? "write"

@@ -92,8 +92,9 @@ bool RegisterChecker::awaitUse(const AccessRange &R, unsigned From, unsigned To,
                                llvm::function_ref<std::string()> Text) {
   if (!L.registers() || RacesMatter || (Incomplete && LoadFrom != Origin::Race))
     return false;
-  auto Known = llvm::find_if(
-      Races, [&](const Race &K) { return K.I == R.I && K.Group == Group; });
+  auto Known = llvm::find_if(Races, [&](const Race &K) {
+    return K.I == R.I && K.Other == Other && K.Group == Group;
+  });
   if (Known == Races.end())
     Known = Races.insert(Known, {R.I, Other, int(From), Group, Text(), 0});
   ++Known->Count;

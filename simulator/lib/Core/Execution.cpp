@@ -162,12 +162,14 @@ bool lnbwd::sim::noteFinding(Wave &W, const char *Check, const Inst *I,
                              const Inst *Other, int Lane,
                              const std::string &Group,
                              llvm::function_ref<std::string()> Text) {
-  if (W.L->find(std::to_string(I->Address) + ": " + Group,
-                [&](FindingParts &Parts) {
-                  const std::string Cause = Text();
-                  Parts = partsOf(W, Check, I, Other, Lane, Cause);
-                  return message(W, I, Lane, Cause);
-                }))
+  std::string One = W.L->placeOf(I), Two = Other ? W.L->placeOf(Other) : "";
+  if (Two < One)
+    std::swap(One, Two);
+  if (W.L->find(One + " and " + Two + ": " + Group, [&](FindingParts &Parts) {
+        const std::string Cause = Text();
+        Parts = partsOf(W, Check, I, Other, Lane, Cause);
+        return message(W, I, Lane, Cause);
+      }))
     return true;
   end(W);
   return false;

@@ -53,6 +53,20 @@ void Launch::fail(LaunchFailure Kind, const std::string &Text,
   Stop.store(true);
 }
 
+std::string Launch::placeOf(const Inst *I) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  std::string &Place = Places[I];
+  if (!Place.empty())
+    return Place;
+  const std::vector<SourceFrame> Frames = Symbols->sourceFrames(I->Address);
+  // Line 0 is the compiler's own.
+  if (Frames.empty() || !Frames.front().Line)
+    return Place = std::to_string(I->Address);
+  for (const SourceFrame &F : Frames)
+    Place += F.File + ":" + std::to_string(F.Line) + ", ";
+  return Place;
+}
+
 bool Launch::find(const std::string &Group,
                   llvm::function_ref<std::string(FindingParts &)> Text) {
   std::lock_guard<std::mutex> Guard(Lock);

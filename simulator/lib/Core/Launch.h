@@ -27,6 +27,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lnbwd::sim {
@@ -167,6 +168,10 @@ struct Launch {
   /// Keeps the first error and has all threads stop.
   void fail(LaunchFailure Kind, const std::string &Text,
             const FindingParts &Parts = {}, uint64_t LdsNeededForIt = 0);
+  /// What stands for an instruction where findings are compared: its lines of
+  /// the source, of which one may have become several instructions; without a
+  /// line table, its address.
+  std::string placeOf(const Inst *I);
   /// Keeps what was found. False: that was as much as is wanted, and all
   /// threads are to stop.
   bool find(const std::string &Group,
@@ -178,6 +183,7 @@ struct Launch {
   bool stopped();
 
 private:
+  std::unordered_map<const Inst *, std::string> Places; ///< of placeOf
   /// What is said of something that was found in another order than the usual.
   std::string inThisOrder(std::string Text) const;
 };

@@ -127,6 +127,11 @@ def test_race():
     reverse[(1,)](x, y, BLOCK=256)
 
 
+def test_race_of_a_block():
+    x, y = torch.rand(4096, device="cuda"), torch.zeros(4096, device="cuda")
+    reverse[(1,)](x, y, BLOCK=4096)
+
+
 @pytest.mark.parametrize("block", [16, 256])
 @pytest.mark.parametrize("lock", [True, False], ids=["locked", "unlocked"])
 def test_lock(lock, block):
