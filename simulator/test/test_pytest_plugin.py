@@ -212,6 +212,7 @@ def check_reports(results):
     """The findings of a chip."""
     texts = {r["properties"]["test"].split("::")[1]: r["message"]["text"] for r in results}
     assert "the nearest buffer 'x'" in texts["test_out_of_bounds"]
+    assert " made from the argument 'w', which is" in texts["test_far_out_of_bounds"]
     assert "values = tl.load(x + o, mask=o <= n)" in texts["test_out_of_bounds"]
     assert "buffer 'x, y' of 256 bytes: the memory was never written" in texts["test_never_written"]
     assert "36 of the 100 elements of the tensor 'out' were never written" in texts["test_gaps"]

@@ -237,6 +237,41 @@ TEST_P(CheckerTest, ElementsNeverWritten) {
   EXPECT_EQ(Count(0, Bytes, 4), -1);
 }
 
+TEST_P(CheckerTest, ArgumentOfAnAddress) {
+  EXPECT_EQ(lnbwdSimDescribeBuffer(A, Bytes, "x", 0), 0);
+  EXPECT_EQ(lnbwdSimDescribeBuffer(B, Bytes, "w", 0), 0);
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  // From each to 64 bytes past the end of the other one.
+  const uint64_t X = reinterpret_cast<uint64_t>(A);
+  const uint64_t W = reinterpret_cast<uint64_t>(B);
+  auto Sum = [](const std::string &Pair, uint64_t By) {
+    const auto &[Low, High] = llvm::StringRef(Pair).split(':');
+    return "s_add_u32 s8, s" + Low.str() + ", " + std::to_string(uint32_t(By)) +
+           "\ns_addc_u32 s9, s" + High.str() + ", " +
+           std::to_string(uint32_t(By >> 32)) + "\n";
+  };
+  const std::string FromW = Sum("6:7", X + Bytes + 64 - W);
+  const std::string Far = "the address is made from the argument";
+  EXPECT_SAYS(run(FromW + "GLOAD1 v2, v1, s[8:9]\nWAITV"), Far + " 'w', which");
+  EXPECT_SAYS(run(FromW + "SLOAD1 s10, s[8:9], 0x0\nWAITS"),
+              Far + " 'w', which");
+  // A copy in lanes.
+  EXPECT_SAYS(run(Sum("4:5", W + Bytes + 64 - X) +
+                  "v_mov_b32 v4, s8\nv_mov_b32 v5, s9\n"
+                  "GLOAD1 v2, v[4:5], off\nWAITV"),
+              Far + " 'x', which");
+  // An access near its own argument, as before.
+  EXPECT_SAYS(run(Sum("6:7", Bytes) + "GLOAD1 v2, v1, s[8:9]\nWAITV"),
+              "the nearest buffer 'w' is at");
+  // A product is no address, and of two it cannot be told.
+  std::string Text = run("v_mul_lo_u32 v4, v1, s6\nv_mov_b32 v5, 0x1000\n"
+                         "GLOAD1 v2, v[4:5], off\nWAITV");
+  EXPECT_SAYS(Text, "the nearest buffer");
+  Text = run("s_add_u32 s8, s6, s4\ns_mov_b32 s9, 0x1000\n"
+             "GLOAD1 v2, v1, s[8:9]\nWAITV");
+  EXPECT_SAYS(Text, "the nearest buffer");
+}
+
 TEST_P(CheckerTest, OffsetsThatOverflow) {
   // As Triton makes them: a descriptor of 2 GiB, and an offset for masked
   // lanes.

@@ -12,6 +12,8 @@
 
 #include "Check/WaveChecker.h"
 
+#include "Check/AddressOrigin.h"
+
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 #include "Core/Launch.h"
@@ -158,6 +160,10 @@ void WaveChecker::after(const Inst *I) {
   } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
     Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
   }
+}
+
+const Region *WaveChecker::argumentOf(const Inst *I) const {
+  return sim::argumentOf(*W.L, L.TheEffects, I);
 }
 
 void WaveChecker::ended(const Inst *I) {

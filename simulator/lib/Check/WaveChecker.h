@@ -38,6 +38,7 @@ public:
   bool before(const Inst *I) override;
   void after(const Inst *I) override;
   void ended(const Inst *I) override;
+  const Region *argumentOf(const Inst *I) const override;
   bool globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                     unsigned Bytes) override;
   bool ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,

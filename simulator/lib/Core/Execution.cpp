@@ -14,6 +14,7 @@
 
 #include "Core/HostServices.h"
 #include "Core/Launch.h"
+#include "Core/Observer.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -100,6 +101,7 @@ const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                     " in a kernel is not simulated: the access goes to the "
                     "host's buffer (" +
                     S->Argument + ")");
+  const Region *From = W.Observer ? W.Observer->argumentOf(I) : nullptr;
   const FreedRegion *Freed = nullptr;
   for (const FreedRegion &R : W.L->Freed)
     if (Address >= R.Begin && Address < R.End)
@@ -117,7 +119,7 @@ const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                        " until that was freed; "
                  : " is outside of every buffer: ") +
           (Address < NullPage ? "the address is, or is near, a null pointer"
-                              : describeNearest(W.L->Regions, Address)));
+                              : describeNearest(W.L->Regions, Address, From)));
 }
 
 const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,

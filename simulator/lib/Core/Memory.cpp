@@ -38,21 +38,17 @@ const Region *lnbwd::sim::findRegion(const RegionTable &Table,
 }
 
 std::string lnbwd::sim::describeNearest(const RegionTable &Table,
-                                        uint64_t Address) {
-  const Region *Best = nullptr;
-  uint64_t BestDistance = 0;
-  bool After = false;
-  for (const Region &R : Table) {
-    bool IsAfter = Address >= R.End;
-    uint64_t Distance = IsAfter             ? Address - R.End
-                        : Address < R.Begin ? R.Begin - Address
-                                            : 0;
-    if (!Best || Distance < BestDistance) {
-      Best = &R;
-      BestDistance = Distance;
-      After = IsAfter;
-    }
-  }
+                                        uint64_t Address, const Region *From) {
+  auto DistanceTo = [&](const Region &R) {
+    return Address >= R.End    ? Address - R.End
+           : Address < R.Begin ? R.Begin - Address
+                               : 0;
+  };
+  const Region *Nearest = nullptr;
+  for (const Region &R : Table)
+    if (!Nearest || DistanceTo(R) < DistanceTo(*Nearest))
+      Nearest = &R;
+  const Region *Best = From ? From : Nearest;
   if (!Best)
     return "no buffer is allocated";
   char Text[256];
@@ -68,12 +64,15 @@ std::string lnbwd::sim::describeNearest(const RegionTable &Table,
   else
     std::snprintf(
         Text, sizeof(Text),
-        "the nearest buffer%s is at 0x%llx, %llu bytes long; the address lies "
-        "%llu bytes %s",
+        Best == Nearest
+            ? "the nearest buffer%s is at 0x%llx, %llu bytes long; the address "
+              "lies %llu bytes %s"
+            : "the address is made from the argument%s, which is at 0x%llx, "
+              "%llu bytes long, and lies %llu bytes %s",
         Name.c_str(), (unsigned long long)Best->Begin,
         (unsigned long long)(Best->End - Best->Begin),
-        (unsigned long long)BestDistance,
-        After ? "past its end" : "before its start");
+        (unsigned long long)DistanceTo(*Best),
+        Address >= Best->End ? "past its end" : "before its start");
   return Text;
 }
 

@@ -120,9 +120,10 @@ private:
   size_t FreedBytes = 0;
 };
 
-/// "buffer 0x... of N bytes, K bytes past its end", or a note that there is
-/// none at all.
-std::string describeNearest(const RegionTable &Table, uint64_t Address);
+/// "buffer 0x... of N bytes, K bytes past its end" of the nearest one, or of
+/// the one that the address is made from, or a note that there is none at all.
+std::string describeNearest(const RegionTable &Table, uint64_t Address,
+                            const Region *From = nullptr);
 
 } // namespace lnbwd::sim
 

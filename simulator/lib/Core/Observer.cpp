@@ -15,5 +15,6 @@
 using namespace lnbwd::sim;
 
 WaveObserver::~WaveObserver() = default;
+const Region *WaveObserver::argumentOf(const Inst *) const { return nullptr; }
 WorkgroupObserver::~WorkgroupObserver() = default;
 LaunchObserver::~LaunchObserver() = default;

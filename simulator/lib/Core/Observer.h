@@ -22,6 +22,7 @@
 namespace lnbwd::sim {
 
 struct Inst;
+struct Region;
 struct Wave;
 struct Workgroup;
 
@@ -40,6 +41,9 @@ public:
   virtual void after(const Inst *I) = 0;
   /// It has ended the wave.
   virtual void ended(const Inst *I) = 0;
+  /// The buffer of the argument that its address is made from, for a report;
+  /// null if that is not known.
+  virtual const Region *argumentOf(const Inst *I) const;
 
   // Memory instructions, once they know their addresses, which lie within what
   // the kernel may access. A has the lanes' addresses, Mask those that count,

@@ -117,6 +117,20 @@ def test_out_of_bounds():
     add_one_more[(1,)](x, out, 100, BLOCK=128)
 
 
+@triton.jit
+def add_far(x, w, out, n, pitch, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    row = w + tl.program_id(0).to(tl.int64) * pitch
+    tl.store(out + o, tl.load(x + o, mask=o < n) + tl.load(row + o, mask=o < n), mask=o < n)
+
+
+def test_far_out_of_bounds():
+    """In the second workgroup an address 2^30 bytes past w, and nearer to the others."""
+    tensors = [torch.rand(64, device="cuda") for _ in range(3)]
+    w, x, out = sorted(tensors, key=torch.Tensor.data_ptr)
+    add_far[(2,)](x, w, out, 64, 1 << 28, BLOCK=64)
+
+
 def test_never_written():
     x, out = torch.empty(64, device="cuda"), torch.empty(64, device="cuda")
     add[(1,)](x, x, out, 64, BLOCK=64)
