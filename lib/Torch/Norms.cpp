@@ -47,6 +47,12 @@ static bool isFloat(int32_t element) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
+static bool isDefined(const Tensor &tensor) {
+  bool answer = false;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_is_defined(tensor.get(), &answer));
+  return answer;
+}
+
 namespace {
 
 /// All that decides a program, as bytes, by which it is found
@@ -111,12 +117,6 @@ private:
   /// x, weight and bias the gradients in the mask, of what is there.
   uint32_t wants = 0;
 };
-
-bool isDefined(const Tensor &tensor) {
-  bool answer = false;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_is_defined(tensor.get(), &answer));
-  return answer;
-}
 
 /// Takes each argument off a stack. All are taken before anything can throw:
 /// PyTorch does not free what is left.

@@ -221,10 +221,9 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
       if (isDeclared < 0)
         return nullptr;
       // A view into the middle of another tensor. Numbers may be one.
-      const bool isCopied =
-          !isAligned(addresses[i]) &&
-          !(i < program->inputs.size() && program->inputs[i].isNumber());
-      if (!isDeclared || isCopied)
+      const bool isNumber =
+          i < program->inputs.size() && program->inputs[i].isNumber();
+      if (!isDeclared || (!isNumber && !isAligned(addresses[i])))
         return callInPython(*call, arguments, count);
     }
     std::vector<Tensor> outputs;
@@ -255,9 +254,11 @@ static void deleteCall(PyObject *capsule) {
 /// yet; `in_python` does what is not done here, or says what is wrong, and
 /// `orders` is a tuple with the order of each tensor's memory, a tuple too.
 /// Null: Python has an exception. The interpreter's lock is held.
+// NOLINTBEGIN(readability-identifier-naming): C's names, as in KernelTable.cpp.
 extern "C" __attribute__((visibility("default"))) PyObject *
 lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index,
                         PyObject *in_python, PyObject *orders) {
+  // NOLINTEND(readability-identifier-naming)
   static PyMethodDef method = {
       "region_call",
       reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRegion)),

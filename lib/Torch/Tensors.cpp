@@ -159,8 +159,9 @@ void callPython(const std::string &name, StableIValue *stack, size_t results) {
 } // namespace lnbwd::torch_operators
 
 /// Leaves words for callPython, on the thread that calls it.
-// NOLINTNEXTLINE(readability-identifier-naming)
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) void
 lnbwd_torch_note_error(const char *words) {
+  // NOLINTEND(readability-identifier-naming)
   lnbwd::torch_operators::notedError() = words;
 }

@@ -51,14 +51,14 @@ void WaitChecker::start() {
 }
 
 bool WaitChecker::keepsOrder(EventType Type) const {
-  return Type != ScalarAccess && !(Type == FlatAccess && L.Generation == 9);
+  return Type != ScalarAccess && (Type != FlatAccess || L.Generation != 9);
 }
 
 bool WaitChecker::outOfOrder(WaitCounter C) const {
-  for (EventType Type : {ScalarAccess, FlatAccess})
-    if (Queues[C].Types[Type] && !keepsOrder(Type))
-      return true;
-  return false;
+  auto IsOutOfOrder = [&](EventType Type) {
+    return Queues[C].Types[Type] && !keepsOrder(Type);
+  };
+  return IsOutOfOrder(ScalarAccess) || IsOutOfOrder(FlatAccess);
 }
 
 void WaitChecker::retire(WaitCounter C, unsigned Place) {
@@ -309,7 +309,7 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
       EventQueue &Q = Queues[Mine];
       for (unsigned N = 0; N < Q.Count; ++N) {
         // LDS keeps its order, whatever a scalar load does in between.
-        if (!InOrder && !(Lds && Q.at(N).Type == LdsAccess))
+        if (!InOrder && (!Lds || Q.at(N).Type != LdsAccess))
           continue;
         const uint32_t Bits = bitsInFlight(Q.at(N), R);
         Same += Bits && !(Bits & Overwritten) ? 1 : 0;
