@@ -1,0 +1,976 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loop bodies of Inductor's fused nodes as row programs.
+
+:func:`convert` gets the bodies of a fused node, in their order, and gives programs that compute
+them, one after another: one, or more if a body reads sums over the rows that another one makes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import operator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+
+from lnbwd.native import ELEMENT_NAMES
+from lnbwd.row_mlir import mlir
+from lnbwd.rowprogram import (
+    INPUT_KINDS,
+    OUTPUT_KINDS,
+    SUM_KINDS,
+    Builder,
+    Input,
+    Output,
+    RowProgram,
+)
+
+from .places import Digits, Form, NeedsCut, NotConvertible, add
+from .torch_internals import DefaultHandler, LoopBody, emulates_casts, run_body
+
+LONGEST_ROW = 262144
+"""Elements of a row over which a program sums."""
+
+LARGEST_EXACT = 2 ** 24
+"""Integers are float32 inside, and exact up to here."""
+
+MOST_OPERANDS = 64
+
+USUAL_LENGTH = 2048
+"""Elements of a row where no sum says what a row is."""
+
+_FLOATS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
+_INTEGERS = {torch.int32: "i32", torch.int64: "i64"}
+
+_SAME = ("abs", "exp", "exp2", "expm1", "sqrt", "rsqrt", "cos", "sin", "erf", "log", "log2",
+         "log1p", "tanh", "copysign")
+_NAMES = {**{name: name for name in _SAME}, "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+          "round": "roundeven", "truediv": "div", "div_rn": "div", "mul_rn": "mul"}
+_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+_LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "bitwise_and": "and",
+          "bitwise_or": "or", "bitwise_xor": "xor", "and_": "and", "or_": "or", "xor": "xor"}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a call gets: so many elements of a buffer's memory, from one of them on."""
+
+    buffer: str
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A row program and what it is called with, inputs and then outputs; ``nodes`` are the bodies
+    that it computes, by their places."""
+
+    program: RowProgram
+    arguments: tuple[Argument, ...]
+    bodies: tuple[int, ...]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """M, and where there are groups of rows B: what a call gets before its tensors."""
+        rows, groups = self.program.rows or 0, self.program.groups or 0
+        return (rows, groups) if self.program.has_groups else (rows,)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known of the memory behind names.
+
+    Attributes:
+        dtype: the type of a buffer's elements.
+        size: how many elements its memory has.
+        same: the name of the buffer whose memory it is.
+        is_needed: whether others read what a node writes there.
+    """
+
+    dtype: Callable[[str], torch.dtype]
+    size: Callable[[str], int]
+    same: Callable[[str], str]
+    is_needed: Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A node of the program. Of integers and numbers of indices ``bounds`` are the smallest and
+    the largest value, None of those that are read; ``form`` is what an index is. Of a condition
+    ``ranges`` are digits, by distance and size, that are between two numbers where it holds."""
+
+    node: int
+    dtype: torch.dtype
+    bounds: tuple[float, float] | None = None
+    form: Form | None = None
+    number: float | None = None
+    ranges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def is_condition(self) -> bool:
+        return self.dtype == torch.bool
+
+    @property
+    def is_integer(self) -> bool:
+        return not self.dtype.is_floating_point and self.dtype != torch.bool
+
+
+@dataclass(frozen=True)
+class _Combined:
+    """What combines rows: the value of a row, and how."""
+
+    value: _Value
+    how: str
+
+
+def convert(bodies: Sequence[LoopBody], memory: Memory) -> list[Call]:
+    """Row programs that compute loop bodies of a fused node.
+
+    Raises:
+        NotConvertible: there are none; says why.
+    """
+    bodies = list(bodies)
+    sizes = [_static_sizes(body) for body in bodies]
+    left = [*range(len(bodies))]
+    calls: list[Call] = []
+    while left:
+        space = _Space(bodies, sizes, left)
+        taken = space.first_program(left)
+        if not taken:
+            raise NotConvertible("its loops have different numbers of elements")
+        later = {name for place in left if place not in taken for name in _read(bodies[place])}
+        calls.append(_with_cuts(space, [bodies[place] for place in taken], taken, memory, later))
+        left = [place for place in left if place not in taken]
+    return calls
+
+
+def _static_sizes(body: LoopBody) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if not all(isinstance(size, int) or size.is_Integer for sizes in body.sizes for size in sizes):
+        raise NotConvertible("has sizes that are symbols")
+    first, second = (tuple(map(int, sizes)) for sizes in body.sizes)
+    return first, second
+
+
+def _read(body: LoopBody) -> set[str]:
+    return {entry.buffer_name for entries in body.memory_usage.values() for entry in entries
+            if entry.buffer_name is not None and "LOAD" in _usage_of(body, entry)}
+
+
+def _usage_of(body: LoopBody, entry: Any) -> set[str]:
+    return {usage.name for usage, entries in body.memory_usage.items() if entry in entries}
+
+
+def _written(body: LoopBody) -> set[str]:
+    return {entry.buffer_name for usage, entries in body.memory_usage.items()
+            if usage.name in ("STORE", "STORE_REDUCTION") for entry in entries
+            if entry.buffer_name is not None}
+
+
+class _Space:
+    """The row block of a program: ``rows`` of ``length`` elements, and for each body how its loops
+    run through it."""
+
+    def __init__(self, bodies: Sequence[LoopBody], sizes: Sequence[Any],
+                 places: Sequence[int]) -> None:
+        self.bodies, self.sizes = bodies, sizes
+        reducing = [place for place in places if sizes[place][1]]
+        self.swapped = {place: self._is_swapped(place) for place in reducing}
+        # All that reduce over rows in one program; what is swapped there reduces columns.
+        straight = [place for place in reducing if not self.swapped[place]]
+        if straight:
+            self.rows, self.length = self._numels(straight[0])
+        elif reducing:
+            self.length, self.rows = self._numels(reducing[0])
+        else:
+            self.length = 0
+            self.rows = max(math.prod(sizes[place][0]) for place in places)
+        self.is_free = not reducing or self.length == 1
+        if self.is_free and self.length:
+            self.rows, self.length = self.rows * self.length, 0
+        self.count = self.rows * (self.length or 1)
+
+    def _numels(self, place: int) -> tuple[int, int]:
+        first, second = self.sizes[place]
+        return math.prod(first), math.prod(second)
+
+    def _is_swapped(self, place: int) -> bool:
+        """Whether a body reduces rows: where its operands have neighbours, these are loops that it
+        does not reduce."""
+        body, (outer, inner) = self.bodies[place], self._numels(place)
+        if outer == 1:
+            # One number of all elements: sums of rows, which are combined.
+            return inner > 16384
+        votes = {True: 0, False: 0}
+        for expression in body.get_read_exprs():
+            symbols: set[Any] = getattr(expression, "free_symbols", set())
+            size = math.prod(int(body.var_ranges[s]) if s in body.var_ranges else outer
+                             for s in symbols)
+            for variables, is_swapped in ((body.iter_vars, True), (body.reduce_vars, False)):
+                if any(isinstance(v, sympy.Symbol) and expression.coeff(v) == 1
+                       for v in variables):
+                    votes[is_swapped] += size
+        return votes[True] > votes[False]
+
+    def first_program(self, left: Sequence[int]) -> list[int]:
+        """The bodies that one program computes: those whose loops run through the row block or the
+        rows, up to what reads sums over rows."""
+        taken: list[int] = []
+        combined = set[str]()
+        for place in left:
+            outer, inner = self._numels(place)
+            body = self.bodies[place]
+            fits = (outer * inner == self.count or (
+                self.length > 1 and inner == 1 and outer == self.rows and not self.sizes[place][1]))
+            if not fits or combined & _read(body):
+                combined |= _written(body)
+                continue
+            if self.swapped.get(place) or (
+                    self.sizes[place][1] and (outer, inner) != (self.rows, self.length)):
+                combined |= _written(body)
+            taken.append(place)
+        return taken
+
+
+def _with_cuts(space: _Space, bodies: list[LoopBody], places: list[int], memory: Memory,
+               later: Collection[str]) -> Call:
+    """The call of one program: tried again with each cut that an index needs. Where no sum says
+    what a row is, it is known when the cuts are."""
+    def run(length: int, cuts: set[int]) -> Call:
+        for _ in range(64):
+            try:
+                return _Conversion(space, Digits(space.count, [*cuts]), length, memory, later).run(
+                    bodies, places)
+            except NeedsCut as needed:
+                if needed.cut in cuts:
+                    break
+                cuts.add(needed.cut)
+        raise NotConvertible("its loops are no dimensions of one another")
+
+    if space.length:
+        return run(space.length, {space.length})
+    cuts = set[int]()
+    with contextlib.suppress(NotConvertible):
+        run(space.count, cuts)
+    failure: NotConvertible | None = None
+    for length in _lengths(Digits(space.count, [*cuts])):
+        try:
+            return run(length, {*cuts, length})
+        except NotConvertible as error:
+            failure = failure or error
+    raise failure or NotConvertible("has no elements")
+
+
+def _both(first: dict[Any, tuple[int, int]], second: dict[Any, tuple[int, int]]) -> dict[
+        Any, tuple[int, int]]:
+    """Ranges of which both hold."""
+    result = dict(first)
+    for digits, (low, high) in second.items():
+        before = result.get(digits, (low, high))
+        result[digits] = max(before[0], low), min(before[1], high)
+    return result
+
+
+def _lengths(digits: Digits) -> list[int]:
+    """How many elements a row may have where no sum says it, the best first: whole digits, or a
+    part of one."""
+    found = dict[int, bool]()
+    for cut, after in itertools.pairwise(digits.cuts):
+        for factor in range(1, min(after // cut, 4 * USUAL_LENGTH // cut) + 1):
+            if (after // cut) % factor == 0:
+                found[cut * factor] = found.get(cut * factor, False) or factor == 1 or (
+                    cut * factor == after)
+    return sorted(found, key=lambda one: _quality(one, found[one]), reverse=True)[:4] or [1]
+
+
+def _quality(length: int, is_cut: bool) -> tuple[int, ...]:
+    is_usual = 256 <= length <= 2 * USUAL_LENGTH and length % 8 == 0
+    return (is_usual, is_usual and is_cut, -abs(length - USUAL_LENGTH))
+
+
+class _Conversion(DefaultHandler):
+    """The handler of a body's operations, which makes the nodes of one program."""
+
+    def __init__(self, space: _Space, digits: Digits, length: int, memory: Memory,
+                 later: Collection[str]) -> None:
+        self.space, self.digits, self.memory, self.later = space, digits, memory, later
+        self.length = length
+        self.rows = space.count // self.length
+        self.builder = Builder(self.length)
+        self.inputs: dict[tuple[Argument, Input], int] = {}
+        self.outputs: list[tuple[Argument, Output, Form]] = []
+        self.stored: dict[str, tuple[Form, _Value]] = {}
+        self.combined = set[str]()
+        self.indirect: dict[sympy.Symbol, tuple[_Value, int]] = {}
+        self.masks: list[_Value] = []
+        self.body: Any = None
+        self.is_swapped = self.is_rows = self.reduces = False
+        self.variables: dict[sympy.Symbol, Form] = {}
+
+    # ----------------------------------------------------------------------------------------------
+    # Loops
+    # ----------------------------------------------------------------------------------------------
+
+    def run(self, bodies: Sequence[LoopBody], places: Sequence[int]) -> Call:
+        for body, place in zip(bodies, places, strict=True):
+            self.body = body
+            self._enter(place)
+            run_body(self, body)
+        if not self.outputs:
+            raise NotConvertible("writes nothing that is needed")
+        return self._finish(places)
+
+    def _enter(self, place: int) -> None:
+        """Says which digits the variables of a body are."""
+        outer, inner = self.space.sizes[place]
+        count = math.prod(outer) * math.prod(inner)
+        self.is_rows = count != self.space.count
+        self.is_swapped = bool(self.space.swapped.get(place)) and not self.space.is_free
+        self.reduces = bool(inner)
+        self.variables = {}
+        # A loop of all elements runs as those that reduce rows, if none reduces columns.
+        is_turned = (not inner and not self.is_rows and self.space.length > 1
+                     and bool(self.space.swapped) and all(self.space.swapped.values())
+                     and math.prod(self.space.sizes[next(iter(self.space.swapped))][0]) > 1)
+        turned = self.is_swapped and math.prod(outer) > 1
+        distance = self.length if self.is_rows else 1
+        for variables, sizes in ((self.body.reduce_vars, inner), (self.body.iter_vars, outer)):
+            for variable, size in zip(reversed(variables), reversed(sizes), strict=True):
+                if isinstance(variable, sympy.Symbol):
+                    self.variables[variable] = self._digits_of(
+                        distance, size, turned or is_turned)
+                distance *= size
+
+    def _digits_of(self, distance: int, size: int, is_turned: bool) -> Form:
+        """A variable of a loop that has ``distance`` elements inside of it."""
+        if size == 1:
+            return Form()
+        if not is_turned:
+            return self.digits.range(distance, distance * size, distance)
+        # The columns are outside of the rows.
+        rows, length = self.rows, self.length
+        first, end = distance, distance * size
+        result = Form()
+        if first < rows:
+            stop = min(end, rows)
+            if rows % first or (end > rows and end % rows):
+                raise NotConvertible("its loops are no dimensions of one another")
+            result = self.digits.range(first * length, stop * length, first * length)
+        if end > rows:
+            start = max(first, rows)
+            inner = self.digits.range(start // rows, end // rows, start // rows)
+            result = add(result, inner, max(rows // first, 1))
+        return result
+
+    def form(self, index: Any) -> Form:
+        return self.digits.form(index, self._variable)
+
+    def _variable(self, symbol: sympy.Symbol) -> Form:
+        if symbol in self.variables:
+            return self.variables[symbol]
+        if symbol in self.indirect:
+            return Form(others=((symbol, 1),))
+        raise NotConvertible(f"has the symbol {symbol} in an index")
+
+    # ----------------------------------------------------------------------------------------------
+    # Memory
+    # ----------------------------------------------------------------------------------------------
+
+    def load(self, name: str, index: Any) -> _Value:
+        form, dtype = self.form(index), self.memory.dtype(name)
+        if name in self.combined:
+            raise NotConvertible("reads sums over rows that it makes")
+        if name in self.stored:
+            stored, value = self.stored[name]
+            if stored != form:
+                raise NotConvertible("reads what it makes in another order")
+            if value.dtype.is_floating_point and dtype in _FLOATS and dtype != torch.float32 and (
+                    self.is_needed(name)):
+                value = self.rounded(value, dtype)
+            return value
+        if form.others:
+            return self._row_of_table(name, form, dtype)
+        place, offset = self._place(form, dtype, self.memory.size(name))
+        return self._input(name, offset, place, dtype)
+
+    def is_needed(self, name: str) -> bool:
+        return name in self.later or self.memory.is_needed(name)
+
+    def _input(self, name: str, offset: int, place: Input, dtype: torch.dtype) -> _Value:
+        count = self.count_of(place)
+        argument = Argument(self.memory.same(name), offset, count)
+        if argument.offset < 0 or argument.offset + count > self.memory.size(name):
+            raise NotConvertible("reads beyond a tensor under a mask")
+        key = argument, place
+        if key not in self.inputs:
+            self.inputs[key] = self.builder.add("input", len(self.inputs))
+        return _Value(self.inputs[key], dtype)
+
+    def count_of(self, value: Input | Output) -> int:
+        """The elements of an argument's memory."""
+        of_rows = value.dims.has_rows and value.dims.has_groups
+        is_all = bool(value.parts) and value.kind != "lead"
+        return value.row_length(self.length) * (self.rows if of_rows and not is_all else 1)
+
+    def _place(self, form: Form, dtype: torch.dtype, size: int) -> tuple[Input, int]:
+        """What a tensor is that is read at these indices, and the element with which its memory
+        begins."""
+        runs = self.digits.runs(form)
+        is_of_rows = all(distance >= self.length for distance, _, _ in runs)
+        element = _FLOATS.get(dtype) or ("i8" if dtype == torch.bool else None)
+        if element is None and dtype in _INTEGERS and is_of_rows:
+            element = _INTEGERS[dtype]
+        if element is None:
+            raise NotConvertible(f"reads {str(dtype).removeprefix('torch.')}"
+                                 + " elements of rows" * (dtype in _INTEGERS))
+        low, high = self.digits.bounds(form)
+        if low < 0 or high >= size:
+            return self._moved(form, element, size)
+        if any(stride < 0 for _, _, stride in runs):
+            raise NotConvertible("reads backwards")
+        return self._kind(runs, element), form.constant
+
+    def _kind(self, runs: list[tuple[int, int, int]], element: str) -> Input:
+        """What a tensor is that has these digits of a row block."""
+        if not runs:
+            return Input("number", element)
+        if len(runs) == 1:
+            [(distance, count, stride)] = runs
+            if stride == 1 and distance * count == self.space.count:
+                if distance == 1:
+                    return Input("row", element)
+                if distance == self.length:
+                    return Input("scalar", element)
+                if distance < self.length and element not in _INTEGERS.values():
+                    return Input("lead", element, ((distance, self.length // distance),))
+            if stride == 1 and distance == 1 and count == self.length:
+                return Input("column", element)
+        expected, is_dense = 1, True
+        for _, count, stride in reversed(runs):
+            is_dense, expected = is_dense and stride == expected, expected * count
+        return Input("part", element, tuple(
+            (d, n) for d, n, _ in runs) if is_dense else tuple(runs))
+
+    def _moved(self, form: Form, element: str, size: int) -> tuple[Input, int]:
+        """What a tensor is that is read at other indices, which a mask keeps inside of it, and the
+        element with which its memory begins."""
+        left = dict(form.strides)
+        constant = form.constant
+        parts: list[tuple[int, ...]] = []
+        known = []
+        for (distance, count), (low, high) in self._ranges().items():
+            digits = {d: s for d, s in left.items() if distance <= d < distance * count}
+            stride = digits.get(distance, 0)
+            if stride > 0 and digits == dict(self.digits.range(
+                    distance, distance * count, distance).strides) | {
+                        d: d // distance * stride for d in digits} and len(digits) == len(
+                            self.digits.range(distance, distance * count, distance).strides):
+                known.append((stride, distance, count, low, high))
+                for d in digits:
+                    del left[d]
+        known.sort(reverse=True)
+        rest = self.digits.runs(Form(tuple(left.items())))
+        if any(stride < 0 for _, _, stride in rest) or not known:
+            raise NotConvertible("reads beyond a tensor")
+        moves = []
+        for stride, distance, count, low, high in known:
+            by = round(constant / stride) if len(known) > 1 else constant // stride
+            constant -= by * stride
+            moves.append((stride, distance, count, low + by, high + by, by))
+        if constant < 0 or any(low < 0 for *_, low, _, _ in moves):
+            raise NotConvertible("reads beyond a tensor under a mask")
+        reach = constant + sum((n - 1) * s for _, n, s in rest) + sum(
+            high * stride for stride, _, _, _, high, _ in moves)
+        if reach >= size:
+            raise NotConvertible("reads beyond a tensor under a mask")
+        for stride, distance, count, _, high, by in moves:
+            own = high + 1
+            # What has other indices is one digit, the outermost one if the move is one of whole
+            # indices of that.
+            share = max(d for d in self.digits.cuts if d < distance * count) // distance
+            if own % share == 0 and by % share == 0:
+                if share > 1:
+                    parts.append((distance, share, stride))
+                distance, count, stride = distance * share, count // share, stride * share
+                by, own = by // share, own // share
+            part = (distance, count, stride)
+            parts.append(part if by == 0 and own >= count else (*part, by % own, own))
+        return Input("part", element, tuple(sorted([*rest, *parts], reverse=True))), constant
+
+    def _ranges(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """The digits that masks bound here, and between which numbers."""
+        result = dict[tuple[int, int], tuple[int, int]]()
+        for mask in self.masks:
+            for digits, (low, high) in mask.ranges.items():
+                before = result.get(digits, (0, digits[1] - 1))
+                result[digits] = max(before[0], low), min(before[1], high)
+        return {digits: ends for digits, ends in result.items() if ends[0] <= ends[1]}
+
+    def _row_of_table(self, name: str, form: Form, dtype: torch.dtype) -> _Value:
+        """A row of a table, at an index that is read."""
+        columns = self.digits.runs(Form(form.strides))
+        [(symbol, stride), *more] = form.others
+        value, size = self.indirect[symbol]
+        is_row = columns == [(1, self.length, 1)] and stride == self.length
+        if more or form.constant or not is_row or dtype not in _FLOATS:
+            raise NotConvertible("reads elements at indices that are read")
+        if size * self.length > 2 ** 31 - 1 or size > LARGEST_EXACT:
+            raise NotConvertible("reads a table that is too large")
+        place = Input("table", _FLOATS[dtype], (), size)
+        argument = Argument(self.memory.same(name), 0, size * self.length)
+        key = argument, place
+        if key not in self.inputs:
+            self.inputs[key] = self.builder.add("input", len(self.inputs))
+        return _Value(self.builder.add("take", self.inputs[key], value.node), dtype)
+
+    def indirect_indexing(self, value: _Value, size: Any, check: bool = True,
+                          wrap_neg: bool = True) -> sympy.Symbol:
+        if not value.is_integer or not (isinstance(size, int) or size.is_Integer):
+            raise NotConvertible("reads at an index that is no integer of a known range")
+        if wrap_neg and not (value.bounds and value.bounds[0] >= 0):
+            zero = self.builder.constant(0)
+            turned = self.builder.add("add", value.node, self.builder.constant(int(size)))
+            node = self.builder.add(
+                "select", self.builder.add("lt", value.node, zero), turned, value.node)
+            value = _Value(node, value.dtype)
+        symbol = sympy.Symbol(f"lnbwd_read{len(self.indirect)}", integer=True)
+        self.indirect[symbol] = value, int(size)
+        return symbol
+
+    def check_bounds(self, *_: Any) -> None:
+        """Nothing: a table's last row stands in for rows that it does not have."""
+
+    def store(self, name: str, index: Any, value: _Value, mode: Any = None) -> None:
+        if mode is not None:
+            raise NotConvertible("adds to places of a tensor")
+        form = self.form(index)
+        if form.others:
+            raise NotConvertible("writes at indices that are read")
+        self._write(name, form, value)
+
+    def store_reduction(self, name: str, index: Any, value: Any) -> None:
+        form = self.form(index)
+        if isinstance(value, _Combined):
+            self._combine(name, form, value)
+        else:
+            self._write(name, form, value)
+
+    def _write(self, name: str, form: Form, value: _Value) -> None:
+        dtype = self.memory.dtype(name)
+        if value.is_condition != (dtype == torch.bool):
+            value = self.to_dtype(value, dtype)
+        self.stored[name] = form, value
+        if not self.is_needed(name):
+            return
+        element = _FLOATS.get(dtype) or ("i8" if dtype == torch.bool else None)
+        if dtype in _INTEGERS and value.bounds is not None:
+            element = _INTEGERS[dtype]
+        if element is None or value.is_integer != (dtype in _INTEGERS):
+            raise NotConvertible(f"writes {str(dtype).removeprefix('torch.')} elements")
+        runs = self.digits.runs(form)
+        is_of_rows = self.is_rows or (self.reduces and not self.is_swapped)
+        unit = self.length if is_of_rows else 1
+        count = self.space.count // unit
+        if math.prod(size for _, size, _ in runs) != count or any(
+                distance < unit for distance, _, _ in runs):
+            raise NotConvertible("writes elements more than once")
+        kind = "scalar" if is_of_rows else "row"
+        if kind == "row" and element in _INTEGERS.values():
+            raise NotConvertible("writes integer elements of rows")
+        if runs in ([(unit, count, 1)], []):
+            output = Output(kind, element, value.node)
+        else:
+            expected = 1
+            for _, size, stride in sorted(runs, key=lambda run: run[2]):
+                if stride != expected:
+                    raise NotConvertible("writes a tensor with gaps")
+                expected *= size
+            output = Output(kind, element, value.node, 1, tuple(runs))
+        self.outputs.append((Argument(self.memory.same(name), form.constant, count), output, form))
+
+    def _combine(self, name: str, form: Form, value: _Combined) -> None:
+        """Writes what combines rows."""
+        self.combined.add(name)
+        if not self.is_needed(name):
+            return
+        dtype = self.memory.dtype(name)
+        if dtype not in _FLOATS:
+            raise NotConvertible(f"writes {str(dtype).removeprefix('torch.')} sums over rows")
+        runs = self.digits.runs(form)
+        if not runs:
+            how = "row_sum" if value.how == "sum" else "row_max"
+            of_row = self.builder.add(how, value.value.node)
+            kind, count = "total" if value.how == "sum" else "total_max", 1
+            output = Output(kind, _FLOATS[dtype], of_row)
+        elif runs == [(1, self.length, 1)]:
+            kind, count = f"column_{value.how}", self.length
+            output = Output(kind, _FLOATS[dtype], value.value.node)
+        else:
+            raise NotConvertible("writes sums over rows in another order than that of columns")
+        self.outputs.append((Argument(self.memory.same(name), form.constant, count), output, form))
+
+    def _finish(self, places: Sequence[int]) -> Call:
+        given, groups = self._in_groups()
+        order = sorted(range(len(given)), key=lambda place: (
+            INPUT_KINDS.index(given[place][1].kind), place))
+        inputs = [given[place] for place in order]
+        moved = {old: new for new, old in enumerate(order)}
+        self.builder.nodes = [("input", moved[node[1]]) if node[0] == "input" else node
+                              for node in self.builder.nodes]
+        outputs = sorted(self.outputs, key=lambda one: OUTPUT_KINDS.index(one[1].kind))
+        program = self.builder.finish(self.rows, [place for _, place in inputs],
+                                      [output for _, output, _ in outputs], groups)
+        program, used = program.without_unused_inputs()
+        inputs = [inputs[place] for place in used]
+        if len(inputs) + len(outputs) > MOST_OPERANDS:
+            raise NotConvertible(f"has more than {MOST_OPERANDS} operands")
+        if program.has_row_sums and self.length > LONGEST_ROW:
+            raise NotConvertible("reduces rows that are too long")
+        if not program.inputs:
+            raise NotConvertible("reads nothing")
+        arguments = (*(one for one, _ in inputs), *(one for one, _, _ in outputs))
+        self._check_overlaps(inputs, outputs)
+        try:
+            mlir(program)
+        except (ValueError, AssertionError) as error:
+            raise NotConvertible(f"no row program: {error}") from error
+        return Call(program, arguments, tuple(places))
+
+    def _in_groups(self) -> tuple[list[tuple[Argument, Input]], int | None]:
+        """The inputs, those of groups of rows as such, and the number of groups."""
+        length, count = self.length, self.space.count
+        kinds = dict[int, str]()
+        sizes = set[int]()
+        for place, (_, one) in enumerate(self.inputs):
+            first = one.parts[0] if one.kind == "part" else ()
+            if len(first) == 2 and first[0] > length and math.prod(first) == count and (
+                    one.parts[1:] in ((), ((1, length),))):
+                kinds[place] = "group_column" if one.parts[1:] else "group_scalar"
+                sizes.add(first[1])
+            elif first and len(one.parts) > 1 and first[0] > length and (
+                    first[0] * first[1] == count) and one.parts[1][0] < length:
+                raise NotConvertible("reads a part of rows that differs among groups of rows")
+        if not sizes:
+            return [*self.inputs], None
+        if len(sizes) > 1:
+            raise NotConvertible("reads numbers for groups of rows of different sizes")
+        [groups] = sizes
+        of_group = self.rows // groups
+        shared: dict[Any, str] = {((length, of_group),): "repeated_scalar",
+                                  ((1, of_group * length),): "repeated_row"}
+        found = []
+        for place, (argument, one) in enumerate(self.inputs):
+            kind = kinds.get(place) or (shared.get(one.parts) if one.kind == "part" else None)
+            found.append((argument, Input(kind, one.dtype) if kind else one))
+        return found, groups
+
+    def _check_overlaps(self, inputs: Sequence[tuple[Argument, Input]],
+                        outputs: Sequence[tuple[Argument, Output, Form]]) -> None:
+        """An output is another buffer than all inputs, or that of one with the same map."""
+        for place, (argument, output, _) in enumerate(outputs):
+            if any(other.buffer == argument.buffer for other, *_ in outputs[:place]):
+                raise NotConvertible("writes a buffer twice")
+            for other, given in inputs:
+                if other.buffer == argument.buffer and not (
+                        other == argument and given.kind == output.kind
+                        and given.parts == output.parts and output.kind not in SUM_KINDS):
+                    raise NotConvertible("writes a buffer that it reads elsewhere")
+
+    # ----------------------------------------------------------------------------------------------
+    # Operations
+    # ----------------------------------------------------------------------------------------------
+
+    def _default(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs or not all(isinstance(one, _Value) for one in args):
+            raise NotConvertible(f"computes {name}")
+        if name in _COMPARED:
+            return self._compared(name, *args)
+        if name in _LOGIC and all(one.is_condition for one in args):
+            ranges = _both(*(one.ranges for one in args)) if _LOGIC[name] == "and" else {}
+            return _Value(self.builder.add(_LOGIC[name], *(one.node for one in args)), torch.bool,
+                          ranges=ranges)
+        if name.startswith("logical_") and name in _LOGIC:
+            return self._default(name, tuple(self.to_dtype(one, torch.bool) for one in args), {})
+        if name in _NAMES and not any(one.is_integer or one.is_condition for one in args):
+            return self._number(_NAMES[name], *args)
+        raise NotConvertible(f"computes {name}" + " of integers" * any(
+            one.is_integer for one in args))
+
+    def _number(self, name: str, *values: _Value) -> _Value:
+        dtype = values[0].dtype
+        for value in values[1:]:
+            dtype = torch.promote_types(dtype, value.dtype)
+        return _Value(self.builder.add(name, *(value.node for value in values)), dtype)
+
+    def _compared(self, name: str, first: _Value, second: _Value) -> _Value:
+        if first.is_condition and second.is_condition and name in ("eq", "ne"):
+            node = self.builder.add("xor", first.node, second.node)
+            return _Value(node if name == "ne" else self.builder.add("not", node), torch.bool)
+        values = [self.to_dtype(one, torch.float32) if one.is_condition else one
+                  for one in (first, second)]
+        # An integer that is rounded compares with one that is exact as before.
+        if all(one.is_integer and one.bounds is None for one in values):
+            raise NotConvertible("compares integers of rows")
+        return _Value(self.builder.add(name, *(one.node for one in values)), torch.bool,
+                      ranges=self._range(name, first, second))
+
+    def _range(self, name: str, first: _Value, second: _Value) -> dict[
+            tuple[int, int], tuple[int, int]]:
+        """The digits that a comparison with a number bounds."""
+        if first.form is None or second.number is None:
+            return {}
+        runs = self.digits.runs(first.form)
+        if len(runs) != 1 or runs[0][2] != 1:
+            return {}
+        [(distance, size, _)] = runs
+        number = second.number - first.form.constant
+        low, high = {"lt": (0, math.ceil(number) - 1), "le": (0, math.floor(number)),
+                     "gt": (math.floor(number) + 1, size - 1), "ge": (math.ceil(number), size - 1),
+                     "eq": (math.ceil(number), math.floor(number))}.get(name, (0, size - 1))
+        return {(distance, size): (max(low, 0), min(high, size - 1))}
+
+    def _arithmetic(self, name: str, first: _Value, second: _Value) -> _Value:
+        if first.is_condition or second.is_condition:
+            raise NotConvertible(f"computes {name} of conditions")
+        if not first.is_integer and not second.is_integer:
+            return self._number(name, first, second)
+        if first.bounds is None or second.bounds is None:
+            raise NotConvertible("computes with integers that are read")
+        corners: Any = {"add": operator.add, "sub": operator.sub, "mul": operator.mul,
+                        "max": max, "min": min}[name]
+        ends = [corners(a, b) for a in first.bounds for b in second.bounds]
+        if max(map(abs, ends)) > LARGEST_EXACT:
+            raise NotConvertible("computes with integers that float32 does not have")
+        form = None
+        if name in ("add", "sub") and first.form is not None and second.form is not None:
+            form = add(first.form, second.form, 1 if name == "add" else -1)
+        return _Value(self.builder.add(name, first.node, second.node),
+                      torch.promote_types(first.dtype, second.dtype), (min(ends), max(ends)), form)
+
+    def add(self, first: _Value, second: _Value) -> _Value:
+        return self._arithmetic("add", first, second)
+
+    def sub(self, first: _Value, second: _Value) -> _Value:
+        return self._arithmetic("sub", first, second)
+
+    def mul(self, first: _Value, second: _Value) -> _Value:
+        if first.is_condition and second.is_condition:
+            return self.bitwise_and(first, second)  # type: ignore[no-any-return]
+        return self._arithmetic("mul", first, second)
+
+    def maximum(self, first: _Value, second: _Value) -> _Value:
+        return self._arithmetic("max", first, second)
+
+    def minimum(self, first: _Value, second: _Value) -> _Value:
+        return self._arithmetic("min", first, second)
+
+    def neg(self, value: _Value) -> _Value:
+        if value.is_integer:
+            return self._arithmetic("sub", self.constant(0, value.dtype), value)
+        return self._number("neg", value)
+
+    def square(self, value: _Value) -> _Value:
+        return self._arithmetic("mul", value, value)
+
+    def fma(self, x: _Value, y: _Value, z: _Value) -> _Value:
+        return self.add(self.mul(x, y), z)
+
+    def relu(self, value: _Value) -> _Value:
+        return self.maximum(value, self.constant(0, value.dtype))
+
+    def reciprocal(self, value: _Value) -> _Value:
+        return self._number("div", self.constant(1, value.dtype), value)
+
+    def sigmoid(self, value: _Value) -> _Value:
+        b, one = self.builder, self.builder.constant(1)
+        power = b.add("exp", b.add("neg", value.node))
+        return _Value(b.add("div", one, b.add("add", one, power)), value.dtype)
+
+    def sign(self, value: _Value) -> _Value:
+        b, zero = self.builder, self.builder.constant(0)
+        rest = b.add("select", b.add("lt", value.node, zero), b.constant(-1), zero)
+        return _Value(b.add("select", b.add("gt", value.node, zero), b.constant(1), rest),
+                      value.dtype)
+
+    def isnan(self, value: _Value) -> _Value:
+        return _Value(self.builder.add("ne", value.node, value.node), torch.bool)
+
+    def isinf(self, value: _Value) -> _Value:
+        size = self.builder.add("abs", value.node)
+        return _Value(self.builder.add("eq", size, self.builder.constant(math.inf)), torch.bool)
+
+    def pow(self, base: _Value, exponent: _Value) -> _Value:
+        if exponent.number is None or base.is_integer:
+            raise NotConvertible("computes powers with exponents that differ")
+        return _Value(self.builder.power(base.node, exponent.number), base.dtype)
+
+    def logical_not(self, value: _Value) -> _Value:
+        return _Value(self.builder.add("not", self.to_dtype(value, torch.bool).node), torch.bool)
+
+    def bitwise_not(self, value: _Value) -> _Value:
+        if not value.is_condition:
+            raise NotConvertible("computes bitwise_not of integers")
+        return self.logical_not(value)
+
+    def identity(self, value: _Value) -> _Value:
+        return value
+
+    def where(self, condition: _Value, first: _Value, second: _Value) -> _Value:
+        condition, b = self.to_dtype(condition, torch.bool), self.builder
+        if first.is_condition and second.is_condition:
+            node = b.add("or", b.add("and", condition.node, first.node),
+                         b.add("and", b.add("not", condition.node), second.node))
+            return _Value(node, torch.bool)
+        dtype = torch.promote_types(first.dtype, second.dtype)
+        values = [self.to_dtype(one, dtype) for one in (first, second)]
+        bounds = None
+        if first.bounds is not None and second.bounds is not None:
+            bounds = (min(first.bounds[0], second.bounds[0]),
+                      max(first.bounds[1], second.bounds[1]))
+        return _Value(b.add("select", condition.node, *(one.node for one in values)), dtype,
+                      bounds)
+
+    def constant(self, value: Any, dtype: torch.dtype) -> _Value:
+        if dtype == torch.bool:
+            zero = self.builder.constant(0)
+            return _Value(self.builder.add("eq" if value else "ne", zero, zero), torch.bool)
+        if dtype in (torch.float64, torch.complex64, torch.complex128):
+            raise NotConvertible(f"computes in {str(dtype).removeprefix('torch.')}")
+        is_exact = not dtype.is_floating_point and abs(value) <= LARGEST_EXACT
+        return _Value(self.builder.constant(float(value)), dtype,
+                      (value, value) if is_exact else None, number=float(value))
+
+    def index_expr(self, index: Any, dtype: torch.dtype) -> _Value:
+        form, b = self.form(index), self.builder
+        if form.others:
+            raise NotConvertible("computes with an index that is read")
+        bounds = self.digits.bounds(form)
+        runs = self.digits.runs(form)
+        node = None
+        if max(map(abs, bounds)) > LARGEST_EXACT:
+            node = b.constant(0)  # Of random numbers alone, which ask for the form.
+            return _Value(node, dtype, None, form)
+        for distance, size, stride in self._rows_and_columns(runs):
+            one = b.add("index") if (distance, size) == (1, self.length) else b.add(
+                "place", distance, size)
+            one = one if stride == 1 else b.add("mul", one, b.constant(stride))
+            node = one if node is None else b.add("add", node, one)
+        if node is None or form.constant:
+            constant = b.constant(form.constant)
+            node = constant if node is None else b.add("add", node, constant)
+        return _Value(node, dtype, bounds, form)
+
+    def value_expr(self, expr: Any, dtype: torch.dtype) -> _Value:
+        return self.index_expr(expr, dtype)
+
+    def _rows_and_columns(self, runs: Sequence[tuple[int, int, int]]) -> Iterator[
+            tuple[int, int, int]]:
+        """Runs, none of which is of rows and of columns."""
+        for distance, size, stride in runs:
+            if distance < self.length < distance * size:
+                inner = self.length // distance
+                yield self.length, size // inner, stride * inner
+                yield distance, inner, stride
+            else:
+                yield distance, size, stride
+
+    def to_dtype(self, value: _Value, dtype: torch.dtype, src_dtype: Any = None,
+                 use_compute_types: bool = True) -> _Value:
+        b = self.builder
+        if dtype == value.dtype:
+            return value
+        if dtype == torch.bool:
+            return _Value(b.add("ne", value.node, b.constant(0)), torch.bool)
+        if value.is_condition:
+            node = b.add("select", value.node, b.constant(1), b.constant(0))
+            is_known = dtype in _FLOATS or dtype in _INTEGERS or dtype in (
+                torch.int8, torch.uint8, torch.int16)
+            if not is_known:
+                raise NotConvertible(f"computes in {str(dtype).removeprefix('torch.')}")
+            return _Value(node, dtype, (0, 1))
+        if dtype in _FLOATS:
+            if value.is_integer and value.bounds is None and value.form is None:
+                raise NotConvertible("computes with integers that are read")
+            result = _Value(value.node, dtype, number=value.number)
+            if dtype != torch.float32 and (emulates_casts() or not use_compute_types):
+                result = self.rounded(result, dtype)
+            return result
+        if dtype in _INTEGERS and value.is_integer:
+            return _Value(value.node, dtype, value.bounds, value.form, value.number)
+        raise NotConvertible(f"converts {str(value.dtype).removeprefix('torch.')} to "
+                             f"{str(dtype).removeprefix('torch.')}")
+
+    def rounded(self, value: _Value, dtype: torch.dtype) -> _Value:
+        """A value in the type that it has in memory."""
+        return _Value(self.builder.add("round", value.node, ELEMENT_NAMES[dtype]), dtype)
+
+    def masked(self, mask: _Value, body: Callable[[], Any], other: Any) -> _Value:
+        self.masks.append(mask)
+        try:
+            value = body()
+        finally:
+            self.masks.pop()
+        if not isinstance(other, _Value):
+            other = self.constant(other, value.dtype)
+        return self.where(mask, value, other)
+
+    def load_seed(self, name: str, offset: Any) -> _Value:
+        place = Input("number", "i64")
+        key = Argument(self.memory.same(name), int(offset), 1), place
+        if key not in self.inputs:
+            self.inputs[key] = self.builder.add("input", len(self.inputs))
+        return _Value(self.inputs[key], torch.int64)
+
+    def rand(self, seed: _Value, offset: _Value) -> _Value:
+        if offset.form is None or self.digits.runs(offset.form) != [(1, self.space.count, 1)] or (
+                offset.form.constant):
+            raise NotConvertible("draws random numbers in another order")
+        return _Value(self.builder.add("random", seed.node), torch.float32)
+
+    def reduction(self, dtype: torch.dtype, src_dtype: torch.dtype, kind: str, value: Any) -> Any:
+        b = self.builder
+        if isinstance(value, tuple):
+            raise NotConvertible(f"reduces by {kind}")
+        if self.is_swapped:
+            if kind in ("sum", "max") and not value.is_integer and not value.is_condition:
+                return _Combined(value, kind)
+            raise NotConvertible(f"reduces rows by {kind}")
+        if kind == "any":
+            node = b.add("row_max", b.add("select", self.to_dtype(value, torch.bool).node,
+                                          b.constant(1), b.constant(0)))
+            return _Value(b.add("ne", node, b.constant(0)), torch.bool)
+        if value.is_condition:
+            value = self.to_dtype(value, torch.float32 if dtype.is_floating_point else dtype)
+        if value.is_integer:
+            if kind == "sum" and value.bounds is not None and self.length * max(
+                    map(abs, value.bounds)) <= LARGEST_EXACT:
+                low, high = value.bounds
+                return _Value(b.add("row_sum", value.node), dtype,
+                              (low * self.length, high * self.length))
+            raise NotConvertible(f"reduces integers by {kind}")
+        if kind == "sum":
+            return _Value(b.add("row_sum", value.node), dtype)
+        if kind == "max":
+            return _Value(b.add("row_max", value.node), dtype)
+        if kind == "min":
+            return _Value(b.add("neg", b.add("row_max", b.add("neg", value.node))), dtype)
+        if kind == "welford_reduce":
+            share = b.constant(1 / self.length)
+            mean = b.add("mul", b.add("row_sum", value.node), share)
+            centered = b.add("sub", value.node, mean)
+            squares = b.add("row_sum", b.add("mul", centered, centered))
+            return (_Value(mean, dtype), _Value(squares, dtype),
+                    _Value(b.constant(self.length), dtype))
+        if kind in ("argmax", "argmin"):
+            sized = value.node if kind == "argmax" else b.add("neg", value.node)
+            is_it = b.add("or", b.add("eq", sized, b.add("row_max", sized)),
+                          b.add("ne", sized, sized))
+            place = b.add("select", is_it, b.add("neg", b.add("index")), b.constant(-math.inf))
+            return _Value(b.add("neg", b.add("row_max", place)), dtype, (0, self.length - 1))
+        raise NotConvertible(f"reduces by {kind}")
