@@ -27,7 +27,6 @@ import itertools
 import json
 import lzma
 import math
-import operator
 import pathlib
 import random
 import re
@@ -35,7 +34,7 @@ import statistics
 import sys
 import time
 import unittest.mock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -72,39 +71,12 @@ def _write(file: pathlib.Path, rows: list[Pattern]) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def patterns_of(graph: Any, model: str) -> Iterator[Pattern]:
-    """What each fused node of a graph computes."""
-    from torch._inductor import ir
-
-    import region_capture
-    from lnbwd.rowprogram import reached
-
-    order = {node: place for place, node in enumerate(graph.module.graph.nodes)}
-    groups = []
-    for fused in graph.scheduler.nodes:
-        parts = [n for n in fused.get_nodes() if isinstance(n.node, ir.ComputedBuffer)]
-        origins = {o for part in parts for o in part.node.get_origins()
-                   if o in order and o.op == "call_function"}
-        groups.append((origins | {user for o in origins for user in o.users
-                                  if user.target is operator.getitem},
-                       any(part.is_reduction() for part in parts)))
-    for origins, reduces in groups:
-        outputs = {node for node in origins if any(
-            user not in origins and not any(user in g and node in g for g, _ in groups)
-            for user in node.users)}
-        wanted = reached(outputs, lambda node: origins & {*node.all_input_nodes})  # noqa: B023
-        for part in region_capture.parts_of(wanted):
-            ends = {n for n in part if n in outputs or (wanted - part).intersection(n.users)}
-            pattern = region_capture._pattern(
-                *(sorted(some, key=order.__getitem__) for some in (part, ends)), model)
-            yield {**pattern, "reduces": reduces}
-
-
 def capture(models: list[str], out: pathlib.Path) -> None:
     """Writes the patterns of models of transformers and timm."""
     import region_capture
 
-    region_capture.patterns_of = patterns_of
+    region_capture.patterns_of = functools.partial(
+        region_capture.patterns_of, reductions_only=False)
     region_capture.pretend_gpu()
     if any(name[0].islower() for name in models):
         _library = region_capture.define_missing_names()
@@ -378,17 +350,14 @@ def _prepare(file: pathlib.Path) -> None:
 
 def _work(row: Pattern, file: pathlib.Path, loosened: bool) -> dict[str, Any]:
     """What a process does for a pattern."""
+    import region_times
+
     result: dict[str, Any] = {}
     try:
         result |= timed(row, file, loosened)
     except Exception as error:
         result["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
-    try:
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-    except RuntimeError:  # After an assertion in a kernel nothing runs in this process.
-        result["is_lost"] = True
-    return result
+    return region_times.recovered(result)
 
 
 def _mean(ratios: list[float], weights: list[float]) -> float:

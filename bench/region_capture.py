@@ -171,8 +171,10 @@ def parts_of(nodes: set[Node]) -> Iterator[set[Node]]:
         yield part | reached(convolved & {o for n in part for o in beside(n)}, results) & nodes
 
 
-def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
-    """What the fused nodes of a graph compute that have a reduction."""
+def patterns_of(graph: GraphLowering, model: str, reductions_only: bool = True
+                ) -> Iterator[Pattern]:
+    """What the fused nodes of a graph compute that have a reduction; or what all compute, each with
+    "reduces", whether its node has one."""
     order = {node: place for place, node in enumerate(graph.module.graph.nodes)}
     groups = []
     for fused in graph.scheduler.nodes:
@@ -181,16 +183,20 @@ def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
                    if o in order and o.op == "call_function"}
         origins |= {user for o in origins for user in o.users if user.target is operator.getitem}
         groups.append((origins, any(part.is_reduction() for part in parts)))
-    for origins in (origins for origins, reduces in groups if reduces):
+    for origins, reduces in groups:
+        if reductions_only and not reduces:
+            continue
         outputs = {node for node in origins if any(
             user not in origins and not any(user in g and node in g for g, _ in groups)
             for user in node.users)}
         wanted = reached(outputs, lambda node: origins & {*node.all_input_nodes})  # noqa: B023
         for part in parts_of(wanted):
-            if any(map(is_reduction, part)):  # And not only what is beside it in the kernel.
-                ends = {n for n in part if n in outputs or (wanted - part).intersection(n.users)}
-                yield _pattern(*(sorted(some, key=order.__getitem__) for some in (part, ends)),
+            if reductions_only and not any(map(is_reduction, part)):
+                continue  # It is only beside one in the kernel.
+            ends = {n for n in part if n in outputs or (wanted - part).intersection(n.users)}
+            pattern = _pattern(*(sorted(some, key=order.__getitem__) for some in (part, ends)),
                                model)
+            yield pattern if reductions_only else {**pattern, "reduces": reduces}
 
 
 def key_of(pattern: Pattern) -> str:

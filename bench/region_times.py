@@ -122,6 +122,16 @@ def prepare(file: pathlib.Path) -> None:
                          (measuring, "time_calls"))
 
 
+def recovered(row: dict[str, Any]) -> dict[str, Any]:
+    """The result of a pattern, after which the GPU is free for the next, or "is_lost" is set."""
+    try:
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+    except RuntimeError:  # After an assertion in a kernel nothing runs in this process.
+        row["is_lost"] = True
+    return row
+
+
 def work(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """What a process does for a pattern."""
     row: dict[str, Any] = {}
@@ -131,12 +141,7 @@ def work(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
             row |= timed(pattern, file)
     except Exception as error:
         row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
-    try:
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-    except RuntimeError:  # After an assertion in a kernel nothing runs in this process.
-        row["is_lost"] = True
-    return row
+    return recovered(row)
 
 
 def main() -> int:
