@@ -119,11 +119,13 @@ LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
         arith::ConstantIndexOp::create(b, std::max<int64_t>(1, workgroups));
     return counts;
   }
-  counts.rows = RowCountOp::create(b, op.getRowBlock(), op.getRowRank());
+  Value rows = op.getRowBlock();
+  int64_t rank = cast<ShapedType>(rows.getType()).getRank();
+  counts.rows = RowCountOp::create(b, rows, rank - int64_t(op.getNumRowDims()));
   if (Attribute ratio = op->getAttr(rowRatioAttr))
     counts.rows.getDefiningOp()->setAttr(rowRatioAttr, ratio);
   if (int64_t dims = op.getNumGroupDims())
-    counts.groups = GroupCountOp::create(b, op.getRowBlock(), dims);
+    counts.groups = GroupCountOp::create(b, rows, dims);
   counts.workgroups =
       WorkgroupCountOp::create(b, counts.rows, counts.groups, *op.getSchedule(),
                                op.getFixedWorkgroups());

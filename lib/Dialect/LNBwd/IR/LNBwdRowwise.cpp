@@ -34,13 +34,20 @@ void RowwiseOp::getEffects(
   addEffects(*this, effects, getAccumulate());
 }
 
-/// The operand that is the row block of `op`, or the number of operands.
+/// The operand that is the row block of `op`, else one that is a number for
+/// each row, where no rows are combined and others say what the columns are; or
+/// the number of operands.
 static unsigned findRowBlock(RowwiseOp op) {
   bool hasMatrices = op.hasContractions();
   int64_t numRows = op.getNumRowDims();
   unsigned numColumns = op.getMap(0).getNumDims() - unsigned(numRows);
-  unsigned found = op->getNumOperands();
+  unsigned none = op->getNumOperands(), found = none, scalar = none;
+  bool combinesRows = false;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    combinesRows |= op.getReduction(i) != Reduction::None;
+    if (op.getAccess(i) == Access::Scalar && !op.isPartial(i) &&
+        countRowDims(op, op.getMap(i)) == numRows && numRows > 0)
+      scalar = std::min(scalar, i);
     if (op.getAccess(i) != Access::Row ||
         countRowDims(op, op.getMap(i)) != numRows ||
         (!hasMatrices && op.countColumnDims(i) != numColumns))
@@ -49,7 +56,12 @@ static unsigned findRowBlock(RowwiseOp op) {
       return i;
     found = std::min(found, i);
   }
-  return found;
+  if (found != none || hasMatrices || combinesRows)
+    return found;
+  SmallVector<int64_t> sizes = op.getDimSizes();
+  bool hasColumns = !llvm::is_contained(ArrayRef(sizes).drop_front(numRows),
+                                        ShapedType::kDynamic);
+  return hasColumns ? scalar : none;
 }
 
 Value RowwiseOp::getRowBlock() {
@@ -60,6 +72,8 @@ Value RowwiseOp::getRowBlock() {
 SmallVector<int64_t> RowwiseOp::getRowBlockShape() {
   unsigned index = findRowBlock(*this);
   SmallVector<int64_t> known = getDimSizes();
+  if (getAccess(index) == Access::Scalar)
+    return known;
   SmallVector<std::pair<unsigned, int64_t>> sizes;
   for (auto [result, size] : llvm::zip_equal(
            getMap(index).getResults(),
@@ -102,8 +116,11 @@ int64_t RowwiseOp::getOwnRowLength(unsigned index) {
 }
 
 int64_t RowwiseOp::getRowRank() {
-  Value block = getRowBlock();
-  return cast<ShapedType>(block.getType()).getRank() - int64_t(getNumRowDims());
+  unsigned index = findRowBlock(*this);
+  int64_t rank = getAccess(index) == Access::Scalar
+                     ? getMap(index).getNumDims()
+                     : getMap(index).getNumResults();
+  return rank - int64_t(getNumRowDims());
 }
 
 std::optional<int64_t> RowwiseOp::getStaticRowCount() {
@@ -277,7 +294,9 @@ unsigned RowwiseOp::getRowElementBits() {
       widest = std::max(
           widest, cast<ShapedType>(value.getType()).getElementTypeBitWidth());
     }
-  return bits ? bits : repeated;
+  if (!bits)
+    bits = repeated;
+  return bits ? bits : 32;
 }
 
 void RowwiseOp::getAsmBlockArgumentNames(Region &region,
@@ -659,8 +678,9 @@ LogicalResult RowwiseOp::verify() {
   if (failed(verifyMaps(*this)))
     return failure();
   if (!getRowBlock())
-    return emitOpError("expected at least one row block, read or written: it "
-                       "gives the number of rows");
+    return emitOpError("expected at least one row block, read or written, or a "
+                       "row scalar beside columns where no rows are combined: "
+                       "it gives the number of rows");
   if (failed(verifyAccesses(*this)) || failed(verifyDomain(*this)))
     return failure();
   auto fixed = int64_t(getFixedWorkgroups());

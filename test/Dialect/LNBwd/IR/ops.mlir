@@ -574,3 +574,15 @@ func.func @scalar_sums(%x: memref<?x?x8xf32>, %g: memref<?xbf16>, %s: memref<f32
   }
   return
 }
+
+// A row scalar says how many rows there are, the column how long they are.
+// CHECK-LABEL: func @no_row_block(
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%{{[^ ]+}}[n] : memref<8xf32>) outs(%{{[^ ]+}}[m] : memref<?xf32>)
+func.func @no_row_block(%x: memref<8xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[n] : memref<8xf32>) outs(%s[m] : memref<?xf32>) {
+  ^row(%r: vector<8xf32>):
+    %v = vector.reduction <add>, %r : vector<8xf32> into f32
+    lnbwd.yield %v : f32
+  }
+  return
+}

@@ -204,7 +204,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Whether row scalars are split.
     bool hasSplitScalarOuts();
     /// A row block among the operands, and its sizes in the order of the domain:
-    /// those of the rows first. One that is not strided, if there is one.
+    /// those of the rows first. One that is not strided, if there is one. Without
+    /// any a number for each row, and the sizes that row blocks would have.
     ::mlir::Value getRowBlock();
     ::llvm::SmallVector<int64_t> getRowBlockShape();
     /// The name of operand `index` in the launch plan.
@@ -275,7 +276,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     void makeSumsPartial(::mlir::ValueRange partials);
     /// Whether the region sums over the row, or takes its largest element.
     bool hasRowSums();
-    /// Bits of the widest element among row blocks, read or written.
+    /// Bits of the widest element among row blocks, read or written; 32 of none.
     unsigned getRowElementBits();
 
   private:
