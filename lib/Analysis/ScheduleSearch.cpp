@@ -273,7 +273,8 @@ struct Search {
 /// for hopeless ones: with accesses of so many bytes at most.
 void Search::forEachOfWholeRows(int64_t mostBytes, Visitor visit) {
   int64_t length = op.getRowLength(), bits = op.getRowElementBits();
-  int64_t width = std::min(chooseAccessWidth(op, chip), mostBytes * 8 / bits);
+  int64_t width = std::min(chooseAccessWidth(op, chip),
+                           std::max<int64_t>(mostBytes * 8 / bits, 1));
   int64_t leastColumns = leastPartColumns, leastGroups = 1;
   ScheduleFields fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;

@@ -124,7 +124,12 @@ double loadElement(Element format, const void *array, size_t index) {
     return load<int32_t>(address);
   case Element::I64:
     return static_cast<double>(load<int64_t>(address));
+  case Element::I16:
+    return load<int16_t>(address);
+  case Element::SI8:
+    return load<int8_t>(address);
   case Element::I8:
+  case Element::UI8:
     return load<uint8_t>(address);
   default:
     return decode(format, getInfo(format).bytes == 2 ? load<uint16_t>(address)
@@ -144,6 +149,12 @@ void storeElement(Element format, void *array, size_t index, double value) {
     return store(static_cast<int32_t>(value));
   case Element::I64:
     return store(static_cast<int64_t>(value));
+  case Element::I16:
+    return store(static_cast<int16_t>(value));
+  case Element::SI8:
+    return store(static_cast<int8_t>(value));
+  case Element::UI8:
+    return store(static_cast<uint8_t>(value));
   case Element::I8:
     return store(static_cast<uint8_t>(value > 0));
   default:

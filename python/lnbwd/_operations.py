@@ -31,6 +31,9 @@ _ELEMENTS = (
     ("f8E4M3FNUZ", 1, "float8", "float8_e4m3fnuz", "uint8", 3, 8, 0x7f),
     ("f8E5M2FNUZ", 1, "float8", "float8_e5m2fnuz", "uint8", 2, 16, 0x7f),
     ("f8E8M0FNU", 1, "float8", "float8_e8m0fnu", "uint8", 0, 127, 0xfe),
+    ("i16", 2, "integer", "int16", "int16", 0, 0, 0x0),
+    ("si8", 1, "byte", "int8", "int8", 0, 0, 0x0),
+    ("ui8", 1, "byte", "uint8", "uint8", 0, 0, 0x0),
     ("i1", 0, "condition", "bool", "bool", 0, 0, 0x0),
 )
 

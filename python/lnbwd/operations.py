@@ -51,8 +51,8 @@ class Element:
 
     Attributes:
         name: MLIR's, "bf16".
-        use: "float", "mask": a byte of a row block for each boolean, or "integer", of what is read
-            and has no columns.
+        use: "float", "float8", "mask": a byte for each boolean, "integer", or "byte": an integer
+            that is a mask to the compiler.
         torch, numpy: what PyTorch and NumPy call it; NumPy has the bits of bfloat16 and float8
             alone.
         fraction, bias, largest: of a float the bits of its fraction, the bias of its exponent, and
@@ -71,7 +71,7 @@ class Element:
     def is_of(self, dims: Dims) -> bool:
         """Whether operands of those dimensions may have such elements."""
         return {"float": True, "float8": dims.has_rows and dims.has_columns, "mask": True,
-                "integer": not dims.has_columns}[self.use]
+                "integer": True, "byte": True}[self.use]
 
 
 ELEMENTS = {element[0]: Element(*element) for element in _operations._ELEMENTS if element[1]}

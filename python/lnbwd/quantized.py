@@ -460,7 +460,8 @@ def _inputs(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str, 
     if not isinstance(value, Quantized):
         return [(name, Input(kind, ELEMENT_NAMES[value.dtype]), value.detach())]
     assert value.scale is not None
-    data, given = value.data.detach(), Input("row", ELEMENT_NAMES.get(value.data.dtype, "i8"))
+    data, given = value.data.detach(), Input(
+        "row", ELEMENT_NAMES[value.data.dtype] if value.data.dtype in FLOAT8 else "i8")
     if given.dtype == "i8":
         data = data.view(torch.uint8).view(torch.bool)
         given = Input("lead", "i8", ((2, int(data.shape[-1])),))

@@ -84,8 +84,8 @@ class Operand:
 
     Attributes:
         kind: the name of its dimensions in :data:`lnbwd.operations.KINDS`: "row_block", ...
-        dtype: the type of its elements: float16, bfloat16, float32 or bool; for a row block also
-            float8; for what has no columns also int32 or int64.
+        dtype: the type of its elements: float16, bfloat16, float32, bool or an integer; for a row
+            block also float8.
         row_length: N; 1 where there are no columns.
         is_part: whether it is a part of the rows, or a row block in another order, which is a
             column to a launch.
@@ -123,8 +123,7 @@ class Operand:
         if self.kind not in KINDS:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
         dims = KINDS["row_block"] if self.is_part else self.dims
-        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(dims)
-                   or (self.is_part and ELEMENTS[name].use == "integer")]
+        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(dims)]
         if self.dtype not in allowed:
             names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
             raise ValueError(f"dtype: expected {names} for a {self.kind}, got {self.dtype}")
@@ -336,7 +335,9 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
         raise LnbwdError(f"lnbwd::region: {len(expected)} operands are registered for the program "
                          f"'{kernel.program.name}', which takes {len(arguments)} arguments")
     for argument, (operand, access) in zip(arguments, expected, strict=True):
-        wanted = (access, operand.kind, native.ELEMENT_NAMES[operand.dtype], operand.row_length)
+        name = native.ELEMENT_NAMES[operand.dtype]
+        element = "i8" if ELEMENTS[name].use == "byte" else name
+        wanted = (access, operand.kind, element, operand.row_length)
         got = (argument.access, argument.kind, argument.element, argument.row_length)
         # Whole rows with one distance between them are a row block to the compiler, and a number
         # for each row is a row scalar; so is what has some columns of each row of a group.
@@ -517,7 +518,7 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
                                                         memory[len(inputs):], strict=True)):
         raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
                          "of 16")
-    kernel = find_kernel(program, inputs[0], rows)
+    kernel = find_kernel(program, tensors[0], rows)
     if kernel is not None:
         launch_kernel(kernel, rows, memory, groups)
         return
@@ -530,8 +531,9 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
         shaped.append(tensor.view(shape))
     # An output may be an input's buffer, and a value an input itself.
     read = {tensor.data_ptr() for tensor in shaped}
-    values = [value.clone() if value.data_ptr() in read else value
-              for value in program.evaluate(shaped)]
+    with outputs[0].device:  # Of a program without inputs.
+        values = [value.clone() if value.data_ptr() in read else value
+                  for value in program.evaluate(shaped)]
     for output, value in zip(memory[len(inputs):], values, strict=True):
         output.copy_(value.reshape(-1))
 

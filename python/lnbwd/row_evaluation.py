@@ -14,7 +14,15 @@ from torch import Tensor
 
 from .native import TYPES
 from .operations import ELEMENTS
-from .rowprogram import RANDOM_STEP, SUM_KINDS, SUMS, RowProgram, count_groups
+from .rowprogram import (
+    COMPARISONS,
+    INTEGERS,
+    RANDOM_STEP,
+    SUM_KINDS,
+    SUMS,
+    RowProgram,
+    count_groups,
+)
 
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
@@ -24,7 +32,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     Args:
         program: the row program.
         inputs: tensors of M·N, N, B·N and M elements, as the program has them. Where outputs alone
-            are of groups, B is the first dimension of the first row block.
+            are of groups, B is the first dimension of the first row block. Without any, PyTorch's
+            default device computes.
         dtype: the type to compute in (default: float32).
         rounds: whether ``round`` and the outputs' types round.
     """
@@ -54,35 +63,58 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
                               tensors[place].repeat_interleave(rows // max(groups, 1), 0))
     functions: dict[str, Any] = {
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
-        "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,
-        "or": torch.logical_or, "xor": torch.logical_xor, "not": torch.logical_not,
-        "select": torch.where, "roundeven": torch.round}
+        "max": torch.maximum, "min": torch.minimum, "and": torch.bitwise_and,
+        "or": torch.bitwise_or, "xor": torch.bitwise_xor, "not": torch.bitwise_not,
+        "shl": torch.bitwise_left_shift, "shr": torch.bitwise_right_shift,
+        "floordiv": torch.floor_divide, "mod": torch.remainder, "select": torch.where,
+        "roundeven": torch.round}
+    types = program.types()
+    device = tensors[0].device if tensors else None
     values: list[Tensor] = []
+    exact: dict[int, Tensor] = {}  # Of what is an integer, and rounded to `wide`.
+
+    def constant(number: float, kind: str) -> Tensor:
+        # Made on the device: a copy from the host would end the capture of a CUDA graph.
+        if kind != "f32":
+            return torch.full((1, 1), int(number), dtype=TYPES[kind], device=device)
+        return torch.full((1, 1), number, dtype=torch.float32, device=device).to(wide)
+
     for name, *operands in program.nodes:
         if name == "input":
             value = tensors[operands[0]]
             if program.inputs[operands[0]].dtype == "i8":
                 value = value != 0
-            elif program.inputs[operands[0]].kind == "scalar":
-                value = value.to(wide)
+            elif program.inputs[operands[0]].kind != "number":
+                exact[len(values)], value = value, value.to(wide)
+            else:
+                exact[len(values)] = value  # It may be a seed.
         elif name == "constant":
-            # Made on the device: a copy from the host would end the capture of a CUDA graph.
-            value = torch.full((1, 1), operands[0], dtype=torch.float32,
-                               device=tensors[0].device).to(wide)
+            value = constant(operands[0], "f32")
         elif name == "index":
-            value = torch.arange(program.length, device=tensors[0].device).to(wide)[None]
+            exact[len(values)] = number = torch.arange(program.length, device=device)[None]
+            value = number.to(wide)
         elif name == "place":
             distance, size = operands
             is_row = distance < program.length
             element = torch.arange(0, *((program.length, 1) if is_row else (
-                rows * program.length, program.length)), device=tensors[0].device)
-            value = (element // distance % size).to(wide).reshape((1, -1) if is_row else (-1, 1))
+                rows * program.length, program.length)), device=device)
+            number = (element // distance % size).reshape((1, -1) if is_row else (-1, 1))
+            exact[len(values)], value = number, number.to(wide)
         elif name == "take":
             table = values[operands[0]]
             chosen = program.nodes[operands[1]]
             index = (tensors[chosen[1]] if chosen[0] == "input" else values[operands[1]]).long()
             last = table.shape[0] - 1
             value = table[torch.where(index < 0, last, index.clamp(max=last))[:, 0]].to(wide)
+        elif name == "integer":
+            [given, dtype] = operands
+            node = program.nodes[given]
+            value = (constant(node[1], "i64") if node[0] == "constant" else
+                     exact.get(given, values[given]))
+            # Through the widest, of which each conversion keeps the last bits.
+            value = value.long().to(TYPES[dtype]).to(TYPES[INTEGERS[dtype]])
+        elif name == "float":
+            value = values[operands[0]].to(wide)
         elif name == "random":
             value = random_numbers(values[operands[0]], rows, program.length).to(wide)
         elif name == "round":
@@ -102,10 +134,15 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(wide)
         elif name in SUMS:
             row = values[operands[0]].expand(-1, program.length)
-            value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)
+            value = row.sum(1, True, dtype=row.dtype) if name == "row_sum" else row.amax(1, True)
         else:
             function = functions.get(name) or getattr(torch, name)
-            value = function(*(values[operand] for operand in operands))
+            kind = types[len(values)] if name not in COMPARISONS else program.type_of(
+                len(values), operands, types)
+            value = function(*(
+                constant(program.nodes[operand][1], kind)
+                if kind in INTEGERS and program.nodes[operand][0] == "constant"
+                else values[operand] for operand in operands))
         values.append(value)
     outputs = []
     for output in program.outputs:
@@ -130,6 +167,9 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
         else:
             value = value.expand(rows, 1).reshape(-1)
+        node = program.nodes[output.value]
+        if isinstance(node[1], int) and node[0] == "constant" and output.dtype in INTEGERS:
+            value = constant(node[1], "i64").expand(value.shape)
         if output.dtype == "i8" and value.dtype != torch.bool:
             value = value.to(torch.uint8).view(torch.bool)
         outputs.append(_narrow(value, TYPES[output.dtype]) if rounds else value)

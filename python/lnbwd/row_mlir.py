@@ -10,8 +10,10 @@ import struct
 from collections.abc import Sequence
 
 from .rowprogram import (
+    BYTES,
     COMPARISONS,
     INPUT_KINDS,
+    INTEGERS,
     LOGIC,
     OUTPUT_KINDS,
     RANDOM_STEP,
@@ -36,6 +38,14 @@ BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": 
 """Operations on two values; ``max`` and ``min`` of a NaN are NaN, and the second value of ``pow``
 is a constant."""
 
+_OF_INTEGERS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli",
+                "max": "arith.maxsi", "min": "arith.minsi", "shl": "arith.shli",
+                "shr": "arith.shrsi", **LOGIC}
+"""Operations on integers."""
+
+_EXACT_BITS = 24
+"""Sums and differences of integers of so many bits are exact in float32."""
+
 _CONTRACTED = ("add", "sub", "mul")
 
 # Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
@@ -58,9 +68,9 @@ def _is_cheap(program: RowProgram) -> list[bool]:
     needs_all, is_rounded = set[int](), set[int]()
     for output in program.outputs:
         if output.kind != "column_sum":
-            (needs_all if output.dtype in ("f32", "i8", "i32", "i64") else is_rounded).add(
+            (needs_all if output.dtype in ("f32", "i8", *INTEGERS) else is_rounded).add(
                 output.value)
-    conditions = program.is_condition()
+    types = program.types()
     is_short = all(i.dtype in ("f16", "bf16") for i in program.inputs if i.is_row(program.length))
     users: dict[int, list[int]] = {}
     for index in reversed(range(len(program.nodes))):
@@ -69,7 +79,7 @@ def _is_cheap(program: RowProgram) -> list[bool]:
             users.setdefault(operand, []).append(index)
             if node[0] == "round":
                 is_rounded.add(operand)
-            elif index in needs_all or conditions[index]:
+            elif index in needs_all or types[index] != "f32":
                 is_sum = node[0] == "row_sum" and program.nodes[operand][0] == "exp" and is_short
                 (is_rounded if is_sum else needs_all).add(operand)
             elif index in is_rounded:
@@ -101,6 +111,18 @@ def _float(number: float) -> str:
     return f"{rounded:.9e}" if math.isfinite(rounded) else f"0x{packed[::-1].hex().upper()}"
 
 
+def _element(dtype: str) -> str:
+    """The type of elements in MLIR."""
+    return "i8" if dtype in BYTES else dtype
+
+
+def _wrapped(number: float, dtype: str) -> int:
+    """A number as an integer of a type."""
+    bits = int(dtype.lstrip("siu"))
+    half = 0 if dtype == "ui8" else 1 << bits - 1
+    return (int(number) + half & (1 << bits) - 1) - half
+
+
 def mlir(program: RowProgram, is_exact: bool = False) -> str:
     """A function with the program, on memrefs: inputs, then outputs.
 
@@ -122,9 +144,9 @@ class _Writer:
         self.dims = [*self.row_dims, *self.column_dims]
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
-        self.wide: dict[tuple[int, bool], str] = {}
+        self.wide: dict[tuple[int, str, bool], str] = {}
         self.narrow: dict[tuple[int, str, bool], str] = {}
-        self.conditions = program.is_condition()
+        self.types = program.types()
         self.cheap = [False] * len(program.nodes) if is_exact else _is_cheap(program)
 
     def type(self, element: str, is_row: bool) -> str:
@@ -134,7 +156,7 @@ class _Writer:
         """The type of an input in the region."""
         if value.kind == "table":
             return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
-        return self.type(value.dtype, value.is_row(self.program.length))
+        return self.type(_element(value.dtype), value.is_row(self.program.length))
 
     def emit(self, text: str) -> str:
         name = f"%{len(self.lines)}"
@@ -151,21 +173,23 @@ class _Writer:
         text = f"dense<{number}>" if type_.startswith("vector") else number
         return self.emit(f"arith.constant {text}" + (f" : {type_}" if type_ != "i1" else ""))
 
-    def value(self, index: int, is_row: bool) -> str:
-        """The name of a node's value; spread over the row if that is wanted."""
+    def value(self, index: int, is_row: bool, element: str = "f32") -> str:
+        """The name of a node's value; spread over the row if that is wanted; of a constant, as an
+        element of that type."""
         node = self.program.nodes[index]
         if node[0] == "constant":
-            key = (index, is_row)
+            key = (index, element, is_row)
             if key not in self.wide:
-                self.wide[key] = self.constant(_float(node[1]), self.type("f32", is_row))
+                number = _float(node[1]) if element == "f32" else _wrapped(node[1], element)
+                self.wide[key] = self.constant(number, self.type(element, is_row))
             return self.wide[key]
         if node[0] == "index" and index not in self.names:
             self.names[index] = self.cast("arith.uitofp", self.column_numbers(),
                                           self.type("i32", True), self.type("f32", True))
         if is_row and not self.rows[index]:
-            key = (index, True)
+            element = self.types[index]
+            key = (index, element, True)
             if key not in self.wide:
-                element = "i1" if self.conditions[index] else "f32"
                 self.wide[key] = self.cast("vector.broadcast", self.names[index], element,
                                            self.type(element, True))
             return self.wide[key]
@@ -177,17 +201,125 @@ class _Writer:
         if node[0] == "round" and node[2] == dtype:
             index = node[1]
         key = (index, dtype, is_row)
-        if key not in self.narrow:
+        if key in self.narrow:
+            return self.narrow[key]
+        wide, element = self.types[index], _element(dtype)
+        is_integer = node[0] == "constant" and isinstance(node[1], int)
+        if dtype in INTEGERS and (wide in INTEGERS or is_integer):
+            wide = INTEGERS[dtype] if is_integer else wide
+            result = self.resized(self.value(index, is_row, wide), wide, element, is_row)
+        elif dtype in INTEGERS and dtype != "i32" and wide == "f32":
+            # An integer of 32 bits takes one instruction.
+            result = self.resized(self.rounded(index, "i32", is_row), "i32", element, is_row)
+        else:
+            if wide not in ("i1", "f32"):
+                raise ValueError(f"expected a number for what is {dtype} in memory, got an "
+                                 "integer; convert it by 'float'")
+            operation = ("extui" if wide == "i1" else "fptoui" if dtype == "i8" else
+                         "fptosi" if dtype == "i32" else "truncf")
+            result = self.cast(f"arith.{operation}", self.value(index, is_row),
+                               self.type(wide, is_row), self.type(element, is_row))
+        self.narrow[key] = result
+        return result
+
+    def resized(self, value: str, element: str, to: str, is_row: bool, sign: str = "s") -> str:
+        """An integer in another type."""
+        bits, wanted = int(element[1:]), int(to[1:])
+        if bits == wanted:
+            return value
+        return self.cast("arith.trunci" if wanted < bits else f"arith.ext{sign}i", value,
+                         self.type(element, is_row), self.type(to, is_row))
+
+    def integer(self, index: int, dtype: str, is_row: bool) -> str:
+        """A value as an integer of a type in memory, in the one in which it is computed."""
+        name, *operands = self.program.nodes[index]
+        to, sign = INTEGERS[dtype], "u" if dtype == "ui8" else "s"
+        if name == "constant":
+            return self.constant(_wrapped(operands[0], dtype), self.type(to, is_row))
+        if name == "index":
+            return self.resized(self.column_numbers(), "i32", to, True, "u")
+        if name == "place":
+            wide = "i32" if is_row else to
+            place = self.place(operands[0], operands[1], self.type(wide, is_row))
+            return self.resized(place, wide, to, is_row, "u")
+        given = self.program.inputs[operands[0]].dtype if name == "input" else ""
+        if given in INTEGERS:
+            value, have = f"%in{operands[0]}", _element(given)
+        elif self.types[index] == "i1":
+            return self.cast("arith.extui", self.value(index, is_row), self.type("i1", is_row),
+                             self.type(to, is_row))
+        elif self.types[index] == "f32":
+            value, have, given = self.cast("arith.fptosi", self.value(index, is_row),
+                                           self.type("f32", is_row), self.type(to, is_row)), to, to
+        else:
             value = self.value(index, is_row)
-            operation, wide = (("extui", "i1") if self.conditions[index] else
-                               ("fptoui", "f32") if dtype == "i8" else
-                               ("fptosi", "f32") if dtype in ("i32", "i64") else ("truncf", "f32"))
-            if dtype == "i64":  # An integer of 32 bits takes one instruction.
-                value, wide = self.rounded(index, "i32", is_row), "i32"
-                operation = "extsi"
-            self.narrow[key] = self.cast(f"arith.{operation}", value, self.type(wide, is_row),
-                                         self.type(dtype, is_row))
-        return self.narrow[key]
+            have = given = self.types[index]
+        if given != dtype:
+            own = "u" if given == "ui8" else "s"
+            value = self.resized(value, have, to, is_row, own)
+            value, have = self.resized(value, to, _element(dtype), is_row), _element(dtype)
+        return self.resized(value, have, to, is_row, sign)
+
+    def bits(self, index: int) -> int:
+        """The bits that an integer has at most, its sign among them."""
+        name, *operands = self.program.nodes[index]
+        if name == "integer":
+            of = self.types[operands[0]]
+            return 2 if of == "i1" else {"si8": 8, "ui8": 9, "i16": 16}.get(
+                operands[1], int(operands[1].lstrip("siu")))
+        return int(self.types[index][1:])
+
+    def sum_of_integers(self, value: str, element: str, bits: int) -> str:
+        """The sum of a row of integers, modulo their type's range: the sums of so few of their bits
+        that float32 has them exactly, in any order."""
+        row, total = self.type(element, True), ""
+        share = _EXACT_BITS - (self.program.length - 1).bit_length()
+        if share < 1:
+            raise ValueError(f"expected rows of at most {1 << _EXACT_BITS - 1} integers to be "
+                             f"summed, got {self.program.length}")
+        for first in range(0, bits, share):
+            part = value
+            if first:
+                part = self.op("arith.shrsi", row, part, self.constant(first, row))
+            if first + share < bits:
+                part = self.op("arith.andi", row, part, self.constant((1 << share) - 1, row))
+            one = self.reduced("add", part, element)
+            if first:
+                one = self.op("arith.shli", element, one, self.constant(first, element))
+            total = self.op("arith.addi", element, total, one) if total else one
+        return total
+
+    def largest_integer(self, value: str, element: str, bits: int) -> str:
+        """The largest of a row of integers: of the first bits, then of the next ones where the
+        first are the largest."""
+        row, result = self.type(element, True), ""
+        none = self.constant(-1, row)
+        firsts = [0] if bits <= _EXACT_BITS else [16, 0] if bits <= 32 else [40, 20, 0]
+        is_largest = ""
+        for first, before in zip(firsts, [0, *firsts[:-1]], strict=True):
+            part = value
+            if first:
+                part = self.op("arith.shrsi", row, part, self.constant(first, row))
+            if before:
+                mask = self.constant((1 << before - first) - 1, row)
+                part = self.op("arith.andi", row, part, mask)
+                part = self.op("arith.select", f"{self.type('i1', True)}, {row}", is_largest, part,
+                               none)
+            one = self.reduced("maximumf", part, element)
+            if first:
+                wide = self.cast("vector.broadcast", one, element, row)
+                is_largest = self.op("arith.cmpi eq,", row, part, wide)
+                one = self.op("arith.shli", element, one, self.constant(first, element))
+            result = self.op("arith.ori", element, result, one) if result else one
+        return result
+
+    def reduced(self, how: str, value: str, element: str) -> str:
+        """The sum or the largest of a row of integers that float32 has."""
+        value = self.resized(value, element, "i32", True)
+        row = self.type("f32", True)
+        value = self.cast("arith.sitofp", value, self.type("i32", True), row)
+        found = self.op(f"vector.reduction <{how}>,", f"{row} into f32", value)
+        return self.resized(self.cast("arith.fptosi", found, "f32", "i32"), "i32", element, False)
 
     def index(self, dims: Sequence[int], type_: str) -> str:
         """The index along dimensions that follow each other, as an integer."""
@@ -239,23 +371,34 @@ class _Writer:
     def node(self, index: int) -> str:
         name, *operands = self.program.nodes[index]
         is_row = self.rows[index]
+        element = self.types[index]
+        if name == "integer":
+            return self.integer(operands[0], operands[1], is_row)
+        if element in INTEGERS:
+            return self.of_integers(name, operands, element, is_row)
         type_ = self.type("f32", is_row)
+        if name == "float":
+            [given] = operands
+            return self.cast("arith.sitofp", self.value(given, is_row),
+                             self.type(self.types[given], is_row), type_)
         if name == "input":
             given, value = self.program.inputs[operands[0]], f"%in{operands[0]}"
-            element = self.type(given.dtype, is_row)
+            memory = self.type(_element(given.dtype), is_row)
             if given.dtype == "f32" or (given.kind, given.dtype) == ("number", "i64") or (
                     given.kind == "table"):
                 return value  # (Of integers, a seed.)
             if given.dtype == "i8":
-                return self.op("arith.cmpi ne,", element, value, self.constant(0, element))
-            return self.cast("arith.sitofp" if given.dtype in ("i32", "i64") else "arith.extf",
-                             value, element, type_)
+                return self.op("arith.cmpi ne,", memory, value, self.constant(0, memory))
+            return self.cast("arith.uitofp" if given.dtype == "ui8" else "arith.sitofp"
+                             if given.dtype in INTEGERS else "arith.extf", value, memory, type_)
         if name == "take":
             place = self.program.nodes[operands[0]][1]
             table = self.program.inputs[place]
             chosen, *of = self.program.nodes[operands[1]]
             if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
                 number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
+            elif self.types[operands[1]] in INTEGERS:
+                number, dtype = self.value(operands[1], False), self.types[operands[1]]
             else:
                 number, dtype = self.cast("arith.fptosi", self.value(operands[1], False), "f32",
                                           "i32"), "i32"
@@ -289,9 +432,12 @@ class _Writer:
         if name == "place":
             distance, size = operands
             integer = self.type("i32", is_row)
-            found = self.index([dim for dim, (_, step, _) in enumerate(self.dims)
-                                if distance <= step < distance * size], integer)
-            return self.cast("arith.uitofp", found, integer, type_)
+            return self.cast("arith.uitofp", self.place(distance, size, integer), integer, type_)
+        compared = self.program.type_of(index, operands, self.types) if name in COMPARISONS else ""
+        if compared in INTEGERS:
+            predicate = {"eq": "eq", "ne": "ne"}.get(name, f"s{name}")
+            return self.op(f"arith.cmpi {predicate},", self.type(compared, is_row), *(
+                self.value(operand, is_row, compared) for operand in operands))
         if name == "eq" and is_row:
             for column, other in (operands, reversed(operands)):
                 if self.program.nodes[column][0] == "index" and not self.rows[other]:
@@ -317,6 +463,49 @@ class _Writer:
             return self.op("arith.xori", condition, *values, self.constant("true", condition))
         assert name == "select", name
         return self.op("arith.select", f"{condition}, {type_}" if is_row else type_, *values)
+
+    def place(self, distance: int, size: int, type_: str) -> str:
+        """The index along a dimension, as an integer."""
+        return self.index([dim for dim, (_, step, _) in enumerate(self.dims)
+                           if distance <= step < distance * size], type_)
+
+    def of_integers(self, name: str, operands: Sequence[int], element: str, is_row: bool) -> str:
+        """What makes an integer of integers."""
+        type_ = self.type(element, is_row)
+        if name in SUMS:
+            reduce = self.sum_of_integers if name == "row_sum" else self.largest_integer
+            return reduce(self.value(operands[0], True, element), element, self.bits(operands[0]))
+        if name == "select":
+            condition, *operands = operands
+            chosen = self.value(condition, is_row)
+        values = [self.value(operand, is_row, element) for operand in operands]
+        if name == "select":
+            both = f"{self.type('i1', True)}, {type_}" if is_row else type_
+            return self.op("arith.select", both, chosen, *values)
+        if name in ("neg", "abs"):
+            other = self.op("arith.subi", type_, self.constant(0, type_), *values)
+            return other if name == "neg" else self.op("arith.maxsi", type_, *values, other)
+        if name == "not":
+            return self.op("arith.xori", type_, *values, self.constant(-1, type_))
+        if name in ("floordiv", "mod"):
+            return self.divided(name, values[0], values[1], type_, is_row)
+        return self.op(_OF_INTEGERS[name], type_, *values)
+
+    def divided(self, name: str, value: str, divisor: str, type_: str, is_row: bool) -> str:
+        """A quotient that is rounded down, or its remainder, which has the divisor's sign."""
+        zero, condition = self.constant(0, type_), self.type("i1", is_row)
+        rest = self.op("arith.remsi", type_, value, divisor)
+        differs = self.op("arith.cmpi slt,", type_, self.op("arith.xori", type_, rest, divisor),
+                          zero)
+        is_below = self.op("arith.andi", condition, differs, self.op(
+            "arith.cmpi ne,", type_, rest, zero))
+        both = f"{condition}, {type_}" if is_row else type_
+        if name == "mod":
+            return self.op("arith.select", both, is_below, self.op(
+                "arith.addi", type_, rest, divisor), rest)
+        quotient = self.op("arith.divsi", type_, value, divisor)
+        return self.op("arith.select", both, is_below, self.op(
+            "arith.addi", type_, quotient, self.constant(-1, type_)), quotient)
 
     def dims_of(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         """The dimensions of a tensor: of each its index, its size, and, of one that is strided, its
@@ -357,7 +546,7 @@ class _Writer:
         """The type of a tensor."""
         dims = self.dims_of(value)
         shape = "x".join(["?" if size is None else str(size) for _, size, _ in dims]
-                         + [value.dtype])
+                         + [_element(value.dtype)])
         strides = ", ".join(str(stride) for _, _, stride in dims)
         return f"memref<{shape}{f', strided<[{strides}]>' if value.is_strided else ''}>"
 
@@ -395,9 +584,12 @@ class _Writer:
         for output in (o for k in OUTPUT_KINDS for o in program.outputs if self.kind(o) == k):
             is_row = output.is_row(program.length)
             dtype = "f32" if output.kind in SUM_KINDS else output.dtype
+            if dtype == "f32" and self.types[output.value] != "f32":
+                raise ValueError(f"expected a number for what is written as {output.kind}, got "
+                                 f"{self.types[output.value]}; convert it by 'float' or 'select'")
             results.append(self.value(output.value, is_row) if dtype == "f32"
                            else self.rounded(output.value, dtype, is_row))
-            types.append(self.type(dtype, is_row))
+            types.append(self.type(_element(dtype), is_row))
 
         signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
         arguments = ", ".join(

@@ -10,7 +10,8 @@ reads again, :mod:`.row_mlir` as MLIR, and :mod:`.row_evaluation` computes it by
 
 Values are float32 inside, whatever the types in memory are: inputs are widened where they are read,
 outputs rounded once where they are written. ``round`` says where a value is rounded in between.
-Masks, row blocks of booleans, are conditions inside.
+Masks, row blocks of booleans, are conditions inside. ``integer`` makes exact integers of a value,
+which are computed with as integers.
 """
 
 from __future__ import annotations
@@ -36,10 +37,20 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 """Comparisons, whose results are conditions, and the predicates of ``arith.cmpf``."""
 
 LOGIC = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
-"""Operations on two conditions."""
+"""Operations on two conditions, or on the bits of two integers."""
 
 CONDITIONS = frozenset((*COMPARISONS, *LOGIC, "not"))
-"""What makes a condition."""
+"""What makes a condition of numbers and conditions."""
+
+INTEGERS = {"i64": "i64", "i32": "i32", "i16": "i32", "si8": "i32", "ui8": "i32"}
+"""Types of integers in memory, and those in which they are computed."""
+
+BYTES = ("si8", "ui8")
+"""Types of integers that are "i8" in MLIR."""
+
+_OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl", "shr", "floordiv",
+                          "mod", "not", "select", "row_sum", "row_max", *LOGIC))
+"""Operations that make integers of integers."""
 
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
 """What makes a row scalar of a row, and the kind of ``vector.reduction``."""
@@ -74,8 +85,9 @@ class Input(_Tensor):
     "group_scalar" [B]; or a "part", which has some
     of the dimensions of a row block and is repeated along the others; or a "table" of ``rows``
     rows, [V, N], of which the node ``take`` has one. ``dtype`` is "f16", "bf16" or
-    "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or for a
-    number "i64": a seed, and for a scalar "i32" or "i64": integers, float32 inside.
+    "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or one of
+    :data:`INTEGERS`, float32 inside unless the node "integer" reads it; "i64" of a number may be a
+    seed.
 
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
@@ -113,7 +125,8 @@ class Output(_Tensor):
     groups, or "column_max" and "group_max", the largest, or "total" and "total_max" [], of numbers
     of each row, or "part_sum", "part_max", "part_total" and "part_total_max", which have ``parts``;
      ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
-    condition, or whole numbers from 0 to 255, of "i32" and "i64" whole numbers below 2^31. A "row"
+    condition, or whole numbers from 0 to 255, of integers integers, or whole numbers below 2^31. A
+    "row"
     may have one number for each ``block`` elements, the first of these, [M, N / block]. With
     ``parts``, which are those of an input, a "row" or "scalar" lies in another order, all of its
     elements or of each block of these the first; what combines rows has them as its dimensions."""
@@ -210,11 +223,18 @@ class RowProgram:
             ``("byte", input)``, the number from 0 to 255 that an input of "i8" is,
             ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
             a smaller one 2^127,
-            ``("take", table, index)``, a row of an input that is a table, by an input of integers
-            or a number, exact below 2^24; the last row where there is none of that index,
-            ``("select", condition, value, value)``, ``("not", condition)``, and those of
+            ``("take", table, index)``, a row of an input that is a table, by an input of integers,
+            an integer, or a number, exact below 2^24; the last row where there is none of that
+            index,
+            ``("integer", value, dtype)``, an input, an index, a condition or another value as an
+            integer of one of :data:`INTEGERS`, exact, which wraps around: numbers are truncated,
+            ``("float", integer)``, an integer rounded to float32,
+            ``("shl", integer, integer)`` and ``("shr", ...)``, shifts by less than the bits,
+            ``("floordiv", integer, integer)`` and ``("mod", ...)``, as Python has them,
+            ``("select", condition, value, value)``, ``("not", condition or integer)``, and those of
             :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`, and :mod:`.row_mlir`'s ``UNARY`` and
-            ``BINARY``.
+            ``BINARY``. Operands have one type, as the result does: a number, a condition or an
+            integer of 32 or 64 bits; constants have that of the others.
         outputs: in the order of :data:`OUTPUT_KINDS`.
         groups: B where it is known and there are group columns or group sums; None: any.
         expected_rows: where M is not known, one that the schedule is chosen for; None: a usual one.
@@ -366,7 +386,7 @@ class RowProgram:
         """The row scalars that follow from sums over the row and that rows are computed with: what
         the gradient of a named operation saves, a mean or a reciprocal root. Their values cost a
         number for each row to keep, and a pass over the row to compute again."""
-        rows, conditions = self.is_row(), self.is_condition()
+        rows, types = self.is_row(), self.types()
         follows = [False] * len(self.nodes)
         for index, node in enumerate(self.nodes):
             follows[index] = not rows[index] and (
@@ -378,7 +398,7 @@ class RowProgram:
                  if node[0] == "log" and index in used}
         compared = self.compared_maxima()
         return [index for index, node in enumerate(self.nodes)
-                if follows[index] and index in used and not conditions[index]
+                if follows[index] and index in used and types[index] == "f32"
                 and index not in compared]
 
     def compared_maxima(self) -> set[int]:
@@ -412,17 +432,45 @@ class RowProgram:
         return dataclasses.replace(self, inputs=tuple(self.inputs[place] for place in read),
                                    nodes=nodes), read
 
-    def is_condition(self) -> list[bool]:
-        """For each node, whether it is a condition, not a number."""
-        return [node[0] in CONDITIONS or (node[0] == "input"
-                                          and self.inputs[node[1]].dtype == "i8")
-                for node in self.nodes]
+    def types(self) -> list[str]:
+        """For each node, what it is: "f32", a condition, "i1", or an integer, "i32" or "i64". A
+        constant is "f32", whatever it is used as.
+
+        Raises:
+            ValueError: the operands of a node have different types.
+        """
+        result: list[str] = []
+        for index, (name, *operands) in enumerate(self.nodes):
+            if name == "input":
+                found = "i1" if self.inputs[operands[0]].dtype == "i8" else "f32"
+            elif name == "integer":
+                found = INTEGERS[operands[1]]
+            elif name in COMPARISONS:
+                self.type_of(index, operands, result)
+                found = "i1"
+            elif name in _OF_INTEGERS:
+                found = self.type_of(index, operands[name == "select":], result)
+            else:
+                found = "f32"
+            result.append(found)
+        return result
+
+    def type_of(self, index: int, operands: Sequence[int], types: Sequence[str]) -> str:
+        """The type that operands of a node have, of those of the nodes before it."""
+        found = sorted({types[operand] for operand in operands
+                        if self.nodes[operand][0] != "constant"})
+        if len(found) > 1:
+            raise ValueError(f"expected operands of one type for node {index}, "
+                             f"{self.nodes[index][0]!r}, got {' and '.join(found)}; convert one "
+                             "by 'integer' or 'float'")
+        return found[0] if found else "f32"
+
 
 def operands_of(node: Node) -> tuple[int, ...]:
     """The nodes that a node uses, which stand first behind its name."""
     if node[0] in ("input", "constant", "place"):
         return ()
-    return node[1:2] if node[0] in ("round", "block_max") else node[1:]
+    return node[1:2] if node[0] in ("round", "block_max", "integer") else node[1:]
 
 
 def count_groups(operands: Sequence[Any], inputs: Sequence[Tensor], rows: int, length: int) -> int:
@@ -447,7 +495,8 @@ class Builder:
     def add(self, *node: Any) -> int:
         """The index of a node, which is made if there is none like it."""
         # 0.0 and -0.0 are equal, and so are 1 and 1.0, but they are not the same constant.
-        key = ("constant", struct.pack("<d", node[1])) if node[0] == "constant" else node
+        is_float = node[0] == "constant" and isinstance(node[1], float)
+        key = ("constant", struct.pack("<d", node[1])) if is_float else node
         if key not in self._known:
             self._known[key] = len(self.nodes)
             self.nodes.append(node)
@@ -456,6 +505,10 @@ class Builder:
     def constant(self, number: float) -> int:
         """A number, rounded to float32 when it is used."""
         return self.add("constant", float(number))
+
+    def integer(self, number: int) -> int:
+        """An integer, of the type of the operands beside it."""
+        return self.add("constant", int(number))
 
     def number(self, value: int) -> float | None:
         """The number that a node is, or None if it is no constant."""

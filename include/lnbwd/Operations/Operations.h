@@ -90,11 +90,10 @@ struct ElementInfo {
     switch (use) {
     case ElementUse::Float:
     case ElementUse::Mask:
+    case ElementUse::Integer:
       return true;
     case ElementUse::Float8:
       return dims.hasRows && dims.hasColumns;
-    case ElementUse::Integer:
-      return !dims.hasColumns;
     default:
       return false;
     }

@@ -132,14 +132,17 @@ typedef enum lnbwd_element {
   LNBWD_ELEMENT_F16 = 0,
   LNBWD_ELEMENT_BF16 = 1,
   LNBWD_ELEMENT_F32 = 2,
-  LNBWD_ELEMENT_I8 = 3,  /**< a byte; of a mask 0 or 1 */
-  LNBWD_ELEMENT_I32 = 4, /**< of a row scalar or a number that is read */
-  LNBWD_ELEMENT_I64 = 5, /**< of a row scalar or a number that is read */
+  LNBWD_ELEMENT_I8 = 3, /**< a byte; of a mask 0 or 1 */
+  LNBWD_ELEMENT_I32 = 4,
+  LNBWD_ELEMENT_I64 = 5,
   LNBWD_ELEMENT_F8E4M3FN = 6,
   LNBWD_ELEMENT_F8E5M2 = 7,
   LNBWD_ELEMENT_F8E4M3FNUZ = 8,
   LNBWD_ELEMENT_F8E5M2FNUZ = 9,
-  LNBWD_ELEMENT_F8E8M0FNU = 10
+  LNBWD_ELEMENT_F8E8M0FNU = 10,
+  LNBWD_ELEMENT_I16 = 11,
+  LNBWD_ELEMENT_SI8 = 12, /**< in no plan, which has I8 */
+  LNBWD_ELEMENT_UI8 = 13  /**< in no plan, which has I8 */
 } lnbwd_element;
 
 /** One argument of a program. The name lives as long as the program. */

@@ -117,7 +117,7 @@ Value Reloader::get(Value value) {
                                          /*each=*/true)
                  .getResult(0);
   } else if (producer && producer->getNumResults() == 1 &&
-             producer->getNumRegions() == 0 && isPure(producer)) {
+             producer->getNumRegions() == 0 && isMemoryEffectFree(producer)) {
     IRMapping mapping;
     for (Value operand : producer->getOperands())
       mapping.map(operand, get(operand));

@@ -143,7 +143,7 @@ static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
 static bool isElementwise(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
-  return op->getNumResults() == 1 && isPure(op) &&
+  return op->getNumResults() == 1 && isMemoryEffectFree(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
               lane::UndefinedRowOp, lane::ColumnIndexOp, BlockMaxOp>(op));

@@ -71,8 +71,9 @@ Value lnbwd::getNarrowRow(Value row) {
 }
 
 bool lnbwd::isRowElementOp(Operation &op) {
-  // Not of its operands alone is where a row is.
-  if (op.getNumRegions() != 0 || !isPure(&op) || isa<IndexOp>(op))
+  // Not of its operands alone is where a row is. A division by 0, which lanes
+  // without an element may do, is no fault on a GPU.
+  if (op.getNumRegions() != 0 || !isMemoryEffectFree(&op) || isa<IndexOp>(op))
     return false;
   if (!hasRows(op))
     return true;

@@ -328,7 +328,7 @@ func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xi1>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, i32, i64, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ, f8E8M0FNU or i16, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xi1>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
@@ -352,7 +352,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU, got 'f64'}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, i32, i64, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ, f8E8M0FNU or i16, got 'f64'}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf64>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf64>
@@ -376,7 +376,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xi1>, %a2: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a column to be f16, bf16, f32 or i8, got 'i1'; booleans lie in memory}}
+  // expected-error@+1 {{expected the elements of a column to be f16, bf16, f32, i8, i32, i64 or i16, got 'i1'; booleans lie in memory}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>, %a1[n] : memref<8xi1>) outs(%a2[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
@@ -399,12 +399,12 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<f32>, %a2: memref<?x8xf32>) {
 
 // -----
 
-func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xi16>) {
-  // expected-error@+1 {{expected the elements of a row scalar to be f16, bf16, f32, i8, i32 or i64, got 'i16'}}
-  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m] : memref<?xi16>) {
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf64>) {
+  // expected-error@+1 {{expected the elements of a row scalar to be f16, bf16, f32, i8, i32, i64 or i16, got 'f64'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m] : memref<?xf64>) {
   ^bb0(%r0: vector<8xf32>):
-    %y0 = ub.poison : i16
-    lnbwd.yield %y0 : i16
+    %y0 = ub.poison : f64
+    lnbwd.yield %y0 : f64
   }
   return
 }
@@ -1086,10 +1086,10 @@ func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x4xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x8xi32>) {
-  // expected-error@+1 {{expected the elements of a group column to be f16, bf16, f32 or i8, got 'i32'}}
-  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<?x8xi32>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
-  ^bb0(%xr: vector<8xf32>, %gr: vector<8xi32>):
+func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x8xf8E5M2>) {
+  // expected-error@+1 {{expected the elements of a group column to be f16, bf16, f32, i8, i32, i64 or i16, got 'f8E5M2'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<?x8xf8E5M2>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %gr: vector<8xf8E5M2>):
     lnbwd.yield %xr : vector<8xf32>
   }
   return

@@ -586,3 +586,16 @@ func.func @no_row_block(%x: memref<8xf32>, %s: memref<?xf32>) {
   }
   return
 }
+
+// Integers of rows and columns.
+// CHECK-LABEL: func @integers(
+// CHECK:         ^{{.*}}(%{{[^ ]+}}: vector<8xi16>, %{{[^ ]+}}: vector<8xi64>):
+func.func @integers(%x: memref<?x8xi16>, %c: memref<8xi64>, %y: memref<?x8xi64>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xi16>, %c[n] : memref<8xi64>) outs(%y[m, n] : memref<?x8xi64>) {
+  ^row(%xr: vector<8xi16>, %cr: vector<8xi64>):
+    %w = arith.extsi %xr : vector<8xi16> to vector<8xi64>
+    %v = arith.addi %w, %cr : vector<8xi64>
+    lnbwd.yield %v : vector<8xi64>
+  }
+  return
+}

@@ -22,14 +22,3 @@ func.func @draw(%x: memref<?x8xf32>, %t: memref<?xi32>, %s: memref<i64>, %y: mem
   }
   return
 }
-
-// -----
-
-func.func @f(%x: memref<?x8xf32>, %s: memref<8xi64>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a column to be f16, bf16, f32 or i8, got 'i64'}}
-  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %s[n] : memref<8xi64>) outs(%y[m, n] : memref<?x8xf32>) {
-  ^row(%xr: vector<8xf32>, %seed: vector<8xi64>):
-    lnbwd.yield %xr : vector<8xf32>
-  }
-  return
-}

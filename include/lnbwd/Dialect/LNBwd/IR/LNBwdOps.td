@@ -66,8 +66,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     along these. A matrix has two column dimensions that no row block has both: the
     program then multiplies matrices, and its row blocks have one column
     dimension each. Column dimensions are static. Elements are f16, bf16, f32, or
-    i8 but for sums, matrices and tables; those of row blocks may be a float of 8
-    bits as well, those of operands without columns i32 or i64. A sum is added up
+    but for sums, matrices and tables i8, i16, i32 or i64; those of row blocks may
+    be a float of 8 bits as well. A sum is added up
     in float32, in a fixed order; with `accumulate`, to what the output holds.
     Operands come in the order of the table. [row-programs.md](../row-programs.md) says what else
     each of them may be.

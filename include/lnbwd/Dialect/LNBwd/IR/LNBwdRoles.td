@@ -56,12 +56,14 @@ def LNBwd_Number : LNBwd_Dims<"number", "[]", 0, 0, 0>;
 
 /// What elements are to a row program: floats, of any operand; float8, of row
 /// blocks; masks, of all but sums, matrices and tables, a byte for each boolean;
-/// integers, of operands without columns; conditions, in regions alone.
+/// integers likewise; bytes, which are masks to the compiler and integers to
+/// PyTorch; conditions, in regions alone.
 class LNBwd_ElementUse<string useName> { string name = useName; }
 def LNBwd_Float : LNBwd_ElementUse<"float">;
 def LNBwd_Float8 : LNBwd_ElementUse<"float8">;
 def LNBwd_Mask : LNBwd_ElementUse<"mask">;
 def LNBwd_Integer : LNBwd_ElementUse<"integer">;
+def LNBwd_Byte : LNBwd_ElementUse<"byte">;
 def LNBwd_Condition : LNBwd_ElementUse<"condition">;
 
 /// An element type by MLIR's name. The order of those in memory is that of
@@ -113,6 +115,10 @@ def LNBwd_F8E5M2FNUZ
 def LNBwd_F8E8M0FNU
     : LNBwd_FloatElement<"f8E8M0FNU", 1, 0, 127, 0xfe, "float8_e8m0fnu",
                          "uint8">;
+def LNBwd_I16 : LNBwd_Element<"i16", 2, LNBwd_Integer, "int16">;
+// Both are i8 in a program.
+def LNBwd_SI8 : LNBwd_Element<"si8", 1, LNBwd_Byte, "int8">;
+def LNBwd_UI8 : LNBwd_Element<"ui8", 1, LNBwd_Byte, "uint8">;
 def LNBwd_I1 : LNBwd_Element<"i1", 0, LNBwd_Condition, "bool">;
 
 //===----------------------------------------------------------------------===//
