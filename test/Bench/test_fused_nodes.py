@@ -21,6 +21,7 @@ import sympy
 import torch
 import torch.nn.functional as F
 from torch._inductor.utils import fresh_cache, run_and_get_code
+from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 import fused_nodes as command
@@ -35,6 +36,7 @@ CHECKED = (575, 951, 1137, 1201, 1226)
 
 BF16, F32 = torch.bfloat16, torch.float32
 CASES = {}
+OF_INTEGERS = {}
 X = sympy.Symbol("x", integer=True)
 
 
@@ -83,6 +85,56 @@ def group_norm_silu():
 @case(BF16)
 def means_of_means():
     return lambda x: x.mean(-1) * x.mean((0, 1))[None, :8].sum(-1, keepdim=True), [(4, 8, 64)]
+
+
+def of_integers(*tensors):
+    """A case of these tensors: a function whose results have the same bits."""
+    def add(function):
+        OF_INTEGERS[function.__name__] = function, tensors
+
+    return add
+
+
+def integers(dtype, *shape):
+    """Integers of all bits."""
+    generator = torch.Generator().manual_seed(len(shape))
+    return torch.randint(0, 256, (*shape, dtype.itemsize), generator=generator,
+                         dtype=torch.uint8).view(dtype)[..., 0].contiguous()
+
+
+@of_integers(integers(torch.int64, 32, 64), integers(torch.int64, 64))
+def wide(x, y):
+    return (x * y ^ (x >> 3)) & (y | x), x < y, torch.minimum(x, y), torch.where(x > y, x, y - 1)
+
+
+@of_integers(integers(torch.int32, 32, 64), integers(torch.int32, 32, 1))
+def divided(x, y):
+    return x // 7 + x % 5, x.to(torch.int16), x.long() + 2 ** 40, (x * 1000).to(torch.int8), y.abs()
+
+
+@of_integers(integers(torch.int8, 32, 64), integers(torch.uint8, 64))
+def narrow(x, y):
+    return x + x, x * x, y >> 4, y + 200, x.float() * y, -x, ~y
+
+
+@of_integers(integers(torch.int64, 32, 64))
+def reduced(x):
+    return (x & 1).ne(0).sum(-1), x.sum(-1), x.amax(-1), x.amin(-1), (x >> 40).sum()
+
+
+@of_integers(torch.linspace(-200, 200, 512).reshape(8, 64))
+def rounded(x):
+    return x.to(torch.int32), x.round().clamp(-128, 127).to(torch.int8), (x * 9).long()
+
+
+@of_integers()
+def filled():
+    return torch.zeros(8, 64), torch.arange(4096) * 2 ** 40, torch.ones(64, 64).tril()
+
+
+@of_integers(integers(torch.int64, 16, 64))
+def positions(x):
+    return (x & 1).ne(1).int() * torch.arange(64) + 1
 
 
 def tensors_of(shapes, dtype):
@@ -137,6 +189,19 @@ def test_results(name):
     for mine, theirs, exact in zip(got, eager, want, strict=True):
         error, eagers = ((one.double() - exact).norm() for one in (mine, theirs))
         assert error <= 2 * eagers + (4 * torch.finfo(dtype).eps) * exact.norm()
+    assert made and all(one.taken for one in made), [one.reason for one in made]
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_integers(name):
+    function, tensors = OF_INTEGERS[name]
+    torch._dynamo.reset()
+    with lnbwd.simulate(), fresh_cache():
+        fused_nodes.decisions(clear=True)
+        got = torch.compile(function, backend=fused_nodes.backend)(*tensors)
+        made = fused_nodes.decisions(clear=True)
+    for mine, want in zip(tree_leaves(got), tree_leaves(function(*tensors)), strict=True):
+        assert mine.dtype == want.dtype and torch.equal(mine, want)
     assert made and all(one.taken for one in made), [one.reason for one in made]
 
 

@@ -14,7 +14,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -39,7 +39,7 @@ LONGEST_ROW = 262144
 """Elements of a row over which a program sums."""
 
 LARGEST_EXACT = 2 ** 24
-"""Integers are float32 inside, and exact up to here."""
+"""Integers up to here are float32 inside where their ranges are known, and integers elsewhere."""
 
 MOST_OPERANDS = 64
 
@@ -47,7 +47,9 @@ USUAL_LENGTH = 2048
 """Elements of a row where no sum says what a row is."""
 
 _FLOATS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-_INTEGERS = {torch.int32: "i32", torch.int64: "i64"}
+_INTEGERS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)}
+_WIDE = (torch.int64, torch.int32)
 
 _SAME = ("abs", "exp", "exp2", "expm1", "sqrt", "rsqrt", "cos", "sin", "erf", "log", "log2",
          "log1p", "tanh", "copysign")
@@ -56,6 +58,9 @@ _NAMES = {**{name: name for name in _SAME}, "floor": "floor", "ceil": "ceil", "t
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 _LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "bitwise_and": "and",
           "bitwise_or": "or", "bitwise_xor": "xor", "and_": "and", "or_": "or", "xor": "xor"}
+_OF_INTEGERS = {"bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "floordiv": "floordiv",
+                "remainder": "mod", "truncdiv": "floordiv", "mod": "mod", **_LOGIC}
+_ROUNDS_TO_ZERO = ("truncdiv", "mod")
 
 
 @dataclass(frozen=True)
@@ -103,8 +108,10 @@ class Memory:
 @dataclass(frozen=True)
 class _Value:
     """A node of the program. Of integers and numbers of indices ``bounds`` are the smallest and
-    the largest value, None of those that are read; ``form`` is what an index is. Of a condition
-    ``ranges`` are digits, by distance and size, that are between two numbers where it holds."""
+    the largest value where these are known; ``form`` is what an index is, ``number`` a constant.
+    ``is_exact``: the node is an integer, not a float32 number that is one, or an input. Of a
+    condition ``ranges`` are digits, by distance and size, that are between two numbers where it
+    holds."""
 
     node: int
     dtype: torch.dtype
@@ -112,6 +119,7 @@ class _Value:
     form: Form | None = None
     number: float | None = None
     ranges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    is_exact: bool = False
 
     @property
     def is_condition(self) -> bool:
@@ -120,6 +128,11 @@ class _Value:
     @property
     def is_integer(self) -> bool:
         return not self.dtype.is_floating_point and self.dtype != torch.bool
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is an integer that float32 has, as the node is."""
+        return self.bounds is not None and not self.is_exact
 
 
 @dataclass(frozen=True)
@@ -267,6 +280,17 @@ def _with_cuts(space: _Space, bodies: list[LoopBody], places: list[int], memory:
     raise failure or NotConvertible("has no elements")
 
 
+def _element(dtype: torch.dtype) -> str | None:
+    """What the elements of an operand are called."""
+    return _FLOATS.get(dtype) or _INTEGERS.get(dtype) or ("i8" if dtype == torch.bool else None)
+
+
+def _range_of(dtype: torch.dtype) -> tuple[int, int]:
+    """The smallest and the largest integer of a type."""
+    info = torch.iinfo(dtype)
+    return info.min, info.max
+
+
 def _both(first: dict[Any, tuple[int, int]], second: dict[Any, tuple[int, int]]) -> dict[
         Any, tuple[int, int]]:
     """Ranges of which both hold."""
@@ -410,7 +434,8 @@ class _Conversion(DefaultHandler):
         key = argument, place
         if key not in self.inputs:
             self.inputs[key] = self.builder.add("input", len(self.inputs))
-        return _Value(self.inputs[key], dtype)
+        return _Value(self.inputs[key], dtype,
+                      _range_of(dtype) if dtype in _INTEGERS and dtype not in _WIDE else None)
 
     def count_of(self, value: Input | Output) -> int:
         """The elements of an argument's memory."""
@@ -422,13 +447,9 @@ class _Conversion(DefaultHandler):
         """What a tensor is that is read at these indices, and the element with which its memory
         begins."""
         runs = self.digits.runs(form)
-        is_of_rows = all(distance >= self.length for distance, _, _ in runs)
-        element = _FLOATS.get(dtype) or ("i8" if dtype == torch.bool else None)
-        if element is None and dtype in _INTEGERS and is_of_rows:
-            element = _INTEGERS[dtype]
+        element = _element(dtype)
         if element is None:
-            raise NotConvertible(f"reads {str(dtype).removeprefix('torch.')}"
-                                 + " elements of rows" * (dtype in _INTEGERS))
+            raise NotConvertible(f"reads {str(dtype).removeprefix('torch.')}")
         low, high = self.digits.bounds(form)
         if low < 0 or high >= size:
             return self._moved(form, element, size)
@@ -447,7 +468,7 @@ class _Conversion(DefaultHandler):
                     return Input("row", element)
                 if distance == self.length:
                     return Input("scalar", element)
-                if distance < self.length and element not in _INTEGERS.values():
+                if distance < self.length:
                     return Input("lead", element, ((distance, self.length // distance),))
             if stride == 1 and distance == 1 and count == self.length:
                 return Input("column", element)
@@ -520,7 +541,7 @@ class _Conversion(DefaultHandler):
         is_row = columns == [(1, self.length, 1)] and stride == self.length
         if more or form.constant or not is_row or dtype not in _FLOATS:
             raise NotConvertible("reads elements at indices that are read")
-        if size * self.length > 2 ** 31 - 1 or size > LARGEST_EXACT:
+        if size * self.length > 2 ** 31 - 1:
             raise NotConvertible("reads a table that is too large")
         place = Input("table", _FLOATS[dtype], (), size)
         argument = Argument(self.memory.same(name), 0, size * self.length)
@@ -533,12 +554,12 @@ class _Conversion(DefaultHandler):
                           wrap_neg: bool = True) -> sympy.Symbol:
         if not value.is_integer or not (isinstance(size, int) or size.is_Integer):
             raise NotConvertible("reads at an index that is no integer of a known range")
+        if not value.is_small:
+            value = self._exact(value)
         if wrap_neg and not (value.bounds and value.bounds[0] >= 0):
-            zero = self.builder.constant(0)
-            turned = self.builder.add("add", value.node, self.builder.constant(int(size)))
-            node = self.builder.add(
-                "select", self.builder.add("lt", value.node, zero), turned, value.node)
-            value = _Value(node, value.dtype)
+            is_below = self._compared("lt", value, self.constant(0, value.dtype))
+            value = self.where(is_below, self._arithmetic(
+                "add", value, self.constant(int(size), value.dtype)), value)
         symbol = sympy.Symbol(f"lnbwd_read{len(self.indirect)}", integer=True)
         self.indirect[symbol] = value, int(size)
         return symbol
@@ -563,16 +584,16 @@ class _Conversion(DefaultHandler):
 
     def _write(self, name: str, form: Form, value: _Value) -> None:
         dtype = self.memory.dtype(name)
-        if value.is_condition != (dtype == torch.bool):
+        if value.is_condition != (dtype == torch.bool) or value.is_integer or dtype in _INTEGERS:
             value = self.to_dtype(value, dtype)
         self.stored[name] = form, value
         if not self.is_needed(name):
             return
-        element = _FLOATS.get(dtype) or ("i8" if dtype == torch.bool else None)
-        if dtype in _INTEGERS and value.bounds is not None:
-            element = _INTEGERS[dtype]
-        if element is None or value.is_integer != (dtype in _INTEGERS):
+        element = _element(dtype)
+        if element is None:
             raise NotConvertible(f"writes {str(dtype).removeprefix('torch.')} elements")
+        if value.is_integer and not value.is_small:
+            value = self._exact(value)
         runs = self.digits.runs(form)
         is_of_rows = self.is_rows or (self.reduces and not self.is_swapped)
         unit = self.length if is_of_rows else 1
@@ -581,8 +602,6 @@ class _Conversion(DefaultHandler):
                 distance < unit for distance, _, _ in runs):
             raise NotConvertible("writes elements more than once")
         kind = "scalar" if is_of_rows else "row"
-        if kind == "row" and element in _INTEGERS.values():
-            raise NotConvertible("writes integer elements of rows")
         if runs in ([(unit, count, 1)], []):
             output = Output(kind, element, value.node)
         else:
@@ -632,8 +651,6 @@ class _Conversion(DefaultHandler):
             raise NotConvertible(f"has more than {MOST_OPERANDS} operands")
         if program.has_row_sums and self.length > LONGEST_ROW:
             raise NotConvertible("reduces rows that are too long")
-        if not program.inputs:
-            raise NotConvertible("reads nothing")
         arguments = (*(one for one, _ in inputs), *(one for one, _, _ in outputs))
         self._check_overlaps(inputs, outputs)
         try:
@@ -699,6 +716,12 @@ class _Conversion(DefaultHandler):
             return self._default(name, tuple(self.to_dtype(one, torch.bool) for one in args), {})
         if name in _NAMES and not any(one.is_integer or one.is_condition for one in args):
             return self._number(_NAMES[name], *args)
+        if name in _OF_INTEGERS and all(one.is_integer for one in args):
+            is_positive = all(one.bounds and one.bounds[0] >= 0 for one in args)
+            if name not in _ROUNDS_TO_ZERO or is_positive:
+                return self._integers(_OF_INTEGERS[name], *args)
+        if name == "abs" and args[0].is_integer:
+            return self.maximum(args[0], self.neg(args[0]))
         raise NotConvertible(f"computes {name}" + " of integers" * any(
             one.is_integer for one in args))
 
@@ -712,13 +735,36 @@ class _Conversion(DefaultHandler):
         if first.is_condition and second.is_condition and name in ("eq", "ne"):
             node = self.builder.add("xor", first.node, second.node)
             return _Value(node if name == "ne" else self.builder.add("not", node), torch.bool)
-        values = [self.to_dtype(one, torch.float32) if one.is_condition else one
-                  for one in (first, second)]
-        # An integer that is rounded compares with one that is exact as before.
-        if all(one.is_integer and one.bounds is None for one in values):
-            raise NotConvertible("compares integers of rows")
+        dtype = torch.promote_types(first.dtype, second.dtype)
+        if dtype in _INTEGERS:
+            values = [self.to_dtype(one, dtype) for one in (first, second)]
+            # An integer that is rounded compares with one that is exact as before.
+            if any(one.is_exact for one in values) or not any(one.is_small for one in values):
+                values = [self._exact(one) for one in values]
+        else:
+            values = [one if one.dtype.is_floating_point else self.to_dtype(one, torch.float32)
+                      for one in (first, second)]
         return _Value(self.builder.add(name, *(one.node for one in values)), torch.bool,
                       ranges=self._range(name, first, second))
+
+    def _exact(self, value: _Value) -> _Value:
+        """An integer whose node is one."""
+        if value.is_exact:
+            return value
+        node = value.node if value.number is None else self.builder.integer(int(value.number))
+        return replace(value, is_exact=True, node=self.builder.add(
+            "integer", node, _INTEGERS[value.dtype]))
+
+    def _integers(self, name: str, *values: _Value) -> _Value:
+        """An operation on integers of any range, which wraps around."""
+        dtype = values[0].dtype
+        for value in values[1:]:
+            dtype = torch.promote_types(dtype, value.dtype)
+        node = self.builder.add(name, *(
+            self._exact(self.to_dtype(value, dtype)).node for value in values))
+        if dtype not in _WIDE:
+            node = self.builder.add("integer", node, _INTEGERS[dtype])
+        return _Value(node, dtype, is_exact=True)
 
     def _range(self, name: str, first: _Value, second: _Value) -> dict[
             tuple[int, int], tuple[int, int]]:
@@ -738,20 +784,25 @@ class _Conversion(DefaultHandler):
     def _arithmetic(self, name: str, first: _Value, second: _Value) -> _Value:
         if first.is_condition or second.is_condition:
             raise NotConvertible(f"computes {name} of conditions")
-        if not first.is_integer and not second.is_integer:
-            return self._number(name, first, second)
+        dtype = torch.promote_types(first.dtype, second.dtype)
+        if dtype not in _INTEGERS:
+            return self._number(name, *(one if not one.is_integer else self.to_dtype(one, dtype)
+                                        for one in (first, second)))
         if first.bounds is None or second.bounds is None:
-            raise NotConvertible("computes with integers that are read")
+            return self._integers(name, first, second)
         corners: Any = {"add": operator.add, "sub": operator.sub, "mul": operator.mul,
                         "max": max, "min": min}[name]
         ends = [corners(a, b) for a in first.bounds for b in second.bounds]
-        if max(map(abs, ends)) > LARGEST_EXACT:
-            raise NotConvertible("computes with integers that float32 does not have")
+        low, high = _range_of(dtype)
+        if min(ends) < low or max(ends) > high:
+            return self._integers(name, first, second)
         form = None
         if name in ("add", "sub") and first.form is not None and second.form is not None:
             form = add(first.form, second.form, 1 if name == "add" else -1)
-        return _Value(self.builder.add(name, first.node, second.node),
-                      torch.promote_types(first.dtype, second.dtype), (min(ends), max(ends)), form)
+        is_small = first.is_small and second.is_small and max(map(abs, ends)) <= LARGEST_EXACT
+        result = self._integers(name, first, second) if not is_small else _Value(
+            self.builder.add(name, first.node, second.node), dtype)
+        return replace(result, bounds=(min(ends), max(ends)), form=form)
 
     def add(self, first: _Value, second: _Value) -> _Value:
         return self._arithmetic("add", first, second)
@@ -796,7 +847,7 @@ class _Conversion(DefaultHandler):
         b, zero = self.builder, self.builder.constant(0)
         rest = b.add("select", b.add("lt", value.node, zero), b.constant(-1), zero)
         return _Value(b.add("select", b.add("gt", value.node, zero), b.constant(1), rest),
-                      value.dtype)
+                      value.dtype, (-1, 1) if value.is_integer else None)
 
     def isnan(self, value: _Value) -> _Value:
         return _Value(self.builder.add("ne", value.node, value.node), torch.bool)
@@ -814,9 +865,7 @@ class _Conversion(DefaultHandler):
         return _Value(self.builder.add("not", self.to_dtype(value, torch.bool).node), torch.bool)
 
     def bitwise_not(self, value: _Value) -> _Value:
-        if not value.is_condition:
-            raise NotConvertible("computes bitwise_not of integers")
-        return self.logical_not(value)
+        return self.logical_not(value) if value.is_condition else self._integers("not", value)
 
     def identity(self, value: _Value) -> _Value:
         return value
@@ -829,12 +878,15 @@ class _Conversion(DefaultHandler):
             return _Value(node, torch.bool)
         dtype = torch.promote_types(first.dtype, second.dtype)
         values = [self.to_dtype(one, dtype) for one in (first, second)]
+        is_exact = dtype in _INTEGERS and not all(one.is_small for one in values)
+        if is_exact:
+            values = [self._exact(one) for one in values]
         bounds = None
         if first.bounds is not None and second.bounds is not None:
             bounds = (min(first.bounds[0], second.bounds[0]),
                       max(first.bounds[1], second.bounds[1]))
         return _Value(b.add("select", condition.node, *(one.node for one in values)), dtype,
-                      bounds)
+                      bounds, is_exact=is_exact)
 
     def constant(self, value: Any, dtype: torch.dtype) -> _Value:
         if dtype == torch.bool:
@@ -842,9 +894,11 @@ class _Conversion(DefaultHandler):
             return _Value(self.builder.add("eq" if value else "ne", zero, zero), torch.bool)
         if dtype in (torch.float64, torch.complex64, torch.complex128):
             raise NotConvertible(f"computes in {str(dtype).removeprefix('torch.')}")
-        is_exact = not dtype.is_floating_point and abs(value) <= LARGEST_EXACT
-        return _Value(self.builder.constant(float(value)), dtype,
-                      (value, value) if is_exact else None, number=float(value))
+        if dtype.is_floating_point:
+            return _Value(self.builder.constant(float(value)), dtype, number=float(value))
+        value = int(value)
+        result = _Value(self.builder.constant(float(value)), dtype, (value, value), number=value)
+        return result if abs(value) <= LARGEST_EXACT else self._exact(result)
 
     def index_expr(self, index: Any, dtype: torch.dtype) -> _Value:
         form, b = self.form(index), self.builder
@@ -854,8 +908,7 @@ class _Conversion(DefaultHandler):
         runs = self.digits.runs(form)
         node = None
         if max(map(abs, bounds)) > LARGEST_EXACT:
-            node = b.constant(0)  # Of random numbers alone, which ask for the form.
-            return _Value(node, dtype, None, form)
+            return _Value(self._large_index(form), dtype, bounds, form, is_exact=True)
         for distance, size, stride in self._rows_and_columns(runs):
             one = b.add("index") if (distance, size) == (1, self.length) else b.add(
                 "place", distance, size)
@@ -865,6 +918,26 @@ class _Conversion(DefaultHandler):
             constant = b.constant(form.constant)
             node = constant if node is None else b.add("add", node, constant)
         return _Value(node, dtype, bounds, form)
+
+    def _large_index(self, form: Form) -> int:
+        """An index that float32 does not have, as an integer."""
+        b = self.builder
+        node = b.add("integer", b.integer(form.constant), "i64")
+        for distance, size, stride in self._rows_and_columns(self.digits.runs(form)):
+            one = b.add("index") if (distance, size) == (1, self.length) else b.add(
+                "place", distance, size)
+            one = b.add("mul", b.add("integer", one, "i64"), b.integer(stride))
+            node = b.add("add", node, one)
+        return node
+
+    def trunc_to_int(self, value: _Value, dtype: torch.dtype) -> _Value:
+        return self.to_dtype(value, dtype)
+
+    def floor_to_int(self, value: _Value, dtype: torch.dtype) -> _Value:
+        return self.to_dtype(self._number("floor", value), dtype)
+
+    def ceil_to_int(self, value: _Value, dtype: torch.dtype) -> _Value:
+        return self.to_dtype(self._number("ceil", value), dtype)
 
     def value_expr(self, expr: Any, dtype: torch.dtype) -> _Value:
         return self.index_expr(expr, dtype)
@@ -889,26 +962,52 @@ class _Conversion(DefaultHandler):
             return _Value(b.add("ne", value.node, b.constant(0)), torch.bool)
         if value.is_condition:
             node = b.add("select", value.node, b.constant(1), b.constant(0))
-            is_known = dtype in _FLOATS or dtype in _INTEGERS or dtype in (
-                torch.int8, torch.uint8, torch.int16)
-            if not is_known:
+            if dtype not in _FLOATS and dtype not in _INTEGERS:
                 raise NotConvertible(f"computes in {str(dtype).removeprefix('torch.')}")
             return _Value(node, dtype, (0, 1))
         if dtype in _FLOATS:
-            if value.is_integer and value.bounds is None and value.form is None:
-                raise NotConvertible("computes with integers that are read")
-            result = _Value(value.node, dtype, number=value.number)
+            node = b.add("float", value.node) if value.is_exact else value.node
+            result = _Value(node, dtype, number=value.number)
             if dtype != torch.float32 and (emulates_casts() or not use_compute_types):
                 result = self.rounded(result, dtype)
             return result
         if dtype in _INTEGERS and value.is_integer:
-            return _Value(value.node, dtype, value.bounds, value.form, value.number)
+            low, high = _range_of(dtype)
+            own = value.bounds or _range_of(value.dtype)
+            fits = low <= own[0] and own[1] <= high
+            if value.is_exact or not fits:
+                node = self._exact(value).node
+                return _Value(b.add("integer", node, _INTEGERS[dtype]), dtype,
+                              value.bounds if fits else None, value.form if fits else None,
+                              is_exact=True)
+            return replace(value, dtype=dtype)
+        if dtype in _INTEGERS and value.dtype.is_floating_point:
+            return _Value(b.add("integer", value.node, _INTEGERS[dtype]), dtype, is_exact=True)
         raise NotConvertible(f"converts {str(value.dtype).removeprefix('torch.')} to "
                              f"{str(dtype).removeprefix('torch.')}")
 
     def rounded(self, value: _Value, dtype: torch.dtype) -> _Value:
         """A value in the type that it has in memory."""
         return _Value(self.builder.add("round", value.node, ELEMENT_NAMES[dtype]), dtype)
+
+    def _integer_reduction(self, dtype: torch.dtype, kind: str, value: _Value) -> _Value:
+        """Integers of a row, reduced."""
+        b = self.builder
+        if kind == "sum":
+            value = self.to_dtype(value, dtype)
+            low, high = value.bounds or _range_of(dtype)
+            if not value.is_exact and self.length * max(-low, high) <= LARGEST_EXACT:
+                return _Value(b.add("row_sum", value.node), dtype,
+                              (low * self.length, high * self.length))
+            return _Value(b.add("row_sum", self._exact(value).node), dtype, is_exact=True)
+        if kind not in ("max", "min"):
+            raise NotConvertible(f"reduces integers by {kind}")
+        value = value if value.is_small else self._exact(value)
+        turn = "not" if value.is_exact else "neg"
+        if kind == "max":
+            return replace(value, node=b.add("row_max", value.node), form=None)
+        return replace(value, form=None, node=b.add(
+            turn, b.add("row_max", b.add(turn, value.node))))
 
     def masked(self, mask: _Value, body: Callable[[], Any], other: Any) -> _Value:
         self.masks.append(mask)
@@ -947,13 +1046,8 @@ class _Conversion(DefaultHandler):
             return _Value(b.add("ne", node, b.constant(0)), torch.bool)
         if value.is_condition:
             value = self.to_dtype(value, torch.float32 if dtype.is_floating_point else dtype)
-        if value.is_integer:
-            if kind == "sum" and value.bounds is not None and self.length * max(
-                    map(abs, value.bounds)) <= LARGEST_EXACT:
-                low, high = value.bounds
-                return _Value(b.add("row_sum", value.node), dtype,
-                              (low * self.length, high * self.length))
-            raise NotConvertible(f"reduces integers by {kind}")
+        if value.is_integer and not (value.is_small and kind.startswith("arg")):
+            return self._integer_reduction(dtype, kind, value)
         if kind == "sum":
             return _Value(b.add("row_sum", value.node), dtype)
         if kind == "max":
