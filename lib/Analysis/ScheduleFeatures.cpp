@@ -89,7 +89,8 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   if (rows <= 0)
     rows = std::max<int64_t>(
         1, int64_t(usualBytes /
-                   ((facts.bytesRead + facts.bytesWritten) * facts.length)));
+                   (std::max(facts.bytesRead + facts.bytesWritten, 1.0) *
+                    facts.length)));
   facts.rows = double(rows);
   facts.groups = 1;
   if (op.hasGroups())

@@ -20,6 +20,7 @@ from .rowprogram import (
     RANDOM_STEP,
     SUM_KINDS,
     SUMS,
+    TABLES,
     RowProgram,
     count_groups,
 )
@@ -39,6 +40,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     """
     wide = dtype or torch.float32
     tensors = [tensor.detach().reshape(-1, program.length) if i.kind == "table" else
+               tensor.detach().reshape(-1) if i.kind == "elements" else
                tensor.detach().reshape(-1, i.row_length(program.length)).to(
                    wide if ELEMENTS[i.dtype].use.startswith("float") else TYPES[i.dtype])
                for i, tensor in zip(program.inputs, inputs, strict=True)]
@@ -82,7 +84,9 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     for name, *operands in program.nodes:
         if name == "input":
             value = tensors[operands[0]]
-            if program.inputs[operands[0]].dtype == "i8":
+            if program.inputs[operands[0]].kind in TABLES:
+                pass
+            elif program.inputs[operands[0]].dtype == "i8":
                 value = value != 0
             elif program.inputs[operands[0]].kind != "number":
                 exact[len(values)], value = value, value.to(wide)
@@ -105,7 +109,10 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             chosen = program.nodes[operands[1]]
             index = (tensors[chosen[1]] if chosen[0] == "input" else values[operands[1]]).long()
             last = table.shape[0] - 1
-            value = table[torch.where(index < 0, last, index.clamp(max=last))[:, 0]].to(wide)
+            index = torch.where(index < 0, last, index.clamp(max=last))
+            kind = types[len(values)]
+            value = table[index if table.dim() == 1 else index[:, 0]].to(
+                wide if kind == "f32" else torch.bool if kind == "i1" else TYPES[kind])
         elif name == "integer":
             [given, dtype] = operands
             node = program.nodes[given]

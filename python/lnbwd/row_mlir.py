@@ -19,6 +19,7 @@ from .rowprogram import (
     RANDOM_STEP,
     SUM_KINDS,
     SUMS,
+    TABLES,
     Input,
     Output,
     RowProgram,
@@ -156,6 +157,8 @@ class _Writer:
         """The type of an input in the region."""
         if value.kind == "table":
             return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
+        if value.kind == "elements":
+            return f"vector<{value.rows}x{_element(value.dtype)}>"
         return self.type(_element(value.dtype), value.is_row(self.program.length))
 
     def emit(self, text: str) -> str:
@@ -374,6 +377,8 @@ class _Writer:
         element = self.types[index]
         if name == "integer":
             return self.integer(operands[0], operands[1], is_row)
+        if name == "take":
+            return self.take(operands[0], operands[1], is_row)
         if element in INTEGERS:
             return self.of_integers(name, operands, element, is_row)
         type_ = self.type("f32", is_row)
@@ -385,26 +390,12 @@ class _Writer:
             given, value = self.program.inputs[operands[0]], f"%in{operands[0]}"
             memory = self.type(_element(given.dtype), is_row)
             if given.dtype == "f32" or (given.kind, given.dtype) == ("number", "i64") or (
-                    given.kind == "table"):
+                    given.kind in TABLES):
                 return value  # (Of integers, a seed.)
             if given.dtype == "i8":
                 return self.op("arith.cmpi ne,", memory, value, self.constant(0, memory))
             return self.cast("arith.uitofp" if given.dtype == "ui8" else "arith.sitofp"
                              if given.dtype in INTEGERS else "arith.extf", value, memory, type_)
-        if name == "take":
-            place = self.program.nodes[operands[0]][1]
-            table = self.program.inputs[place]
-            chosen, *of = self.program.nodes[operands[1]]
-            if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
-                number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
-            elif self.types[operands[1]] in INTEGERS:
-                number, dtype = self.value(operands[1], False), self.types[operands[1]]
-            else:
-                number, dtype = self.cast("arith.fptosi", self.value(operands[1], False), "f32",
-                                          "i32"), "i32"
-            row = self.emit(f"lnbwd.gather %in{place}[{number}] : {self.argument(table)}, {dtype}")
-            return row if table.dtype == "f32" else self.cast(
-                "arith.extf", row, self.type(table.dtype, True), type_)
         if name == "round":
             return self.cast("arith.extf", self.rounded(operands[0], operands[1], is_row),
                              self.type(operands[1], is_row), type_)
@@ -464,6 +455,31 @@ class _Writer:
         assert name == "select", name
         return self.op("arith.select", f"{condition}, {type_}" if is_row else type_, *values)
 
+    def take(self, table: int, index: int, is_row: bool) -> str:
+        """A row of a table, or its elements."""
+        place = self.program.nodes[table][1]
+        given = self.program.inputs[place]
+        is_of_each = given.kind == "elements" and is_row
+        chosen, *of = self.program.nodes[index]
+        if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
+            number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
+        elif self.types[index] in INTEGERS:
+            number, dtype = self.value(index, is_of_each), self.types[index]
+        else:
+            number, dtype = self.cast("arith.fptosi", self.value(index, is_of_each),
+                                      self.type("f32", is_of_each),
+                                      self.type("i32", is_of_each)), "i32"
+        found = self.emit(f"lnbwd.gather %in{place}[{number}] : {self.argument(given)}, "
+                          f"{self.type(dtype, is_of_each)}")
+        memory = self.type(_element(given.dtype), is_row)
+        if given.dtype == "i8":
+            return self.op("arith.cmpi ne,", memory, found, self.constant(0, memory))
+        if given.dtype in INTEGERS:
+            return self.resized(found, _element(given.dtype), INTEGERS[given.dtype], is_row,
+                                "u" if given.dtype == "ui8" else "s")
+        return found if given.dtype == "f32" else self.cast(
+            "arith.extf", found, memory, self.type("f32", is_row))
+
     def place(self, distance: int, size: int, type_: str) -> str:
         """The index along a dimension, as an integer."""
         return self.index([dim for dim, (_, step, _) in enumerate(self.dims)
@@ -519,8 +535,10 @@ class _Writer:
                 name == "b" or (group and name != "t" and distance >= group))
             if kind.has_groups if is_of_groups else kind.has_rows:
                 found.append((name, size, 0))
-        if isinstance(value, Input) and value.kind == "table":
+        if isinstance(value, Input) and value.kind in TABLES:
             found = [("*", value.rows, 0)]
+            if value.kind == "elements":
+                return found
         block = value.block if isinstance(value, Output) else 1
         return found + [(name, size, 0) for name, distance, size in self.column_dims
                         if kind.has_columns and distance >= block]

@@ -84,10 +84,10 @@ class Input(_Tensor):
     [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1], or each group,
     "group_scalar" [B]; or a "part", which has some
     of the dimensions of a row block and is repeated along the others; or a "table" of ``rows``
-    rows, [V, N], of which the node ``take`` has one. ``dtype`` is "f16", "bf16" or
-    "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or one of
-    :data:`INTEGERS`, float32 inside unless the node "integer" reads it; "i64" of a number may be a
-    seed.
+    rows, [V, N], or "elements", [V], of which the node ``take`` has some. ``dtype`` is "f16",
+    "bf16" or "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or
+    one of :data:`INTEGERS`, float32 inside unless the node "integer" reads it; "i64" of a number
+    may be a seed.
 
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
@@ -115,6 +115,8 @@ class Input(_Tensor):
                            for _, size, stride, *moved in self.parts)
         if self.parts:  # As many as they say: all, or those of a row.
             return math.prod(part[1] for part in self.parts)
+        if self.kind == "elements":
+            return self.rows
         return length * self.rows if self.dims.has_columns else 1
 
 
@@ -153,6 +155,7 @@ KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column"
               "group_column": "group_column", "scalar": "row_scalar",
               "repeated_scalar": "repeated_row_scalar", "group_scalar": "group_scalar",
               "number": "number", "part": "column", "lead": "row_block", "table": "column",
+              "elements": "column",
               "part_sum": "column", "part_max": "column", "part_total": "column",
               "part_total_max": "column", "total": "number", "total_max": "number",
               "column_sum": "column",
@@ -160,7 +163,10 @@ KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column"
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
-               "group_scalar", "number", "part", "lead", "table")
+               "group_scalar", "number", "part", "lead", "table", "elements")
+
+TABLES = ("table", "elements")
+"""Kinds of inputs of which indices take some."""
 """Kinds of inputs, in the order in which a program has them."""
 
 SUM_KINDS = {"part_sum": "add", "part_max": "max", "part_total": "add", "part_total_max": "max",
@@ -224,8 +230,8 @@ class RowProgram:
             ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
             a smaller one 2^127,
             ``("take", table, index)``, a row of an input that is a table, by an input of integers,
-            an integer, or a number, exact below 2^24; the last row where there is none of that
-            index,
+            an integer, or a number, exact below 2^24; of "elements" for each of the row's integers
+            one; the last one where there is none of that index,
             ``("integer", value, dtype)``, an input, an index, a condition or another value as an
             integer of one of :data:`INTEGERS`, exact, which wraps around: numbers are truncated,
             ``("float", integer)``, an integer rounded to float32,
@@ -324,7 +330,7 @@ class RowProgram:
             groups["expected_rows"] = self.expected_rows
         return json.dumps({
             "format": _FORMAT, "length": self.length, "rows": self.rows, **groups,
-            "inputs": [[i.kind, i.dtype, *i.parts] + [i.rows] * (i.kind == "table")
+            "inputs": [[i.kind, i.dtype, *i.parts] + [i.rows] * (i.kind in TABLES)
                        for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
             "outputs": [[o.kind, o.dtype, o.value, *[o.block] * (o.block > 1 or bool(o.parts)),
@@ -343,7 +349,7 @@ class RowProgram:
                 raise ValueError(f"expected the format {_FORMAT!r}, got {fields['format']!r}")
             return RowProgram(
                 fields["length"], fields["rows"],
-                tuple(Input(kind, dtype, (), *rest) if kind == "table" else
+                tuple(Input(kind, dtype, (), *rest) if kind in TABLES else
                       Input(kind, dtype, tuple(map(tuple, rest)))
                       for kind, dtype, *rest in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
@@ -375,6 +381,8 @@ class RowProgram:
                 result.append(True)
             elif node[0] == "place":
                 result.append(node[1] < self.length)
+            elif node[0] == "take":
+                result.append(self._table(node).kind == "table" or result[node[2]])
             elif node[0] == "constant" or node[0] in SUMS or (
                     node[0] == "block_max" and not of_blocks):
                 result.append(False)
@@ -445,6 +453,9 @@ class RowProgram:
                 found = "i1" if self.inputs[operands[0]].dtype == "i8" else "f32"
             elif name == "integer":
                 found = INTEGERS[operands[1]]
+            elif name == "take":
+                dtype = self._table(("take", *operands)).dtype
+                found = "i1" if dtype == "i8" else INTEGERS.get(dtype, "f32")
             elif name in COMPARISONS:
                 self.type_of(index, operands, result)
                 found = "i1"
@@ -454,6 +465,10 @@ class RowProgram:
                 found = "f32"
             result.append(found)
         return result
+
+    def _table(self, node: Node) -> Input:
+        """What a node "take" takes from."""
+        return self.inputs[self.nodes[node[1]][1]]
 
     def type_of(self, index: int, operands: Sequence[int], types: Sequence[str]) -> str:
         """The type that operands of a node have, of those of the nodes before it."""

@@ -170,3 +170,21 @@ def test_integers_are_constants_to_a_gradient():
     whole = b.add("float", b.add("integer", x, "i32"))
     program = finish(b, [Input("row", "f32")], [Output("row", "f32", b.add("mul", x, whole))])
     assert compiler.differentiate(mlir(program)).mlir.count("arith.mulf") == 1
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i8", "i64", "ui8"])
+@pytest.mark.compiler
+def test_elements_of_tables(device, dtype):
+    """An element for each integer of a row, and one for each row; the last one where there is
+    none."""
+    b = Builder(N)
+    elements = b.add("input", 1)
+    index = b.add("integer", b.add("input", 0), "i64")
+    moved = b.add("add", index, b.add("integer", b.add("place", N, M), "i64"))
+    largest = b.add("row_max", index)
+    program = finish(b, [Input("row", "i64"), Input("elements", dtype, rows=100)], [
+        Output("row", dtype, b.add("take", elements, moved)),
+        Output("scalar", dtype, b.add("take", elements, largest))])
+    indices = torch.randint(-3, 103, (M, N), generator=torch.Generator().manual_seed(1))
+    given = torch.arange(100) % 2 == 0 if dtype == "i8" else torch.arange(100).to(TYPES[dtype])
+    check(program, [indices, given], device)

@@ -361,6 +361,19 @@ static Lowered lowerLoadScalar(IndexBuilder &b, lane::LoadScalarOp op,
                          operands.getBuffer(op.getMemory()), op.getRow())};
 }
 
+static Lowered lowerLoadElements(IndexBuilder &b, lane::LoadElementsOp op,
+                                 const LaneOperands &operands) {
+  auto type = cast<VectorType>(op.getElements().getType());
+  Values elements;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    Value index = vector::ExtractOp::create(b, op.getIndices(), i);
+    elements.push_back(emitLoad(
+        b, type.getElementType(), operands.getBuffer(op.getMemory()),
+        arith::IndexCastUIOp::create(b, b.getIndexType(), index).getResult()));
+  }
+  return Values{vector::FromElementsOp::create(b, type, elements)};
+}
+
 /// Straight to the LLVM level's operation: no level between has one that says
 /// what it is for.
 static Lowered lowerUndefinedRow(IndexBuilder &b, lane::UndefinedRowOp op,
@@ -542,6 +555,7 @@ void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
                   lowerQuery<lane::LaneOp, &LaneLayout::lane>, lowerInBounds,
                   lowerColumnIndex, lowerLoad<lane::LoadOp>,
                   lowerLoad<lane::GatherOp>, lowerLoadColumns, lowerStore,
-                  lowerStoreScalar, lowerLoadScalar, lowerUndefinedRow,
-                  lowerAccumulate, lowerBarrier>(patterns, converter);
+                  lowerStoreScalar, lowerLoadScalar, lowerLoadElements,
+                  lowerUndefinedRow, lowerAccumulate, lowerBarrier>(patterns,
+                                                                    converter);
 }

@@ -521,17 +521,24 @@ Value RowDistributor::getIndex(IndexOp index) {
 
 Value RowDistributor::loadGathered(GatherOp gather) {
   Value table = gather.getTable(), index = get(gather.getIndex());
-  int64_t rows = cast<VectorType>(table.getType()).getDimSize(0);
-  Value last =
-      arith::ConstantOp::create(b, b.getIntegerAttr(index.getType(), rows - 1));
+  Value memory = kernel.buffers[cast<BlockArgument>(table).getArgNumber()];
+  auto tableType = cast<VectorType>(table.getType());
+  TypedAttr last = b.getIntegerAttr(getElementTypeOrSelf(index),
+                                    tableType.getDimSize(0) - 1);
+  auto indices = dyn_cast<VectorType>(index.getType());
+  if (indices)
+    last = DenseElementsAttr::get(indices, Attribute(last));
   // Whatever the index of a row that does not exist is, it loads one that does.
-  Value inTable = b.atMost(index, last);
+  Value inTable = b.atMost(index, arith::ConstantOp::create(b, last));
+  Type element = tableType.getElementType();
+  if (indices)
+    return lane::LoadElementsOp::create(b, indices.clone(element), memory,
+                                        inTable);
   Value row = arith::IndexCastUIOp::create(b, b.getIndexType(), inTable);
-  Type type =
-      layout.getType().getFragmentType(gather.getType().getElementType());
-  return lane::GatherOp::create(
-             b, type, kernel.buffers[cast<BlockArgument>(table).getArgNumber()],
-             row, layout, /*access=*/IntegerAttr())
+  if (tableType.getRank() == 1)
+    return memref::LoadOp::create(b, memory, row);
+  return lane::GatherOp::create(b, layout.getType().getFragmentType(element),
+                                memory, row, layout, /*access=*/IntegerAttr())
       .getFragments()[0];
 }
 

@@ -117,7 +117,9 @@ Value Reloader::get(Value value) {
                                          /*each=*/true)
                  .getResult(0);
   } else if (producer && producer->getNumResults() == 1 &&
-             producer->getNumRegions() == 0 && isMemoryEffectFree(producer)) {
+             producer->getNumRegions() == 0 &&
+             (isMemoryEffectFree(producer) ||
+              isa<lane::LoadElementsOp>(producer))) {
     IRMapping mapping;
     for (Value operand : producer->getOperands())
       mapping.map(operand, get(operand));

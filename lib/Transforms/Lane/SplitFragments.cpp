@@ -143,6 +143,8 @@ static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
 static bool isElementwise(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
+  if (isa<lane::LoadElementsOp>(op))
+    return true;
   return op->getNumResults() == 1 && isMemoryEffectFree(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,

@@ -341,3 +341,20 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// CHECK-LABEL: gpu.func @elements(
+// CHECK-SAME:    %[[T:.*]]: memref<100xf32>, %[[I:.*]]: vector<2xi32>)
+// CHECK:         %[[FIRST:.*]] = vector.extract %[[I]][0]
+// CHECK:         %[[AT:.*]] = arith.index_castui %[[FIRST]] : i32 to index
+// CHECK:         %[[A:.*]] = memref.load %[[T]][%[[AT]]]
+// CHECK:         %[[B:.*]] = memref.load %[[T]]
+// CHECK:         vector.from_elements %[[A]], %[[B]] : vector<2xf32>
+gpu.module @m {
+  gpu.func @elements(%t: memref<100xf32>, %i: vector<2xi32>) {
+    %e = lane.load_elements %t[%i] : memref<100xf32>, vector<2xi32> -> vector<2xf32>
+    "test.use"(%e) : (vector<2xf32>) -> ()
+    gpu.return
+  }
+}

@@ -27,3 +27,18 @@ func.func @f(%x: memref<?x512xf32>, %i: memref<?xi64>, %t: memref<100x512xbf16>,
   }
   return
 }
+
+// An element for each index of a lane's fragment.
+// CHECK-LABEL: gpu.func @elements(
+// CHECK:         %[[IN:.*]] = arith.minui %{{.*}}, %{{.*}} : vector<2x4xi32>
+// CHECK:         lane.load_elements %{{.*}}[%[[IN]]] : memref<100xbf16, {{.*}}>, vector<2x4xi32> -> vector<2x4xbf16>
+func.func @g(%i: memref<?x512xi32>, %t: memref<100xbf16>, %y: memref<?x512xbf16>) {
+  lnbwd.rowwise @elements domain(m | n) ins(%i[m, n] : memref<?x512xi32>, %t[*] : memref<100xbf16>)
+      outs(%y[m, n] : memref<?x512xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%ir: vector<512xi32>, %tr: vector<100xbf16>):
+    %r = lnbwd.gather %tr[%ir] : vector<100xbf16>, vector<512xi32>
+    lnbwd.yield %r : vector<512xbf16>
+  }
+  return
+}

@@ -188,6 +188,8 @@ Type RowwiseOp::getRegionType(unsigned index) {
     return element;
   if (access == Access::Matrix)
     return VectorType::get(type.getShape().take_back(2), element);
+  if (access == Access::Table && countColumnDims(index) == 0)
+    return VectorType::get({type.getDimSize(0)}, element);
   if (access == Access::Table)
     return VectorType::get({type.getDimSize(0), getOwnRowLength(index)},
                            element);
@@ -572,8 +574,10 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                          << type << " with " << AffineMapAttr::get(map)
                          << "; collapse them into one";
     bool mayLackColumns =
-        !hasContractions && access != Access::Table &&
-        (!isOutput || isSplit || (access == Access::Row && isFirst));
+        !hasContractions &&
+        (access == Access::Table
+             ? columns == 0
+             : !isOutput || isSplit || (access == Access::Row && isFirst));
     if (access == Access::Matrix
             ? columns != 2
             : access != Access::Scalar && !mayLackColumns &&
@@ -594,7 +598,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
          type.getDimSize(0) > maxRowLength / op.getOwnRowLength(index) ||
          !isa<AffineSymbolExpr>(map.getResult(0))))
       return emitError()
-             << "a table to be an input '[*, n]' of a static number of "
+             << "a table to be an input '[*, n]' or '[*]' of a static number "
+                "of "
                 "rows, of at most "
              << maxRowLength
              << " elements together, in a program without matrices, got "
@@ -641,7 +646,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     const Dims &dims = access == Access::Row      ? kRowBlock
                        : access == Access::Scalar ? kRowScalar
                                                   : kColumn;
-    bool isFloat = added || access == Access::Matrix || access == Access::Table;
+    bool isFloat = added || access == Access::Matrix ||
+                   (access == Access::Table && columns > 0);
     if (failed(verifyRowElement(op, name, type, isFloat ? nullptr : &dims)))
       return failure();
   }
@@ -812,20 +818,29 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          Adaptor adaptor,
                                          SmallVectorImpl<Type> &results) {
   auto table = dyn_cast<VectorType>(adaptor.getTable().getType());
-  if (!table || table.getRank() != 2)
+  if (!table || table.getRank() > 2)
     return failure();
-  results.push_back(
-      VectorType::get({table.getDimSize(1)}, table.getElementType()));
+  auto indices = dyn_cast<VectorType>(adaptor.getIndex().getType());
+  if (table.getRank() == 2)
+    results.push_back(
+        VectorType::get({table.getDimSize(1)}, table.getElementType()));
+  else
+    results.push_back(indices ? Type(indices.clone(table.getElementType()))
+                              : table.getElementType());
   return success();
 }
 
 LogicalResult GatherOp::verify() {
   auto program = cast<RowwiseOp>(getOperation()->getParentOp());
   auto table = dyn_cast<BlockArgument>(getTable());
-  if (table && program.getAccess(table.getArgNumber()) == Access::Table)
-    return success();
-  return emitOpError("expected a table to be an input of the row program with "
-                     "the map '[*, n]'");
+  if (!table || program.getAccess(table.getArgNumber()) != Access::Table)
+    return emitOpError("expected a table to be an input of the row program "
+                       "with the map '[*, n]' or '[*]'");
+  if (getTable().getType().getRank() == 2 &&
+      isa<VectorType>(getIndex().getType()))
+    return emitOpError("expected one index for a row of a table '[*, n]', got ")
+           << getIndex().getType() << "; take elements of a table '[*]'";
+  return success();
 }
 
 LogicalResult BlockMaxOp::verify() {

@@ -157,10 +157,11 @@ Access lnbwd::detail::getAccess(unsigned index, bool isReduced,
   AffineMap map = cast<AffineMapAttr>(maps[index]).getValue();
   unsigned numRows = countDims(map, 0, numRowDims);
   unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
+  bool isTable = map.getNumSymbols() > 0 && numRows == 0 && !isReduced;
+  if (isTable && (numColumns > 0 || numRowDims > 0))
+    return Access::Table;
   if (numColumns == 0)
     return Access::Scalar;
-  if (map.getNumSymbols() > 0 && numRows == 0 && !isReduced)
-    return Access::Table;
   if (numRows > 0)
     return numRows < numRowDims &&
                    numRows == getLeadingDims(numRowDims, maps, types) &&

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%i: memref<?xi32>, %t: memref<?x8xf32>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{operand 1: expected a table to be an input '[*, n]' of a static number of rows, of at most 2147483647 elements together, in a program without matrices, got 'memref<?x8xf32>' with affine_map<(d0, d1)[s0] -> (s0, d1)>}}
+  // expected-error@+1 {{operand 1: expected a table to be an input '[*, n]' or '[*]' of a static number of rows, of at most 2147483647 elements together, in a program without matrices, got 'memref<?x8xf32>' with affine_map<(d0, d1)[s0] -> (s0, d1)>}}
   lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi32>, %t[*, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%ir: i32, %tr: vector<1x8xf32>):
     %r = lnbwd.gather %tr[%ir] : vector<1x8xf32>, i32
@@ -13,7 +13,7 @@ func.func @f(%i: memref<?xi32>, %t: memref<?x8xf32>, %y: memref<?x8xf32>) {
 // -----
 
 func.func @f(%i: memref<?xi32>, %t: memref<1000000x8192xf32>, %y: memref<?x8192xf32>) {
-  // expected-error@+1 {{expected a table to be an input '[*, n]' of a static number of rows, of at most 2147483647 elements together}}
+  // expected-error@+1 {{expected a table to be an input '[*, n]' or '[*]' of a static number of rows, of at most 2147483647 elements together}}
   lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi32>, %t[*, n] : memref<1000000x8192xf32>) outs(%y[m, n] : memref<?x8192xf32>) {
   ^row(%ir: i32, %tr: vector<1000000x8192xf32>):
     %r = lnbwd.gather %tr[%ir] : vector<1000000x8192xf32>, i32
@@ -25,7 +25,7 @@ func.func @f(%i: memref<?xi32>, %t: memref<1000000x8192xf32>, %y: memref<?x8192x
 // -----
 
 func.func @f(%i: memref<?xi32>, %t: memref<8x5xf32>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{expected a table to be an input '[*, n]' of a static number of rows}}
+  // expected-error@+1 {{expected a table to be an input '[*, n]' or '[*]' of a static number of rows}}
   lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi32>, %t[n, *] : memref<8x5xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%ir: i32, %tr: vector<8x5xf32>):
     lnbwd.yield %tr : vector<8x5xf32>
@@ -47,7 +47,7 @@ func.func @f(%i: memref<?xi32>, %t: memref<5x4xf32>, %y: memref<?x4x2xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %i: memref<?xi32>, %w: memref<4x8xf32>, %t: memref<5x8xf32>, %y: memref<?x4xf32>) {
-  // expected-error@+1 {{operand 3: expected a table to be an input '[*, n]' of a static number of rows, of at most 2147483647 elements together, in a program without matrices}}
+  // expected-error@+1 {{operand 3: expected a table to be an input '[*, n]' or '[*]' of a static number of rows, of at most 2147483647 elements together, in a program without matrices}}
   lnbwd.rowwise @k domain(m | o, k) ins(%x[m, k] : memref<?x8xf32>, %i[m] : memref<?xi32>, %w[o, k] : memref<4x8xf32>, %t[*, k] : memref<5x8xf32>) outs(%y[m, o] : memref<?x4xf32>) {
   ^row(%xr: vector<8xf32>, %ir: i32, %wr: vector<4x8xf32>, %tr: vector<5x8xf32>):
     %r = lnbwd.gather %tr[%ir] : vector<5x8xf32>, i32
@@ -99,8 +99,20 @@ func.func @f(%i: memref<?xi32>, %t: memref<5x8xf32>, %y: memref<?x8xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi32>, %t[*, n] : memref<5x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%ir: i32, %tr: vector<5x8xf32>):
     %zero = arith.constant dense<0.0> : vector<5x8xf32>
-    // expected-error@+1 {{expected a table to be an input of the row program with the map '[*, n]'}}
+    // expected-error@+1 {{expected a table to be an input of the row program with the map '[*, n]' or '[*]'}}
     %r = lnbwd.gather %zero[%ir] : vector<5x8xf32>, i32
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%i: memref<?x8xi32>, %t: memref<5x8xf32>, %y: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%i[m, n] : memref<?x8xi32>, %t[*, n] : memref<5x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%ir: vector<8xi32>, %tr: vector<5x8xf32>):
+    // expected-error@+1 {{expected one index for a row of a table '[*, n]', got 'vector<8xi32>'; take elements of a table '[*]'}}
+    %r = lnbwd.gather %tr[%ir] : vector<5x8xf32>, vector<8xi32>
     lnbwd.yield %r : vector<8xf32>
   }
   return

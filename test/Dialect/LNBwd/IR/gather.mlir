@@ -34,3 +34,21 @@ func.func @one_row(%i: tensor<i32>, %a: tensor<5x8xf16>, %y: tensor<?x8xf16>) ->
   }
   return %0 : tensor<?x8xf16>
 }
+
+// An element for each column, and one for each row.
+// CHECK-LABEL: func.func @elements(
+// CHECK:         %{{.*}}[*] : memref<5xi16>)
+// CHECK:         ^{{.*}}(%[[I:.*]]: vector<8xi32>, %[[T:.*]]: vector<5xi16>):
+// CHECK:           lnbwd.gather %[[T]][%[[I]]] : vector<5xi16>, vector<8xi32>
+// CHECK:           lnbwd.gather %[[T]][%{{.*}}] : vector<5xi16>, i64
+func.func @elements(%i: memref<?x8xi32>, %t: memref<5xi16>, %y: memref<?x8xi16>, %s: memref<?xi16>) {
+  lnbwd.rowwise @f domain(m | n) ins(%i[m, n] : memref<?x8xi32>, %t[*] : memref<5xi16>)
+      outs(%y[m, n] : memref<?x8xi16>, %s[m] : memref<?xi16>) {
+  ^row(%ir: vector<8xi32>, %tr: vector<5xi16>):
+    %r = lnbwd.gather %tr[%ir] : vector<5xi16>, vector<8xi32>
+    %m = lnbwd.index 0 : i64
+    %e = lnbwd.gather %tr[%m] : vector<5xi16>, i64
+    lnbwd.yield %r, %e : vector<8xi16>, i16
+  }
+  return
+}

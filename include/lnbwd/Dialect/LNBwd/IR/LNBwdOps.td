@@ -43,7 +43,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     the largest of, which `max` says: column maxima are column sums of another
     addition. `*` is a dimension that is not part of the domain: of an output
     and of row scalars that of partial sums, whose sum is meant; of an input
-    `[*, n]` the rows of a table, of which `lnbwd.gather` takes one. An input
+    `[*, n]` or `[*]` the rows or elements of a table, of which `lnbwd.gather`
+    takes some. An input
     `[m, n + 64]` has at n what it has at index (n + 64) mod its own size.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
@@ -56,6 +57,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `[b]`, `[]` | number of a group, number | | the element |
     | `[k, n]` | matrix | outer sum | `vector<K x N x element>`; a sum is f32 |
     | `[*, n]` | table | | `vector<V x N x element>` |
+    | `[*]` | table of elements | | `vector<V x element>` |
     | `[*, n]`, `[b, *, n]`, `[*, k, n]` | | partial sums, f32 | as their sums |
     | `[b, m, *]` | split row scalar | split row scalar | `f32` |
 
@@ -378,21 +380,33 @@ def LNBwd_BlockMaxOp : LNBwd_Op<"block_max", [Pure,
 
 def LNBwd_GatherOp : LNBwd_Op<"gather", [Pure, HasParent<"RowwiseOp">,
                                          InferTypeOpAdaptor]> {
-  let summary = "The row of a table that an index says";
+  let summary = "The row or the elements of a table that indices say";
   let description = [{
-    `table` is an argument of the row program, an input with the map `[*, n]`.
-    The index is unsigned, and one beyond the last row means the last row. The
-    table has no derivative in a row program: that is a scatter.
+    `table` is an argument of the row program, an input with the map `[*, n]`, of
+    which an index takes a row, or `[*]`, of which each index takes an element.
+    An index is unsigned, and one beyond the last row or element means the last.
+    The table has no derivative in a row program: that is a scatter.
 
     Example (a token's embedding; `%id` is an element of an input `[m]`):
 
     ```mlir
     %row = lnbwd.gather %table[%id] : vector<50257x768xf32>, i64
     ```
+
+    Example (an element for each column, of the table `[*]` of 300 elements):
+
+    ```mlir
+    %elements = lnbwd.gather %table[%indices] : vector<300xf32>, vector<768xi32>
+    ```
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [F16, BF16, F32]>:$table,
-                       AnyTypeOf<[I32, I64]>:$index);
-  let results = (outs VectorOfRankAndType<[1], [F16, BF16, F32]>:$result);
+  let arguments = (ins VectorOfRankAndType<[1, 2], [F16, BF16, F32, I8, I16,
+                                                    I32, I64]>:$table,
+                       AnyTypeOf<[I32, I64, VectorOfRankAndType<[1], [I32, I64]>]>
+                         :$index);
+  let results = (outs AnyTypeOf<[F16, BF16, F32, I8, I16, I32, I64,
+                                 VectorOfRankAndType<[1], [F16, BF16, F32, I8,
+                                                           I16, I32, I64]>]>
+                     :$result);
   let assemblyFormat = [{
     $table `[` $index `]` attr-dict `:` type($table) `,` type($index)
   }];

@@ -317,6 +317,28 @@ def Lane_GatherOp : Lane_LoadRowOp<"gather"> {
   }];
 }
 
+def Lane_LoadElementsOp : Lane_Op<"load_elements", [MemoryEffects<[MemRead]>]> {
+  let summary = "Load an element for each index of a fragment";
+  let description = [{
+    The elements of `memory` that `indices` say, which are unsigned and in
+    bounds. As with `lane.gather`, no pass loads them ahead.
+
+    Example:
+
+    ```mlir
+    %elements = lane.load_elements %memory[%indices]
+        : memref<300xf32>, vector<2x8xi32> -> vector<2x8xf32>
+    ```
+  }];
+  let arguments = (ins MemRefRankOf<[AnyType], [1]>:$memory,
+                       AnyVectorOfAnyRank:$indices);
+  let results = (outs AnyVectorOfAnyRank:$elements);
+  let assemblyFormat = [{
+    $memory `[` $indices `]` attr-dict `:` type($memory) `,` type($indices) `->`
+    type($elements)
+  }];
+}
+
 def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
     MemoryEffects<[MemRead]>, TypesMatchWith<"result is the memory's element",
     "memory", "scalar",
