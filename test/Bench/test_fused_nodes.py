@@ -137,6 +137,16 @@ def positions(x):
     return (x & 1).ne(1).int() * torch.arange(64) + 1
 
 
+@of_integers(torch.arange(480.).reshape(4, 10, 12))
+def padded_by_reflection(x):
+    return F.pad(x, (2, 2), mode="reflect") * 2, F.pad(x, (3, 2), mode="replicate") * 2, x.flip(1)
+
+
+@of_integers(torch.arange(512.).reshape(8, 64), integers(torch.int64, 64) % 64)
+def elements_at_indices(x, columns):
+    return x[:, columns] * 2, x.gather(1, columns[:8, None])[:, 0] + 1
+
+
 def tensors_of(shapes, dtype):
     generator = torch.Generator().manual_seed(1)
     return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]

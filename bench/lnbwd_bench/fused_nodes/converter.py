@@ -10,6 +10,7 @@ them, one after another: one, or more if a body reads sums over the rows that an
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 import operator
@@ -19,6 +20,15 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
+from torch.utils._sympy.functions import (
+    FloorDiv,
+    Identity,
+    Max,
+    Min,
+    Mod,
+    ModularIndexing,
+    PythonMod,
+)
 
 from lnbwd.native import ELEMENT_NAMES
 from lnbwd.row_mlir import mlir
@@ -407,9 +417,15 @@ class _Conversion(DefaultHandler):
     # ----------------------------------------------------------------------------------------------
 
     def load(self, name: str, index: Any) -> _Value:
-        form, dtype = self.form(index), self.memory.dtype(name)
+        dtype = self.memory.dtype(name)
         if name in self.combined:
             raise NotConvertible("reads sums over rows that it makes")
+        try:
+            form = self.form(index)
+        except NotConvertible:
+            if name in self.stored:
+                raise
+            return self._elements(name, self._computed(index), dtype)
         if name in self.stored:
             stored, value = self.stored[name]
             if stored != form:
@@ -420,8 +436,11 @@ class _Conversion(DefaultHandler):
             return value
         if form.others:
             return self._row_of_table(name, form, dtype)
-        place, offset = self._place(form, dtype, self.memory.size(name))
-        return self._input(name, offset, place, dtype)
+        try:
+            place, offset = self._place(form, dtype, self.memory.size(name))
+            return self._input(name, offset, place, dtype)
+        except NotConvertible:
+            return self._elements(name, self._index(form), dtype)
 
     def is_needed(self, name: str) -> bool:
         return name in self.later or self.memory.is_needed(name)
@@ -540,7 +559,7 @@ class _Conversion(DefaultHandler):
         value, size = self.indirect[symbol]
         is_row = columns == [(1, self.length, 1)] and stride == self.length
         if more or form.constant or not is_row or dtype not in _FLOATS:
-            raise NotConvertible("reads elements at indices that are read")
+            return self._elements(name, self._index(form), dtype)
         if size * self.length > 2 ** 31 - 1:
             raise NotConvertible("reads a table that is too large")
         place = Input("table", _FLOATS[dtype], (), size)
@@ -549,6 +568,49 @@ class _Conversion(DefaultHandler):
         if key not in self.inputs:
             self.inputs[key] = self.builder.add("input", len(self.inputs))
         return _Value(self.builder.add("take", self.inputs[key], value.node), dtype)
+
+    def _elements(self, name: str, index: _Value, dtype: torch.dtype) -> _Value:
+        """An element for each index."""
+        element, size = _element(dtype), self.memory.size(name)
+        if element is None:
+            raise NotConvertible(f"reads {str(dtype).removeprefix('torch.')}")
+        if size > 2 ** 31 - 1:
+            raise NotConvertible("reads a table that is too large")
+        table = self._input(name, 0, Input("elements", element, (), size), dtype).node
+        return _Value(self.builder.add("take", table, self._exact(index).node), dtype,
+                      is_exact=dtype in _INTEGERS)
+
+    def _index(self, form: Form) -> _Value:
+        """An index into a tensor as an integer; where it is none of the tensor's, it may be
+        another one."""
+        node = self._integer_index(form, "i32")
+        for symbol, stride in form.others:
+            read = self._exact(self.to_dtype(self.indirect[symbol][0], torch.int32)).node
+            node = self.builder.add("add", node, self.builder.add(
+                "mul", read, self.builder.integer(stride)))
+        return _Value(node, torch.int32, is_exact=True)
+
+    def _computed(self, expression: Any) -> _Value:
+        """The same of an index that is no sum of digits."""
+        with contextlib.suppress(NotConvertible):
+            return self._index(self.form(expression))
+        functions: dict[Any, Callable[[_Value, _Value], _Value]] = {
+            sympy.Add: self.add, sympy.Mul: self.mul, Min: self.minimum, Max: self.maximum,
+            sympy.Min: self.minimum, sympy.Max: self.maximum,
+            FloorDiv: functools.partial(self._integers, "floordiv"),
+            Mod: functools.partial(self._integers, "mod"),
+            PythonMod: functools.partial(self._integers, "mod")}
+        if isinstance(expression, Identity):
+            return self._computed(expression.args[0])
+        if isinstance(expression, sympy.Abs):
+            value = self._computed(expression.args[0])
+            return self.maximum(value, self.neg(value))
+        if isinstance(expression, ModularIndexing):
+            base, divisor, size = map(self._computed, expression.args)
+            return self._integers("mod", self._integers("floordiv", base, divisor), size)
+        if type(expression) not in functions:
+            raise NotConvertible(f"has an index with {type(expression).__name__}")
+        return functools.reduce(functions[type(expression)], map(self._computed, expression.args))
 
     def indirect_indexing(self, value: _Value, size: Any, check: bool = True,
                           wrap_neg: bool = True) -> sympy.Symbol:
@@ -908,7 +970,8 @@ class _Conversion(DefaultHandler):
         runs = self.digits.runs(form)
         node = None
         if max(map(abs, bounds)) > LARGEST_EXACT:
-            return _Value(self._large_index(form), dtype, bounds, form, is_exact=True)
+            return _Value(self._integer_index(form, _INTEGERS[dtype]), dtype, bounds, form,
+                          is_exact=True)
         for distance, size, stride in self._rows_and_columns(runs):
             one = b.add("index") if (distance, size) == (1, self.length) else b.add(
                 "place", distance, size)
@@ -919,14 +982,14 @@ class _Conversion(DefaultHandler):
             node = constant if node is None else b.add("add", node, constant)
         return _Value(node, dtype, bounds, form)
 
-    def _large_index(self, form: Form) -> int:
-        """An index that float32 does not have, as an integer."""
+    def _integer_index(self, form: Form, dtype: str) -> int:
+        """The digits of an index as an integer."""
         b = self.builder
-        node = b.add("integer", b.integer(form.constant), "i64")
+        node = b.add("integer", b.integer(form.constant), dtype)
         for distance, size, stride in self._rows_and_columns(self.digits.runs(form)):
             one = b.add("index") if (distance, size) == (1, self.length) else b.add(
                 "place", distance, size)
-            one = b.add("mul", b.add("integer", one, "i64"), b.integer(stride))
+            one = b.add("mul", b.add("integer", one, dtype), b.integer(stride))
             node = b.add("add", node, one)
         return node
 

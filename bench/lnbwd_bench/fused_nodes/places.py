@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-from torch.utils._sympy.functions import FloorDiv, Identity, Mod, ModularIndexing, PythonMod
+from torch.utils._sympy.functions import (
+    FloorDiv,
+    Identity,
+    Max,
+    Min,
+    Mod,
+    ModularIndexing,
+    PythonMod,
+)
 
 
 class NotConvertible(Exception):
@@ -146,6 +154,22 @@ class Digits:
                 if isinstance(one, ModularIndexing):
                     value = self.divided(value, int(numbers[0]))[0]
                 return self.divided(value, int(numbers[-1]))[1]
+            if isinstance(one, sympy.Min | sympy.Max | Min | Max | sympy.Abs):
+                return chosen(one)
+            raise NotConvertible(f"has an index with {type(one).__name__}")
+
+        def chosen(one: Any) -> Form:
+            """The smallest or the largest of some, where ranges say which that is."""
+            parts = [walk(part) for part in one.args]
+            if isinstance(one, sympy.Abs):
+                parts.append(add(Form(), parts[0], -1))
+            for part in parts:
+                # The distances of the others from it.
+                apart = [add(other, part, -1) for other in parts]
+                ends = [end for form in apart for end in self.bounds(form)]
+                is_it = min(ends) >= 0 if isinstance(one, sympy.Min | Min) else max(ends) <= 0
+                if is_it and not any(form.others for form in apart):
+                    return part
             raise NotConvertible(f"has an index with {type(one).__name__}")
 
         return walk(sympy.sympify(expression))
