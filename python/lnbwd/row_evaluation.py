@@ -55,6 +55,11 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     for place, given in enumerate(program.inputs):
         if given.kind == "lead":
             tensors[place] = tensors[place].repeat_interleave(given.parts[0][0], 1)
+        elif given.kind == "group_column":
+            if given.parts:
+                element = torch.arange(program.length, device=tensors[place].device)
+                tensors[place] = tensors[place][:, _places(element, given.parts)]
+            tensors[place] = tensors[place].repeat_interleave(rows // max(groups, 1), 0)
         elif given.parts:
             step = 1 if given.is_row(program.length) else program.length
             element = torch.arange(0, rows * program.length, step, device=tensors[place].device)

@@ -528,12 +528,9 @@ class _Writer:
         elements from one index to the next."""
         if value.parts:
             return self.dims_of_parts(value)
-        program, kind = self.program, value.dims
-        group, found = program.group_size(), []
+        kind, found = value.dims, []
         for name, distance, size in self.row_dims:
-            is_of_groups = program.has_groups and (
-                name == "b" or (group and name != "t" and distance >= group))
-            if kind.has_groups if is_of_groups else kind.has_rows:
+            if kind.has_groups if self.is_of_groups(name, distance) else kind.has_rows:
                 found.append((name, size, 0))
         if isinstance(value, Input) and value.kind in TABLES:
             found = [("*", value.rows, 0)]
@@ -543,6 +540,12 @@ class _Writer:
         return found + [(name, size, 0) for name, distance, size in self.column_dims
                         if kind.has_columns and distance >= block]
 
+    def is_of_groups(self, name: str, distance: int) -> bool:
+        """Whether a row dimension is one of the groups."""
+        group = self.program.group_size() or 0
+        return self.program.has_groups and (
+            name == "b" or bool(group and name != "t" and distance >= group))
+
     def dims_of_parts(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         found = []
         for name, distance, size in self.dims:
@@ -550,7 +553,9 @@ class _Writer:
             if part is None:
                 # (Of a single row all have it: one must, to be a row block.)
                 if distance >= (length := self.program.length) and (
-                        value.kind == "lead" or (self.program.rows == 1 and value.is_row(length))):
+                        value.kind == "lead" or (
+                            value.kind == "group_column" and self.is_of_groups(name, distance))
+                        or (self.program.rows == 1 and value.is_row(length))):
                     found.append((name, size, length))
                 continue
             first, _, *rest = part
@@ -575,7 +580,7 @@ class _Writer:
             is_of_all = bool(value.parts) and math.prod(value.parts[0]) <= length
             return (value.kind.replace("part_total", "total").replace("part_", "column_")
                     if is_of_all else value.kind)
-        if not value.parts:
+        if not value.parts or value.kind == "group_column":
             return value.kind
         if not value.is_row(length):
             return "scalar"

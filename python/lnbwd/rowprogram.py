@@ -89,7 +89,8 @@ class Input(_Tensor):
     one of :data:`INTEGERS`, float32 inside unless the node "integer" reads it; "i64" of a number
     may be a seed.
 
-    ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
+    ``parts`` are the dimensions of a part, or of a "group_column" that has some columns, outermost
+    first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
     is ``((S, C),)``, whatever the number of channels in a row. Those of a "lead", a number for each
     row and each S neighbours in it, are ``((S, N // S),)``: it has all rows, too. A part whose own

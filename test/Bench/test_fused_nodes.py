@@ -82,6 +82,14 @@ def group_norm_silu():
     return lambda x, w, b: F.silu(F.group_norm(x, 4, w, b)), [(2, 16, 8, 8), (16,), (16,)]
 
 
+@case(F32)
+def heads_of_samples():
+    def function(x, scale, shift):
+        return (x * scale[:, None, :, None] + shift[..., None, None]).flatten(2).softmax(-1)
+
+    return function, [(4, 6, 8, 16), (4, 8), (4, 6)]
+
+
 @case(BF16)
 def means_of_means():
     return lambda x: x.mean(-1) * x.mean((0, 1))[None, :8].sum(-1, keepdim=True), [(4, 8, 64)]

@@ -233,6 +233,21 @@ def test_programs_are_one_graph(make, rows):
         assert torch.equal(got, want)
 
 
+@pytest.mark.compiler
+def test_some_columns_of_groups(device):
+    """A number for each group and each 16 columns."""
+    b = Builder(N)
+    program = b.finish(6, [Input("row", "f32"), Input("group_column", "f32", ((16, 3),))],
+                       [Output("row", "f32", b.add("mul", b.add("input", 0), b.add("input", 1)))],
+                       groups=2)
+    assert RowProgram.from_text(program.text()) == program
+    assert "%arg1[b, n0] : memref<2x3xf32>" in mlir(program)
+    x, scale = torch.randn(6, N).to(device), torch.randn(2, 3).to(device)
+    want = x * scale.repeat_interleave(3, 0).repeat_interleave(16, 1)
+    for got in (run(program, [x, scale]), evaluate(program, [x, scale])):
+        assert torch.equal(got[0], want)
+
+
 def test_groups_of_outputs_alone():
     """Their number is the first dimension of the first row block."""
     b = Builder(N)

@@ -724,16 +724,18 @@ class _Conversion(DefaultHandler):
     def _in_groups(self) -> tuple[list[tuple[Argument, Input]], int | None]:
         """The inputs, those of groups of rows as such, and the number of groups."""
         length, count = self.length, self.space.count
-        kinds = dict[int, str]()
+        found = dict[int, Input]()
         sizes = set[int]()
         for place, (_, one) in enumerate(self.inputs):
             first = one.parts[0] if one.kind == "part" else ()
-            if len(first) == 2 and first[0] > length and math.prod(first) == count and (
-                    one.parts[1:] in ((), ((1, length),))):
-                kinds[place] = "group_column" if one.parts[1:] else "group_scalar"
+            if not first or first[0] <= length or first[0] * first[1] != count:
+                continue
+            columns = one.parts[1:]
+            if len(first) == 2 and all(math.prod(part) <= length for part in columns):
+                found[place] = Input("group_column", one.dtype, () if columns == (
+                    (1, length),) else columns) if columns else Input("group_scalar", one.dtype)
                 sizes.add(first[1])
-            elif first and len(one.parts) > 1 and first[0] > length and (
-                    first[0] * first[1] == count) and one.parts[1][0] < length:
+            elif len(one.parts) > 1 and one.parts[1][0] < length:
                 raise NotConvertible("reads a part of rows that differs among groups of rows")
         if not sizes:
             return [*self.inputs], None
@@ -743,11 +745,11 @@ class _Conversion(DefaultHandler):
         of_group = self.rows // groups
         shared: dict[Any, str] = {((length, of_group),): "repeated_scalar",
                                   ((1, of_group * length),): "repeated_row"}
-        found = []
-        for place, (argument, one) in enumerate(self.inputs):
-            kind = kinds.get(place) or (shared.get(one.parts) if one.kind == "part" else None)
-            found.append((argument, Input(kind, one.dtype) if kind else one))
-        return found, groups
+        for place, (_, one) in enumerate(self.inputs):
+            if one.kind == "part" and one.parts in shared:
+                found[place] = Input(shared[one.parts], one.dtype)
+        return [(argument, found.get(place, one))
+                for place, (argument, one) in enumerate(self.inputs)], groups
 
     def _check_overlaps(self, inputs: Sequence[tuple[Argument, Input]],
                         outputs: Sequence[tuple[Argument, Output, Form]]) -> None:
