@@ -155,6 +155,11 @@ def elements_at_indices(x, columns):
     return x[:, columns] * 2, x.gather(1, columns[:8, None])[:, 0] + 1
 
 
+@of_integers(torch.arange(480.).reshape(30, 16), torch.arange(480.).reshape(20, 24))
+def rows_of_two_lengths(x, y):
+    return (x + y.reshape(30, 16)).amax(-1), x * (torch.arange(480) // 7).reshape(30, 16)
+
+
 def tensors_of(shapes, dtype):
     generator = torch.Generator().manual_seed(1)
     return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]

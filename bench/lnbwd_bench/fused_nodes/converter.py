@@ -266,14 +266,17 @@ def _with_cuts(space: _Space, bodies: list[LoopBody], places: list[int], memory:
     """The call of one program: tried again with each cut that an index needs. Where no sum says
     what a row is, it is known when the cuts are."""
     def run(length: int, cuts: set[int]) -> Call:
+        refused = set[int]()
         for _ in range(64):
             try:
-                return _Conversion(space, Digits(space.count, [*cuts]), length, memory, later).run(
-                    bodies, places)
+                digits = Digits(space.count, [*cuts], refused)
+                return _Conversion(space, digits, length, memory, later).run(bodies, places)
             except NeedsCut as needed:
                 if needed.cut in cuts:
                     break
-                cuts.add(needed.cut)
+                is_whole = all(max(cut, needed.cut) % min(cut, needed.cut) == 0
+                               for cut in (*cuts, space.count))
+                (cuts if is_whole else refused).add(needed.cut)
         raise NotConvertible("its loops are no dimensions of one another")
 
     if space.length:
@@ -580,20 +583,20 @@ class _Conversion(DefaultHandler):
         return _Value(self.builder.add("take", table, self._exact(index).node), dtype,
                       is_exact=dtype in _INTEGERS)
 
-    def _index(self, form: Form) -> _Value:
-        """An index into a tensor as an integer; where it is none of the tensor's, it may be
-        another one."""
-        node = self._integer_index(form, "i32")
+    def _index(self, form: Form, dtype: torch.dtype = torch.int32) -> _Value:
+        """An index as an integer, which wraps around: what is none of a tensor's may be another
+        one."""
+        node = self._integer_index(form, _INTEGERS[dtype])
         for symbol, stride in form.others:
-            read = self._exact(self.to_dtype(self.indirect[symbol][0], torch.int32)).node
+            read = self._exact(self.to_dtype(self.indirect[symbol][0], dtype)).node
             node = self.builder.add("add", node, self.builder.add(
                 "mul", read, self.builder.integer(stride)))
-        return _Value(node, torch.int32, is_exact=True)
+        return _Value(node, dtype, is_exact=True)
 
-    def _computed(self, expression: Any) -> _Value:
+    def _computed(self, expression: Any, dtype: torch.dtype = torch.int32) -> _Value:
         """The same of an index that is no sum of digits."""
         with contextlib.suppress(NotConvertible):
-            return self._index(self.form(expression))
+            return self._index(self.form(expression), dtype)
         functions: dict[Any, Callable[[_Value, _Value], _Value]] = {
             sympy.Add: self.add, sympy.Mul: self.mul, Min: self.minimum, Max: self.maximum,
             sympy.Min: self.minimum, sympy.Max: self.maximum,
@@ -601,16 +604,16 @@ class _Conversion(DefaultHandler):
             Mod: functools.partial(self._integers, "mod"),
             PythonMod: functools.partial(self._integers, "mod")}
         if isinstance(expression, Identity):
-            return self._computed(expression.args[0])
+            return self._computed(expression.args[0], dtype)
+        parts = [self._computed(part, dtype) for part in expression.args]
         if isinstance(expression, sympy.Abs):
-            value = self._computed(expression.args[0])
-            return self.maximum(value, self.neg(value))
+            return self.maximum(parts[0], self.neg(parts[0]))
         if isinstance(expression, ModularIndexing):
-            base, divisor, size = map(self._computed, expression.args)
+            base, divisor, size = parts
             return self._integers("mod", self._integers("floordiv", base, divisor), size)
         if type(expression) not in functions:
             raise NotConvertible(f"has an index with {type(expression).__name__}")
-        return functools.reduce(functions[type(expression)], map(self._computed, expression.args))
+        return functools.reduce(functions[type(expression)], parts)
 
     def indirect_indexing(self, value: _Value, size: Any, check: bool = True,
                           wrap_neg: bool = True) -> sympy.Symbol:
@@ -965,15 +968,19 @@ class _Conversion(DefaultHandler):
         return result if abs(value) <= LARGEST_EXACT else self._exact(result)
 
     def index_expr(self, index: Any, dtype: torch.dtype) -> _Value:
-        form, b = self.form(index), self.builder
+        b, integer = self.builder, dtype if dtype in _INTEGERS else torch.int64
+        try:
+            form = self.form(index)
+        except NotConvertible:
+            return self.to_dtype(self._computed(index, integer), dtype)
         if form.others:
-            raise NotConvertible("computes with an index that is read")
+            return self.to_dtype(self._index(form, integer), dtype)
         bounds = self.digits.bounds(form)
         runs = self.digits.runs(form)
         node = None
         if max(map(abs, bounds)) > LARGEST_EXACT:
-            return _Value(self._integer_index(form, _INTEGERS[dtype]), dtype, bounds, form,
-                          is_exact=True)
+            node = self._integer_index(form, _INTEGERS[integer])
+            return self.to_dtype(_Value(node, integer, bounds, form, is_exact=True), dtype)
         for distance, size, stride in self._rows_and_columns(runs):
             one = b.add("index") if (distance, size) == (1, self.length) else b.add(
                 "place", distance, size)

@@ -12,7 +12,7 @@ remainders fall on cuts. Where they do not, :class:`NeedsCut` says which cut is 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,24 +74,31 @@ class Digits:
     Args:
         count: the elements.
         cuts: distances at which digits begin.
+        refused: distances at which none can begin.
 
     Raises:
         NotConvertible: the cuts do not divide one another.
     """
 
-    def __init__(self, count: int, cuts: Sequence[int]) -> None:
-        self.count = count
+    def __init__(self, count: int, cuts: Sequence[int], refused: Collection[int] = ()) -> None:
+        self.count, self.refused = count, refused
         self.cuts = sorted({1, count, *cuts})
         if any(after % before for before, after in itertools.pairwise(self.cuts)):
             raise NotConvertible("its loops are no dimensions of one another")
         self.sizes = {before: after // before for before, after in itertools.pairwise(self.cuts)}
 
+    def need(self, cut: int) -> None:
+        """Asks for a cut that is missing."""
+        if cut in self.refused:
+            raise NotConvertible("its loops are no dimensions of one another")
+        if cut not in self.cuts:
+            raise NeedsCut(cut)
+
     def range(self, first: int, end: int, unit: int) -> Form:
         """The number that the digits from a distance up to another make, where ``unit`` counts as
         one."""
         for cut in (first, end):
-            if cut not in self.cuts:
-                raise NeedsCut(cut)
+            self.need(cut)
         return Form(tuple((d, d // unit) for d in self.cuts if first <= d < end))
 
     def bounds(self, form: Form) -> tuple[int, int]:
@@ -117,7 +124,7 @@ class Digits:
             for distance, stride in rest.strides:
                 if 0 < stride < divisor and divisor % stride == 0 and (
                         stride * self.sizes[distance] > divisor):
-                    raise NeedsCut(distance * (divisor // stride))
+                    self.need(distance * (divisor // stride))
             raise NotConvertible(f"divides an index by {divisor} with a carry")
         return whole, rest
 
