@@ -24,6 +24,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 using lnbwd::MathExpansions;
 
@@ -128,6 +129,12 @@ template <typename Vendor> struct Evaluator {
   }
   static float toNumber(uint32_t a) { return float(int32_t(a)); }
   static bool lessBits(uint32_t a, uint32_t b) { return a < b; }
+  template <typename Compute>
+  static std::pair<float, uint32_t> whereRare(bool condition, float x,
+                                              Compute compute, float value,
+                                              uint32_t bits) {
+    return condition ? compute(x) : std::pair(value, bits);
+  }
 
   static bool isLog2RelativelyAccurate() {
     return Vendor::log2IsRelativelyAccurate;

@@ -177,8 +177,9 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     `log2`, `tanh`, `erf`, and `powf` and `fpowi` with a constant exponent, of
     float32, become a few multiply-adds around the instructions that `chip` has
     for exp2, log2, reciprocal and roots, through LLVM's intrinsics; elementwise
-    on vectors. `sin` and `cos` reduce their argument in integers, so that they
-    are right for any. `sqrt` and `rsqrt` of vectors are the chip's instruction,
+    on vectors. `sin` and `cos` reduce their argument, once where it is the
+    same, by multiply-adds, and in a branch that is rarely taken by integers, so
+    that they are right for any. `sqrt` and `rsqrt` of vectors are the chip's instruction,
     scaled for subnormal numbers; of scalars, of which a row has one, they are
     rounded correctly, `rsqrt` as a division. `math.absf`, `floor`, `ceil`,
     `trunc` and `roundeven`, for which there are instructions, become calls of
@@ -216,7 +217,7 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numFunctions", "functions", "Calls of functions met">,
   ];

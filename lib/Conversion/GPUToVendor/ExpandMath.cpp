@@ -22,12 +22,15 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <tuple>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_EXPANDMATHPASS
@@ -75,6 +78,13 @@ constexpr HardwareFunctions nvidiaFunctions = {"llvm.nvvm.ex2.approx.ftz",
 
 static const HardwareFunctions &getHardwareFunctions(Backend backend) {
   return backend == Backend::AMDGPU ? amdFunctions : nvidiaFunctions;
+}
+
+static SmallVector<Value> getElements(ImplicitLocOpBuilder &b, Value value) {
+  if (!isa<VectorType>(value.getType()))
+    return {value};
+  return llvm::to_vector(
+      ValueRange(vector::ToElementsOp::create(b, value).getResults()));
 }
 
 /// A scalar or vector type of other elements.
@@ -195,6 +205,35 @@ public:
   Value lessBits(Value lhs, uint32_t rhs) {
     return lessBits(lhs, bitsConstant(rhs));
   }
+  /// A branch that a lane takes if the condition holds for any of its elements.
+  /// In it each of those has a branch of its own, so that no registers hold
+  /// what several of them need.
+  std::pair<Value, Value>
+  whereRare(Value condition, Value x,
+            function_ref<std::pair<Value, Value>(Value)> compute, Value value,
+            Value bits) {
+    SmallVector<Value> conditions = getElements(b, condition);
+    Value any = conditions.front();
+    for (Value one : ArrayRef(conditions).drop_front())
+      any = arith::OrIOp::create(b, any, one);
+    return branchRarely(any, value, bits, [&]() -> std::pair<Value, Value> {
+      auto vector = dyn_cast<VectorType>(type);
+      if (!vector)
+        return compute(x);
+      type = vector.getElementType();
+      SmallVector<Value> values = getElements(b, value);
+      SmallVector<Value> allBits = getElements(b, bits);
+      SmallVector<Value> each = getElements(b, x);
+      for (size_t i = 0; i < each.size(); ++i)
+        std::tie(values[i], allBits[i]) =
+            branchRarely(conditions[i], values[i], allBits[i],
+                         [&] { return compute(each[i]); });
+      type = vector;
+      return {vector::FromElementsOp::create(b, vector, values),
+              vector::FromElementsOp::create(b, cast<VectorType>(getBitsType()),
+                                             allBits)};
+    });
+  }
 
   bool isLog2RelativelyAccurate() { return functions.isLog2RelativelyAccurate; }
   Value exp2(Value x) { return call(functions.exp2, x); }
@@ -245,6 +284,23 @@ public:
   }
 
 private:
+  /// What `compute` gives if the condition holds, else what there is.
+  std::pair<Value, Value>
+  branchRarely(Value condition, Value value, Value bits,
+               function_ref<std::pair<Value, Value>()> compute) {
+    condition = LLVM::ExpectOp::create(
+        b, condition, arith::ConstantIntOp::create(b, 0, /*width=*/1));
+    auto branch =
+        scf::IfOp::create(b, TypeRange{value.getType(), bits.getType()},
+                          condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    auto [rareValue, rareBits] = compute();
+    scf::YieldOp::create(b, ValueRange{rareValue, rareBits});
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, ValueRange{value, bits});
+    return {branch.getResult(0), branch.getResult(1)};
+  }
   Value constant(TypedAttr value, Type type) {
     if (auto vector = dyn_cast<VectorType>(type))
       return arith::ConstantOp::create(b,
@@ -263,8 +319,13 @@ class ExpandMath : public lnbwd::impl::ExpandMathPassBase<ExpandMath> {
   template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);
 
+  template <typename Expansions>
+  std::pair<Value, Value> reduceAngle(Expansions &expansions, Operation *op);
+
   /// Whether the same bits are wanted of every chip.
   bool isPortable = false;
+  /// The reduced angles of arguments of sin and cos, for the other of the two.
+  DenseMap<Value, std::pair<Value, Value>> angles;
 };
 } // namespace
 
@@ -339,6 +400,19 @@ static Value divideInRange(arith::DivFOp op,
   return MathExpansions<OperationBuilder>(builder).roundedQuotient(x, y);
 }
 
+/// The radians and the quarters of the argument of `op`, sin or cos. Branches
+/// would hide from later passes that both reduce the same number.
+template <typename Expansions>
+std::pair<Value, Value> ExpandMath::reduceAngle(Expansions &expansions,
+                                                Operation *op) {
+  auto &[radians, quarters] = angles[op->getOperand(0)];
+  if (!radians || radians.getDefiningOp()->getBlock() != op->getBlock()) {
+    auto angle = expansions.reduceAngle(op->getOperand(0));
+    std::tie(radians, quarters) = std::pair(angle.radians, angle.quarters);
+  }
+  return {radians, quarters};
+}
+
 /// What `op` computes, in operations that the chip has; null if it stays.
 template <typename Builder>
 Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
@@ -379,8 +453,14 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Case([&](math::Log1pOp) { return expansions.log1p(x); })
       .Case([&](math::TanhOp) { return expansions.tanh(x); })
       .Case([&](math::ErfOp) { return expansions.erf(x); })
-      .Case([&](math::SinOp) { return expansions.sin(x); })
-      .Case([&](math::CosOp) { return expansions.cos(x); })
+      .Case([&](math::SinOp) {
+        auto [radians, quarters] = reduceAngle(expansions, op);
+        return expansions.sin(x, {radians, quarters});
+      })
+      .Case([&](math::CosOp) {
+        auto [radians, quarters] = reduceAngle(expansions, op);
+        return expansions.cos({radians, quarters});
+      })
       .Case([&](math::SqrtOp) {
         return isExact ? builder.roundedSqrt(x) : expansions.sqrt(x);
       })
@@ -454,13 +534,6 @@ static Value takeBytes(ImplicitLocOpBuilder &b, Value pairs, Type type) {
     return bytes;
   return vector::ExtractStridedSliceOp::create(
       b, bytes, /*offsets=*/0, vector.getNumElements(), /*strides=*/1);
-}
-
-static SmallVector<Value> getElements(ImplicitLocOpBuilder &b, Value value) {
-  if (!isa<VectorType>(value.getType()))
-    return {value};
-  return llvm::to_vector(
-      ValueRange(vector::ToElementsOp::create(b, value).getResults()));
 }
 
 /// NVIDIA's instructions convert two elements, and saturate.
@@ -603,6 +676,7 @@ void ExpandMath::runOnOperation() {
     return signalPassFailure();
   const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);
   isPortable = isCanonical(getOperation());
+  angles.clear();
   // Multiply-adds are written out by now, and no other operation is one.
   if (isPortable)
     dropFastMath(getOperation());

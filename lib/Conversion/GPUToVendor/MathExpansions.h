@@ -28,8 +28,12 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <limits>
+#include <utility>
 
 namespace lnbwd {
+
+/// Numbers below 2^22 are whole when they are added to it.
+constexpr double roundingMagic = 0x1.8p23;
 
 /// `Builder` with multiply-adds, correctly rounded division and roots in the
 /// place of the hardware's functions: results are the same on every chip
@@ -83,8 +87,6 @@ public:
 
 private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
-  /// Numbers below 2^22 are whole when they are added to it.
-  static constexpr double roundingMagic = 0x1.8p23;
 };
 
 /// The expansions over `Builder`, in an order of operations that is the same
@@ -108,6 +110,8 @@ private:
 ///   half of both shifted right by count modulo 32, selectBits(condition, a,
 ///   b), toNumber(bits), which converts a signed integer, and lessBits(bits,
 ///   number or bits), unsigned;
+/// - whereRare(condition, x, compute, value, bits), the pair of the last two,
+///   or compute(x) where the condition holds, which costs nothing elsewhere;
 /// - the hardware's exp2, log2, rcp, rsqrt and sqrt; and
 ///   isLog2RelativelyAccurate(), whether the error of log2 is a small part of
 ///   its result where that is near 0 as well.
@@ -212,19 +216,36 @@ public:
     return b.select(b.lessOrNaN(magnitude, b.constant(0.65)), small, large);
   }
 
-  /// Of any size: no error grows with x. `afn` changes nothing.
-  Value sin(Value x) {
-    Bits sign = b.toBits(x);
-    Angle angle = reduceAngle(x);
-    return sine(angle, b.xorBits(sign, b.shiftLeft(angle.quarters, 30)));
+  struct Angle {
+    /// |x| = radians + quarters pi / 2, with radians from -1 to 1 and quarters
+    /// modulo 4.
+    Value radians;
+    Bits quarters;
+  };
+  /// What sin and cos of x share. Of any size: no error grows with x. `afn`
+  /// changes nothing.
+  Angle reduceAngle(Value x) {
+    Value magnitude = b.abs(x);
+    auto [radians, quarters] = reduceModerate(magnitude);
+    Condition isLarge = b.less(b.constant(moderateAngle), magnitude);
+    auto [anyRadians, anyQuarters] = b.whereRare(
+        isLarge, magnitude, [&](Value large) { return reduceLarge(large); },
+        radians, quarters);
+    return {anyRadians, anyQuarters};
   }
 
+  Value sin(Value x, const Angle &angle) {
+    Bits sign = b.toBits(x);
+    return sine(angle, b.xorBits(sign, b.shiftLeft(angle.quarters, 30)));
+  }
+  Value sin(Value x) { return sin(x, reduceAngle(x)); }
+
   /// sin(|x| + pi / 2)
-  Value cos(Value x) {
-    Angle angle = reduceAngle(x);
+  Value cos(Angle angle) {
     angle.quarters = b.addBits(angle.quarters, b.bitsConstant(1));
     return sine(angle, b.shiftLeft(angle.quarters, 30));
   }
+  Value cos(Value x) { return cos(reduceAngle(x)); }
 
   Value sqrt(Value x) {
     if (isApproximate)
@@ -446,17 +467,26 @@ private:
     return b.mul(b.exp2(sum), factor);
   }
 
-  struct Angle {
-    /// |x| = radians + quarters pi / 2, with radians from -pi / 4 to 1 and
-    /// quarters modulo 4.
-    Value radians;
-    Bits quarters;
-  };
-  /// Payne and Hanek's reduction: of x / (2 pi) 58 bits after the binary
-  /// point, without the whole turns. Below 1 x is its own remainder. That of a
-  /// float32 is never below 2^-32 turns, of which 2^-57 is a small part.
-  Angle reduceAngle(Value x) {
-    Value magnitude = b.abs(x);
+  /// Up to this magnitude reduceModerate() is as good as reduceLarge().
+  static constexpr double moderateAngle = 0x1p17;
+
+  /// Cody and Waite's reduction: of pi / 2 a first part whose product with a
+  /// number of quarters is subtracted without an error, as there are 23 bits of
+  /// it, and two more. NaN for infinity and NaN.
+  std::pair<Value, Bits> reduceModerate(Value magnitude) {
+    Value magic = b.constant(roundingMagic);
+    Value shifted = b.fma(magnitude, b.constant(0x1.45f306p-1), magic);
+    Value count = b.sub(shifted, magic);
+    Value radians = magnitude;
+    for (double part : {0x1.921fb4p+0, 0x1.4442d2p-24, -0x1.ee59dap-50})
+      radians = b.fma(count, b.constant(-part), radians);
+    return {radians, b.toBits(shifted)};
+  }
+
+  /// Payne and Hanek's reduction, of 1 and more: of x / (2 pi) 58 bits after
+  /// the binary point, without the whole turns. That of a float32 is never
+  /// below 2^-32 turns, of which 2^-57 is a small part.
+  std::pair<Value, Bits> reduceLarge(Value magnitude) {
     Bits bits = b.toBits(magnitude);
     // x = 2^(e - 31) mantissa with e from 0 to 127; distance is 127 - e in its
     // upper bits. Of 1 / (2 pi) the 96 bits from bit e + 1 on are needed.
@@ -497,10 +527,8 @@ private:
     radians = b.fma(most, b.constant(twoPiLow * 0x1p-32), radians);
     radians = b.fma(most, b.constant(twoPiHigh * 0x1p-32), radians);
     // NaN for infinity, and 0 for other numbers.
-    radians = b.add(radians, b.sub(x, x));
-    Condition isSmall = b.less(magnitude, b.constant(1));
-    return {b.select(isSmall, magnitude, radians),
-            b.selectBits(isSmall, b.bitsConstant(0), quarters)};
+    radians = b.add(radians, b.sub(magnitude, magnitude));
+    return {radians, quarters};
   }
 
   /// The sine of `angle` with the sign that is bit 31 of `sign`: that of the

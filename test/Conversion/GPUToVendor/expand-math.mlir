@@ -72,18 +72,26 @@ func.func @log(%v: f32) -> f32 {
   return %0 : f32
 }
 
-// No library and no instruction of the chip's: integers reduce the angle.
-// CHECK-LABEL: func @sine(
-// CHECK:         llvm.intr.fshr(%{{.*}}) : (vector<2xi32>, vector<2xi32>, vector<2xi32>)
-// CHECK:         arith.mului_extended
-// CHECK:         arith.select
-// CHECK-COUNT-9: math.fma
-// CHECK:         arith.select
+// No library and no instruction of the chip's. One branch reduces large angles,
+// element by element, for both functions.
+// CHECK-LABEL: func @angles(
+// CHECK-COUNT-4: math.fma
+// CHECK:         arith.cmpf olt
+// CHECK:         %[[ANGLE:.*]]:2 = scf.if
+// CHECK:           scf.if
+// CHECK:             llvm.intr.fshr(%{{.*}}) : (i32, i32, i32)
+// CHECK:             arith.mului_extended
+// CHECK:           scf.if
+// CHECK:         arith.mulf %[[ANGLE]]#0, %[[ANGLE]]#0 : vector<2xf32>
 // CHECK-NOT:     math.sin
+// CHECK-NOT:     scf.if
+// CHECK:         arith.mulf %[[ANGLE]]#0, %[[ANGLE]]#0 : vector<2xf32>
+// CHECK-NOT:     math.cos
 // CHECK:         return
-func.func @sine(%v: vector<2xf32>) -> vector<2xf32> {
+func.func @angles(%v: vector<2xf32>) -> (vector<2xf32>, vector<2xf32>) {
   %0 = math.sin %v : vector<2xf32>
-  return %0 : vector<2xf32>
+  %1 = math.cos %v : vector<2xf32>
+  return %0, %1 : vector<2xf32>, vector<2xf32>
 }
 
 // CHECK-LABEL: func @others(
