@@ -240,3 +240,23 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 128 + (d1 floordiv 32) * 32 + (((d1 floordiv 16) mod 2 + 1) mod 2) * 16 + d1 mod 16)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Halves of 32 columns in the place of each other: four columns are of one.
+  // CHECK-LABEL: gpu.func @halves
+  // CHECK:         vector.load {{.*}}, vector<4xf32>
+  // CHECK-NOT:     memref.load
+  gpu.func @halves(%x: !elements, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %x : !elements to !view
+    %f = lane.load %view[%row] at %layout : !layout, !view -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}

@@ -192,6 +192,20 @@ int64_t lnbwd::lane::locateColumn(AffineMap map, int64_t column) {
   return cast<IntegerAttr>(place.back()).getInt();
 }
 
+/// How many columns in a row have the same value of an expression of one, which
+/// rises by 1 after them.
+static int64_t countEqualColumns(AffineExpr expr) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  auto constant = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                         : AffineConstantExpr();
+  if (!constant || binary.getKind() == AffineExprKind::Mul)
+    return 1;
+  int64_t count = countEqualColumns(binary.getLHS());
+  return binary.getKind() == AffineExprKind::FloorDiv
+             ? count * constant.getValue()
+             : count;
+}
+
 void lnbwd::lane::forEachCut(AffineMap map,
                              function_ref<void(int64_t, bool)> visit) {
   map.walkExprs([&](AffineExpr expr) {
@@ -201,11 +215,8 @@ void lnbwd::lane::forEachCut(AffineMap map,
     if (!constant || binary.getKind() == AffineExprKind::Mul ||
         !binary.isFunctionOfDim(map.getNumDims() - 1))
       return;
-    int64_t cut = constant.getValue();
-    auto inner = dyn_cast<AffineBinaryOpExpr>(binary.getLHS());
-    if (inner && inner.getKind() == AffineExprKind::FloorDiv)
-      cut *= cast<AffineConstantExpr>(inner.getRHS()).getValue();
-    visit(cut, binary.getKind() == AffineExprKind::Add);
+    visit(constant.getValue() * countEqualColumns(binary.getLHS()),
+          binary.getKind() == AffineExprKind::Add);
   });
 }
 
