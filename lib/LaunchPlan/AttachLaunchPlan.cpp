@@ -25,8 +25,11 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -46,6 +49,17 @@ namespace json = llvm::json;
 /// in 31 bits, HIP work-items in 32.
 static constexpr int64_t mostWorkgroups = (int64_t(1) << 31) - 1,
                          mostWorkItems = (int64_t(1) << 32) - 1;
+
+/// What the address of an argument is a multiple of at least, unless the plan
+/// says less.
+static constexpr int64_t mostAlignment = 16;
+
+/// The bytes of a number or vector.
+static int64_t getBytes(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  int64_t count = vector ? vector.getNumElements() : 1;
+  return count * getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
+}
 
 /// Adds `ratio`, unless it is that of the launch's own rows.
 static void addRatio(json::Object &object, DenseI64ArrayAttr ratio) {
@@ -71,12 +85,16 @@ private:
   FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
   std::optional<json::Object> makeOperation();
   void noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel);
+  void noteAlignments(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel);
 
   func::FuncOp function;
   const TargetId &target;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Whether a row may be read after others have been written.
   bool needsSeparateBuffers = false;
+  /// Of each argument, what its address is a multiple of in the launches so
+  /// far.
+  SmallVector<int64_t> alignments;
   /// The written row blocks that the launches so far take.
   DenseSet<unsigned> rowsWritten;
   DenseMap<Operation *, int64_t> knownAllocs;
@@ -354,13 +372,51 @@ void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
   rowsWritten.insert_range(written);
 }
 
+/// What the address of `memory` has to be a multiple of: the bytes of the
+/// widest access, or all that any instruction needs for what is not a load.
+static int64_t getAlignment(Value memory) {
+  int64_t alignment = 1;
+  for (Operation *user : memory.getUsers()) {
+    int64_t own = mostAlignment;
+    if (isa<ViewLikeOpInterface>(user) && user->getNumResults() == 1)
+      own = getAlignment(user->getResult(0));
+    else if (isa<memref::LoadOp, vector::LoadOp>(user))
+      own = getBytes(user->getResult(0).getType());
+    else if (isa<memref::DimOp>(user))
+      own = 1;
+    alignment = std::max(alignment, own);
+  }
+  return alignment;
+}
+
+/// A part of a buffer may begin anywhere, and would be copied to where it is
+/// aligned.
+void PlanBuilder::noteAlignments(gpu::LaunchFuncOp launch,
+                                 gpu::GPUFuncOp kernel) {
+  for (auto [operand, parameter] :
+       llvm::zip_equal(launch.getKernelOperands(), kernel.getArguments())) {
+    auto argument = dyn_cast<BlockArgument>(getBuffer(operand));
+    auto type = argument ? dyn_cast<MemRefType>(argument.getType()) : nullptr;
+    if (!type)
+      continue;
+    int64_t &alignment = alignments[argument.getArgNumber()];
+    bool isStrided = type.getRank() > 1 && !type.getLayout().isIdentity();
+    alignment = std::max(alignment,
+                         isStrided ? getAlignment(parameter) : mostAlignment);
+  }
+}
+
 LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
   auto module =
       function->getParentOfType<ModuleOp>().lookupSymbol<gpu::GPUModuleOp>(
           launch.getKernelModuleName());
+  auto kernelFunction =
+      module ? module.lookupSymbol<gpu::GPUFuncOp>(launch.getKernelName())
+             : gpu::GPUFuncOp();
   if (module)
-    noteBuffers(launch,
-                module.lookupSymbol<gpu::GPUFuncOp>(launch.getKernelName()));
+    noteBuffers(launch, kernelFunction);
+  if (kernelFunction)
+    noteAlignments(launch, kernelFunction);
   json::Array parameters, grid, block;
   for (Value operand : launch.getKernelOperands()) {
     FailureOr<json::Value> parameter = makeParameter(launch, operand);
@@ -434,6 +490,7 @@ std::optional<json::Object> PlanBuilder::makeOperation() {
 }
 
 FailureOr<std::string> PlanBuilder::build() {
+  alignments.resize(function.getNumArguments());
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (failed(addArgument(i)))
       return failure();
@@ -463,6 +520,13 @@ FailureOr<std::string> PlanBuilder::build() {
       return op.emitOpError("cannot be part of a launch plan: expected "
                             "launches of kernels, their "
                             "allocations and operations without effects");
+  }
+
+  for (auto [argument, alignment] : llvm::zip_equal(arguments, alignments)) {
+    json::Object &described = *argument.getAsObject();
+    if (described.getString("kind") == getName(kColumn) && alignment &&
+        alignment < mostAlignment)
+      described["alignment"] = alignment;
   }
 
   // Written field by field: a plan reads in the order of docs/runtime.md.

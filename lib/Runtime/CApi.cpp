@@ -235,7 +235,8 @@ lnbwd_status lnbwd_program_argument(const lnbwd_program *program, size_t index,
     requireIndex(index, arguments.size());
     const PlanArgument &argument = arguments[index];
     *info = {argument.name.c_str(), argument.access,    argument.kind,
-             argument.element,      argument.rowLength, argument.rowStride};
+             argument.element,      argument.rowLength, argument.rowStride,
+             argument.alignment};
   });
 }
 

@@ -14,7 +14,6 @@
 
 namespace lnbwd::runtime {
 
-constexpr uintptr_t kArgumentAlignment = 16;
 constexpr int64_t kWorkspaceAlignment = 256;
 
 [[noreturn]] static void invalid(const std::string &message) {
@@ -112,11 +111,7 @@ void LoadedKernel::checkArguments(void *const *arguments, size_t argumentCount,
     if (!arguments[i] && bytes != 0)
       invalid(describe(plan, i) + ": expected " + std::to_string(bytes) +
               " bytes of device memory, got a null pointer");
-    // A number may be an element of another tensor.
-    const PlanArgument &argument = plan.arguments[i];
-    auto alignment = argument.kind == LNBWD_ARGUMENT_NUMBER
-                         ? static_cast<uintptr_t>(elementSize(argument.element))
-                         : kArgumentAlignment;
+    auto alignment = static_cast<uintptr_t>(plan.arguments[i].alignment);
     if (!isAligned(arguments[i], alignment))
       invalid(describe(plan, i) + ": expected a pointer aligned to " +
               std::to_string(alignment) + " bytes, got one " +

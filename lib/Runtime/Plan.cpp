@@ -26,6 +26,7 @@ using nlohmann::json;
 namespace lnbwd::runtime {
 
 constexpr int64_t kPlanVersion = 1;
+constexpr int64_t kMostAlignment = 16;
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
@@ -289,6 +290,15 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
     fail(reader.at("row_stride"), "expected a row_block to have it");
   argument.rowStride =
       reader.integerOr("row_stride", argument.rowLength, argument.rowLength);
+  // A number may be an element of another tensor.
+  argument.alignment = reader.integerOr("alignment",
+                                        argument.kind == LNBWD_ARGUMENT_NUMBER
+                                            ? elementSize(argument.element)
+                                            : kMostAlignment,
+                                        1, kMostAlignment);
+  if ((argument.alignment & (argument.alignment - 1)) != 0)
+    fail(reader.at("alignment"),
+         "expected a power of two, got " + std::to_string(argument.alignment));
   reader.finish();
   return argument;
 }

@@ -210,9 +210,9 @@ LNBWD_TORCH_API int64_t lnbwd_torch_rows_hint(int64_t rows) {
 }
 
 /// Puts a row program into the table, unless it has one of that name:
-/// `operands` holds kind, element and row length of each operand in turn,
-/// `inputs` inputs before `outputs` outputs. The handles live as long as the
-/// process.
+/// `operands` holds kind, element, row length and alignment of each operand in
+/// turn, `inputs` inputs before `outputs` outputs. The handles live as long as
+/// the process.
 LNBWD_TORCH_API void lnbwd_torch_add_program(const char *name, size_t name_size,
                                              int32_t place,
                                              const lnbwd_kernel *kernel,
@@ -221,10 +221,10 @@ LNBWD_TORCH_API void lnbwd_torch_add_program(const char *name, size_t name_size,
                                              size_t inputs, size_t outputs) {
   RowProgram added{kernel, device, {}, {}};
   for (size_t i = 0; i < inputs + outputs; ++i) {
-    const int64_t *fields = operands + 3 * i;
+    const int64_t *fields = operands + 4 * i;
     (i < inputs ? added.inputs : added.outputs)
         .push_back({static_cast<int32_t>(fields[0]),
-                    static_cast<int32_t>(fields[1]), fields[2]});
+                    static_cast<int32_t>(fields[1]), fields[2], fields[3]});
   }
   Tables &all = tables();
   std::unique_lock lock(all.mutex);

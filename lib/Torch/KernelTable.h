@@ -39,9 +39,9 @@ struct Operand {
   int32_t kind; ///< lnbwd_argument_kind
   int32_t element;
   int64_t rowLength;
+  int64_t alignment; ///< in bytes
 
   const Dims &dims() const { return kKinds[kind].dims; }
-  bool isNumber() const { return kind == LNBWD_ARGUMENT_NUMBER; }
   int64_t elementCount(int64_t rows, int64_t groups = 1) const {
     return rowLength * dims().countRows(rows, groups);
   }

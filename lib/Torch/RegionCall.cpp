@@ -220,10 +220,11 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
                    i < call->orders.size() ? call->orders[i] : rowMajor);
       if (isDeclared < 0)
         return nullptr;
-      // A view into the middle of another tensor. Numbers may be one.
-      const bool isNumber =
-          i < program->inputs.size() && program->inputs[i].isNumber();
-      if (!isDeclared || (!isNumber && !isAligned(addresses[i])))
+      // A view into the middle of another tensor.
+      const size_t inputs = program->inputs.size();
+      const Operand &operand =
+          i < inputs ? program->inputs[i] : program->outputs[i - inputs];
+      if (!isDeclared || !isAligned(addresses[i], operand.alignment))
         return callInPython(*call, arguments, count);
     }
     std::vector<Tensor> outputs;

@@ -79,9 +79,10 @@ void *dataOf(const Tensor &tensor) {
 // New tensors
 //===----------------------------------------------------------------------===//
 
-bool isAligned(const void *address) {
-  constexpr uintptr_t kArgumentAlignment = 16;
-  return reinterpret_cast<uintptr_t>(address) % kArgumentAlignment == 0;
+bool isAligned(const void *address, int64_t alignment) {
+  return reinterpret_cast<uintptr_t>(address) %
+             static_cast<uintptr_t>(alignment) ==
+         0;
 }
 
 void *makeDense(Tensor &tensor) {

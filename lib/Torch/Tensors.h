@@ -62,8 +62,9 @@ struct Device {
 };
 Device deviceOf(const Tensor &tensor);
 
-/// What kernels take: a multiple of 16 bytes.
-bool isAligned(const void *address);
+/// What kernels take, unless their plan says less: a multiple of 16 bytes.
+constexpr int64_t kArgumentAlignment = 16;
+bool isAligned(const void *address, int64_t alignment = kArgumentAlignment);
 
 /// Makes a tensor a copy of itself, unless its rows are dense and its address
 /// is a multiple of 16 bytes. Gives the address.

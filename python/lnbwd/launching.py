@@ -178,12 +178,15 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
+ALIGNMENT = 16
+"""What addresses are multiples of, in bytes, unless a kernel takes others."""
+
 MemoryOrder = tuple[int, ...]
 """The dimensions of a tensor from the outermost in memory to the innermost; empty: row-major."""
 
 
 def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
-              takes_any_address: bool = False) -> torch.Tensor:
+              alignment: int = ALIGNMENT) -> torch.Tensor:
     """The first ``count`` elements of a tensor's memory, one after another, as a kernel reads or
     writes them. Every launch and every evaluation gets its tensors from here; lib/Torch checks the
     same and takes the address.
@@ -192,7 +195,7 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
         tensor: its shape does not matter.
         count: the elements that the program declares.
         order: the order that the program was made for.
-        takes_any_address: otherwise memory at no multiple of 16 bytes is copied.
+        alignment: memory at no multiple of so many bytes is copied.
 
     Raises:
         ValueError: the memory has another order, gaps, or fewer elements.
@@ -205,7 +208,7 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
         raise ValueError(f"expected {count} elements without gaps, {wanted}, got a tensor of shape "
                          f"{list(tensor.shape)} with strides {list(tensor.stride())}")
     flat = tensor.as_strided((count,), (1,))
-    return flat if takes_any_address or not flat.data_ptr() & 15 else flat.clone()
+    return flat.clone() if flat.data_ptr() % alignment else flat
 
 
 def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor],

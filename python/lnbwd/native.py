@@ -155,9 +155,13 @@ def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> 
     if library is None:
         return
     number = library.lnbwd_torch_place(device if isinstance(device, int) else -1)
-    fields = [value for o in (*program.inputs, *program.outputs)
+    operands = (*program.inputs, *program.outputs)
+    alignments = [one.alignment for one in kernel.program.arguments] if kernel is not None else (
+        [1] * len(operands))
+    fields = [value for o, alignment in zip(operands, alignments, strict=True)
               for value in (runtime.KINDS.index(o.kind),
-                            runtime.ELEMENTS.index(ELEMENT_NAMES[o.dtype]), o.row_length)]
+                            runtime.ELEMENTS.index(ELEMENT_NAMES[o.dtype]), o.row_length,
+                            alignment)]
     handles: list[int | None] = [None, None]
     if kernel is not None:
         _held.append(kernel)

@@ -49,6 +49,7 @@ from . import native, operators, runtime, tuning
 from .errors import LnbwdError
 from .kernels import code_format
 from .launching import (
+    ALIGNMENT,
     MemoryOrder,
     check_capture,
     check_device,
@@ -112,12 +113,12 @@ class Operand:
         count = ((dims.count_rows(rows, groups or 0),) if dims.has_groups or dims.has_rows else ())
         return (*count, self.row_length) if dims.has_columns else count
 
-    def memory(self, tensor: Tensor, rows: int, groups: int | None,
-               order: MemoryOrder = ()) -> Tensor:
+    def memory(self, tensor: Tensor, rows: int, groups: int | None, order: MemoryOrder = (),
+               alignment: int = ALIGNMENT) -> Tensor:
         """What a kernel gets for it of a tensor (:func:`lnbwd.launching.memory_of`)."""
         if tensor.dtype != self.dtype:
             raise TypeError(f"expected {self.dtype} for a {self.kind}, got {tensor.dtype}")
-        return memory_of(tensor, math.prod(self.shape(rows, groups)), order, self.kind == "number")
+        return memory_of(tensor, math.prod(self.shape(rows, groups)), order, alignment)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -507,18 +508,27 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     return outputs
 
 
+def _alignments(program: RegionProgram, kernel: runtime.Kernel | None) -> list[int]:
+    """What the addresses of a call's tensors have to be multiples of."""
+    if kernel is None:
+        return [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs)
+    return [argument.alignment for argument in kernel.program.arguments]
+
+
 def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
          outputs: Sequence[Tensor], orders: Sequence[MemoryOrder] = ()) -> None:
     """Computes the outputs by a kernel or by PyTorch's operations, both on the memory that the
     program declares; ``orders`` are those of inputs and outputs, empty where all are row-major."""
     tensors = [*inputs, *outputs]
-    memory = [operand.memory(tensor, rows, groups, order) for operand, tensor, order in zip(
-        (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors), strict=True)]
+    kernel = find_kernel(program, tensors[0], rows)
+    memory = [operand.memory(tensor, rows, groups, order, alignment)
+              for operand, tensor, order, alignment in zip(
+                  (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors),
+                  _alignments(program, kernel), strict=True)]
     if any(t.data_ptr() != m.data_ptr() for t, m in zip(tensors[len(inputs):],
                                                         memory[len(inputs):], strict=True)):
         raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
                          "of 16")
-    kernel = find_kernel(program, tensors[0], rows)
     if kernel is not None:
         launch_kernel(kernel, rows, memory, groups)
         return
@@ -606,7 +616,7 @@ def call_in_python(text: str, *arguments: Any, orders: Sequence[MemoryOrder] = (
         rows = arguments[0]
         count = math.prod(rows) if isinstance(rows, tuple) else operator.index(rows)
         return _run_rows(program, rows, [
-            operand.memory(tensor, count, None, order) for operand, tensor, order in zip(
+            operand.memory(tensor, count, None, order, 1) for operand, tensor, order in zip(
                 program.inputs, arguments[1:], orders[:inputs] or [()] * inputs, strict=True)])
     if len(arguments) != numbers + inputs + len(program.outputs):
         what = "numbers of rows and groups" if program.has_groups else "number of rows"

@@ -50,7 +50,7 @@ ELEMENTS = tuple(operations.ELEMENTS)
 class _ArgumentInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("access", ctypes.c_int), ("kind", ctypes.c_int),
                 ("element", ctypes.c_int), ("row_length", ctypes.c_int64),
-                ("row_stride", ctypes.c_int64)]
+                ("row_stride", ctypes.c_int64), ("alignment", ctypes.c_int64)]
 
 
 class _DeviceInfo(ctypes.Structure):
@@ -161,6 +161,7 @@ class Argument:
             row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length: a
             row for each of B groups of M / B rows), "repeated_row_block" (M / B x row_length), ...
         element: "f16", "bf16", "f32", or "i8": a byte, of a mask 0 or 1.
+        alignment: what its address has to be a multiple of, in bytes.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Argument:
     kind: str
     element: str
     row_length: int
+    alignment: int = 16
 
 
 class Program(_Handle):
@@ -192,7 +194,8 @@ class Program(_Handle):
             info = _ArgumentInfo()
             _check(library.lnbwd_program_argument(handle, index, ctypes.byref(info)))
             arguments.append(Argument(info.name.decode(), _ACCESS[info.access], KINDS[info.kind],
-                                      ELEMENTS[info.element], info.row_length))
+                                      ELEMENTS[info.element], info.row_length,
+                                      info.alignment))
         self.arguments: tuple[Argument, ...] = tuple(arguments)
 
     @staticmethod
@@ -457,8 +460,8 @@ class Kernel(_Handle):
         """Enqueues all kernels of the plan on one stream and returns; allocates nothing.
 
         Args:
-            arguments: device addresses in the order of ``program.arguments``, aligned to 16
-                bytes; 0 only where the buffer is empty (M = 0).
+            arguments: device addresses in the order of ``program.arguments``, each a multiple
+                of its ``alignment``; 0 only where the buffer is empty (M = 0).
             rows: M, 0 or more.
             workspace: the address of ``workspace_bytes`` bytes aligned to 256, of any content.
                 Launches that may run at the same time need one each.

@@ -86,6 +86,35 @@ def test_an_input_between_multiples_of_16_is_copied(device, call):
     assert_right(x, b, y, db)
 
 
+# 16 rows of 96: 12 of each 24 elements in memory.
+PIECES = ('{"format":"lnbwd-row-program 1","length":96,"rows":16,"inputs":[["part","bf16",'
+          '[12,128,24],[1,12,1]]],"nodes":[["input",0]],"outputs":[["row","f32",0]]}')
+
+
+@pytest.mark.parametrize("is_native", [False, True])
+def test_a_part_is_copied_only_between_its_accesses(device, is_native, monkeypatch):
+    memory = torch.arange(128 * 24 + 8, device=device).bfloat16()
+    launched = []
+    launch = regions_op.launch_kernel
+    monkeypatch.setattr(regions_op, "launch_kernel", lambda kernel, rows, tensors, groups: (
+        launched.append(tensors[0].data_ptr()), launch(kernel, rows, tensors, groups)))
+    in_python = functools.partial(regions_op.call_in_python, PIECES)
+    call = native.make_region_call(PIECES, device, in_python) if is_native else in_python
+    if call is None:
+        pytest.skip("the package has no library for this")
+    regions_op.load_kernel(regions_op.find_program(PIECES), device)
+    for offset in (4, 3):
+        x = memory[offset:][:127 * 24 + 12]
+        y = torch.full((16, 96), torch.nan, device=device)
+        call(16, x, y)
+        torch.testing.assert_close(
+            y.view(128, 12), x.as_strided((128, 12), (24, 1)).float(), rtol=0, atol=0)
+        # The library hands over what has to be copied.
+        took = [address == x.data_ptr() for address in launched]
+        assert took == ([] if is_native else [True]) if offset == 4 else took == [False]
+        launched.clear()
+
+
 def test_wrong_arguments_of_a_call(device, call):
     x, b, y, db = tensors(device)
     with pytest.raises(TypeError, match="expected the number of rows, 2 inputs and 2 outputs, got "

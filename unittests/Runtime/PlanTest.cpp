@@ -98,6 +98,17 @@ TEST(PlanTest, ReadsDependentLaunch) {
                   "expected true");
 }
 
+TEST(PlanTest, ReadsTheAlignmentOfArguments) {
+  json text = examplePlan();
+  EXPECT_EQ(parsePlan(text.dump()).arguments[2].alignment, 16);
+  text["arguments"][2]["alignment"] = 8;
+  EXPECT_EQ(parsePlan(text.dump()).arguments[2].alignment, 8);
+  EXPECT_CONTAINS(refusalWith("/arguments/2/alignment", 32),
+                  "expected an integer from 1 to 16, got 32");
+  EXPECT_CONTAINS(refusalWith("/arguments/2/alignment", 12),
+                  "expected a power of two, got 12");
+}
+
 TEST(PlanTest, ReadsTheDistanceBetweenRows) {
   json text = examplePlan();
   Plan dense = parsePlan(text.dump());

@@ -57,6 +57,8 @@ struct PlanArgument {
   int64_t rowLength;
   /// Elements from one row to the next.
   int64_t rowStride;
+  /// What its address is a multiple of: a power of two.
+  int64_t alignment;
 
   const Dims &dims() const { return kKinds[kind].dims; }
 };

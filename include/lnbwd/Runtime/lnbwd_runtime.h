@@ -154,6 +154,7 @@ typedef struct lnbwd_argument_info {
   int64_t row_length;
   int64_t row_stride; /**< elements from one row to the next, row_length or
                            more; 1 for row scalars */
+  int64_t alignment;  /**< what its address has to be a multiple of, in bytes */
 } lnbwd_argument_info;
 
 /** Reads a compiled kernel from memory; the bytes are copied. Everything that
@@ -268,18 +269,16 @@ LNBWD_API lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
 
 /** Enqueues all kernels of the plan, in order, on one stream, and returns.
  *
- *  arguments        device pointers in the plan's order, each aligned to 16
- *                   bytes; null only where the buffer is empty (M = 0).
- *                   A written row block may be a read one, row for row, unless
- *                   the plan says separate_buffers, as it does for programs
- *                   with matrices: LNBWD_ERROR_INVALID_ARGUMENT
- *  argument_count   their number
- *  rows, groups     M and B, 0 or more
- *  workspace        device memory aligned to 256 bytes, of any content; null
- *                   only where the needed size is 0. Two launches that may run
- *                   at the same time need two.
- *  workspace_bytes  its size, at least lnbwd_kernel_workspace_size's
- *  stream           hipStream_t or CUstream; null is the default stream
+ *  arguments        device pointers in the plan's order, each aligned as
+ *                   lnbwd_argument_info says; null only where the buffer is
+ * empty (M = 0). A written row block may be a read one, row for row, unless the
+ * plan says separate_buffers, as it does for programs with matrices:
+ * LNBWD_ERROR_INVALID_ARGUMENT argument_count   their number rows, groups     M
+ * and B, 0 or more workspace        device memory aligned to 256 bytes, of any
+ * content; null only where the needed size is 0. Two launches that may run at
+ * the same time need two. workspace_bytes  its size, at least
+ * lnbwd_kernel_workspace_size's stream           hipStream_t or CUstream; null
+ * is the default stream
  *
  *  Allocates nothing and does not wait for the device. */
 LNBWD_API lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
