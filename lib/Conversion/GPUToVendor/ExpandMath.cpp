@@ -319,8 +319,8 @@ class ExpandMath : public lnbwd::impl::ExpandMathPassBase<ExpandMath> {
   template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);
 
-  template <typename Expansions>
-  std::pair<Value, Value> reduceAngle(Expansions &expansions, Operation *op);
+  template <typename Builder>
+  Value expandAngle(Operation *op, const HardwareFunctions &hardware);
 
   /// Whether the same bits are wanted of every chip.
   bool isPortable = false;
@@ -400,17 +400,52 @@ static Value divideInRange(arith::DivFOp op,
   return MathExpansions<OperationBuilder>(builder).roundedQuotient(x, y);
 }
 
-/// The radians and the quarters of the argument of `op`, sin or cos. Branches
-/// would hide from later passes that both reduce the same number.
-template <typename Expansions>
-std::pair<Value, Value> ExpandMath::reduceAngle(Expansions &expansions,
-                                                Operation *op) {
-  auto &[radians, quarters] = angles[op->getOperand(0)];
+static bool isSplat(Operation *op) {
+  DenseElementsAttr elements;
+  return op && matchPattern(op, m_Constant(&elements)) && elements.isSplat();
+}
+
+/// Whether all elements of a vector are one number, as far as the operations
+/// say it that give it.
+static bool isUniform(Value value) {
+  SetVector<Value> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (!isa<VectorType>(values[i].getType()) || isSplat(op))
+      continue;
+    auto broadcast = dyn_cast_if_present<vector::BroadcastOp>(op);
+    if (broadcast && !isa<VectorType>(broadcast.getSourceType()))
+      continue;
+    if (!op || !OpTrait::hasElementwiseMappableTraits(op))
+      return false;
+    values.insert_range(op->getOperands());
+  }
+  return true;
+}
+
+/// The sine or cosine that `op` is. Branches would hide from later passes that
+/// both reduce the same number, or a vector of one number.
+template <typename Builder>
+Value ExpandMath::expandAngle(Operation *op,
+                              const HardwareFunctions &hardware) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Value x = op->getOperand(0);
+  Type type = x.getType();
+  auto &[radians, quarters] = angles[x];
+  bool isOne = isa<VectorType>(type) && isUniform(x);
+  if (isOne)
+    x = vector::ExtractOp::create(b, x, 0);
+  Builder builder(op, hardware, x.getType());
+  MathExpansions<Builder> expansions(builder);
   if (!radians || radians.getDefiningOp()->getBlock() != op->getBlock()) {
-    auto angle = expansions.reduceAngle(op->getOperand(0));
+    auto angle = expansions.reduceAngle(x);
     std::tie(radians, quarters) = std::pair(angle.radians, angle.quarters);
   }
-  return {radians, quarters};
+  Value result = isa<math::SinOp>(op) ? expansions.sin(x, {radians, quarters})
+                                      : expansions.cos({radians, quarters});
+  return isOne ? vector::BroadcastOp::create(b, type, result).getResult()
+               : result;
 }
 
 /// What `op` computes, in operations that the chip has; null if it stays.
@@ -453,14 +488,8 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Case([&](math::Log1pOp) { return expansions.log1p(x); })
       .Case([&](math::TanhOp) { return expansions.tanh(x); })
       .Case([&](math::ErfOp) { return expansions.erf(x); })
-      .Case([&](math::SinOp) {
-        auto [radians, quarters] = reduceAngle(expansions, op);
-        return expansions.sin(x, {radians, quarters});
-      })
-      .Case([&](math::CosOp) {
-        auto [radians, quarters] = reduceAngle(expansions, op);
-        return expansions.cos({radians, quarters});
-      })
+      .Case([&](math::SinOp) { return expandAngle<Builder>(op, hardware); })
+      .Case([&](math::CosOp) { return expandAngle<Builder>(op, hardware); })
       .Case([&](math::SqrtOp) {
         return isExact ? builder.roundedSqrt(x) : expansions.sqrt(x);
       })

@@ -94,6 +94,21 @@ func.func @angles(%v: vector<2xf32>) -> (vector<2xf32>, vector<2xf32>) {
   return %0, %1 : vector<2xf32>, vector<2xf32>
 }
 
+// The angle is one for all elements.
+// CHECK-LABEL: func @one_angle(
+// CHECK:         math.fma %{{.*}} : f32
+// CHECK:         %[[COSINE:.*]] = arith.bitcast %{{.*}} : i32 to f32
+// CHECK-NEXT:    vector.broadcast %[[COSINE]] : f32 to vector<2xf32>
+// CHECK-NEXT:    return
+func.func @one_angle(%i: i32, %s: f32) -> vector<2xf32> {
+  %v = vector.broadcast %i : i32 to vector<2xi32>
+  %x = arith.uitofp %v : vector<2xi32> to vector<2xf32>
+  %c = arith.constant dense<0.5> : vector<2xf32>
+  %y = arith.mulf %x, %c : vector<2xf32>
+  %0 = math.cos %y : vector<2xf32>
+  return %0 : vector<2xf32>
+}
+
 // CHECK-LABEL: func @others(
 // CHECK-NOT:     math.{{exp|log|tanh}}
 // CHECK:         return
