@@ -252,8 +252,10 @@ static Lowered lowerInBounds(IndexBuilder &, lane::InBoundsOp op,
   return Values{layout.accesses[op.getAccess()].inBounds};
 }
 
-/// The numbers of the columns of an access, as i32. Elements of aligned rows
-/// that are not in the row, or not the workgroup's, have no column of it.
+/// The numbers of the columns of an access, as i32, or what a divisor and a
+/// modulus leave of them. Elements of aligned rows that are not in the row, or
+/// not the workgroup's, have no column of it. Other accesses begin with a
+/// multiple of their elements.
 static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
                                 const LaneOperands &layout) {
   AccessColumns columns =
@@ -266,13 +268,37 @@ static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
                         b.index(layout.type.getRowLength()));
   }
   auto type = layout.type.getAccessType(b.getI32Type());
-  Value first = arith::IndexCastOp::create(b, b.getI32Type(), column);
-  SmallVector<int32_t> steps(size_t(type.getNumElements()));
-  std::iota(steps.begin(), steps.end(), 0);
-  Value step = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
-  Value spread = vector::BroadcastOp::create(b, type, first);
-  return Values{b.add(spread, step)};
+  Value number = arith::IndexCastOp::create(b, b.getI32Type(), column);
+  int64_t width = type.getNumElements();
+  auto divisor = int64_t(op.getDivisor().value_or(1));
+  auto modulus = int64_t(op.getModulus().value_or(0));
+  auto getDigit = [&](Value of) {
+    auto constant = [&](int64_t value) -> Value {
+      TypedAttr attribute = b.getI32IntegerAttr(int32_t(value));
+      if (auto vector = dyn_cast<VectorType>(of.getType()))
+        attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+      return arith::ConstantOp::create(b, attribute);
+    };
+    if (divisor != 1)
+      of = arith::DivUIOp::create(b, of, constant(divisor));
+    if (modulus)
+      of = arith::RemUIOp::create(b, of, constant(modulus));
+    return of;
+  };
+  bool isSame = divisor % width == 0, isNext = modulus % width == 0;
+  bool isOfFirst =
+      !layout.type.isAligned() && (isSame || (divisor == 1 && isNext));
+  if (isOfFirst)
+    number = getDigit(number);
+  number = vector::BroadcastOp::create(b, type, number);
+  if (!isOfFirst || divisor == 1) {
+    SmallVector<int32_t> steps(static_cast<size_t>(width));
+    std::iota(steps.begin(), steps.end(), 0);
+    number = b.add(
+        number, arith::ConstantOp::create(
+                    b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps))));
+  }
+  return Values{isOfFirst ? number : getDigit(number)};
 }
 
 //===----------------------------------------------------------------------===//

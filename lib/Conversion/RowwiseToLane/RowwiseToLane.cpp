@@ -496,26 +496,27 @@ Value RowDistributor::getIndex(IndexOp index) {
   Type type = index.getType();
   Value number;
   if (formula.number == Number::Column) {
-    type = layout.getType().getFragmentType(b.getI32Type());
-    number = lane::ColumnIndexOp::create(b, type, layout, getAlignedRow(),
-                                         IntegerAttr());
-  } else {
-    if (formula.number == Number::Group)
-      number = gpu::BlockIdOp::create(b, gpu::Dimension::z);
-    else
-      number = currentRow;
-    number = arith::IndexCastOp::create(b, type, number);
+    auto optional = [&](int64_t number, bool isThere) {
+      return isThere ? b.getI64IntegerAttr(number) : IntegerAttr();
+    };
+    return lane::ColumnIndexOp::create(
+        b, layout.getType().getFragmentType(b.getI32Type()), layout,
+        getAlignedRow(), /*access=*/IntegerAttr(),
+        optional(formula.divisor, formula.divisor != 1),
+        optional(formula.modulus, formula.modulus != 0));
   }
-  auto splat = [&](int64_t size) -> Value {
-    TypedAttr attribute = b.getIntegerAttr(getElementTypeOrSelf(type), size);
-    if (auto vector = dyn_cast<VectorType>(type))
-      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
-    return arith::ConstantOp::create(b, attribute);
+  if (formula.number == Number::Group)
+    number = gpu::BlockIdOp::create(b, gpu::Dimension::z);
+  else
+    number = currentRow;
+  number = arith::IndexCastOp::create(b, type, number);
+  auto constant = [&](int64_t size) {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, size));
   };
   if (formula.divisor != 1)
-    number = arith::DivUIOp::create(b, number, splat(formula.divisor));
+    number = arith::DivUIOp::create(b, number, constant(formula.divisor));
   if (formula.modulus)
-    number = arith::RemUIOp::create(b, number, splat(formula.modulus));
+    number = arith::RemUIOp::create(b, number, constant(formula.modulus));
   return number;
 }
 

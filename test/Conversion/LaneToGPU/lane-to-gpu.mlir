@@ -300,6 +300,32 @@ gpu.module @m {
 
 // -----
 
+!layout = !lane.layout<row_length = 768, lanes = 64, groups = 1, width = 4>
+
+// One division for an access that has one digit, or the next one for each
+// element; others divide each.
+// CHECK-LABEL: gpu.func @digits(
+// CHECK:         %[[FIRST:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK:         %[[PIECE:.*]] = arith.divui %[[FIRST]], %c12_i32 : i32
+// CHECK:         %[[HALF:.*]] = arith.remui %[[PIECE]], %c2_i32 : i32
+// CHECK:         vector.broadcast %[[HALF]] : i32 to vector<4xi32>
+// CHECK:         %[[NEXT:.*]] = arith.remui %[[FIRST]], %c12_i32 : i32
+// CHECK:         %[[SPREAD:.*]] = vector.broadcast %[[NEXT]] : i32 to vector<4xi32>
+// CHECK:         arith.addi %[[SPREAD]]
+// CHECK:         arith.divui %{{.*}} : vector<4xi32>
+gpu.module @m {
+  gpu.func @digits() {
+    %layout = lane.layout : !layout
+    %0 = lane.column_index %layout access 1 divisor 12 modulus 2 : !layout -> vector<4xi32>
+    %1 = lane.column_index %layout access 1 modulus 12 : !layout -> vector<4xi32>
+    %2 = lane.column_index %layout access 1 divisor 6 : !layout -> vector<4xi32>
+    "test.use"(%0, %1, %2) : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 16, width = 1, across = true>
 
 // Lanes across rows: neighbouring work-items have neighbouring rows, and a wave

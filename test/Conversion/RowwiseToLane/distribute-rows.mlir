@@ -154,8 +154,7 @@ func.func @in_order(%x: memref<?x512xf32>) {
 // CHECK:           %[[ROW:.*]] = lane.row
 // CHECK-DAG:       %[[NUMBER:.*]] = arith.index_cast %[[ROW]] : index to i32
 // CHECK-DAG:       %[[T:.*]] = arith.remui %{{.*}}, %{{.*}} : i32
-// CHECK-DAG:       %[[COLUMNS:.*]] = lane.column_index %{{.*}} : !layout -> vector<2x4xi32>
-// CHECK:           arith.remui %{{.*}}, %{{.*}} : vector<2x4xi32>
+// CHECK-DAG:       lane.column_index %{{.*}} modulus 32 : !layout -> vector<2x4xi32>
 func.func @indices(%y: memref<?x6x16x32xf32>) {
   lnbwd.rowwise @k domain(b, t | c, s) outs(%y[b, t, c, s] : memref<?x6x16x32xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {

@@ -191,11 +191,11 @@ func.func @once(%i: index, %layout: !layout) {
 
 // CHECK-LABEL: func.func @column_index
 // CHECK:         lane.column_index %{{.*}} : !layout -> vector<2x2xi32>
-// CHECK:         lane.column_index %{{.*}} access 1 : !layout -> vector<2xi32>
+// CHECK:         lane.column_index %{{.*}} access 1 divisor 8 modulus 4 : !layout -> vector<2xi32>
 !layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
 func.func @column_index(%layout: !layout) {
   %columns = lane.column_index %layout : !layout -> vector<2x2xi32>
-  %some = lane.column_index %layout access 1 : !layout -> vector<2xi32>
+  %some = lane.column_index %layout access 1 divisor 8 modulus 4 : !layout -> vector<2xi32>
   return
 }
 

@@ -105,7 +105,10 @@ def Lane_ColumnIndexOp : Lane_Op<"column_index", [
     The index in the row of each element that this lane has, with `access` of
     that access alone. Of elements out of bounds it is that of those which are
     loaded in their place. Where rows are aligned it depends on the `row`, and
-    of elements that are not in it it is no column of the row.
+    of elements that are not in it it is no column of the row. With `divisor` and
+    `modulus` it is that index divided by the one, modulo the other: where an
+    access has one such number, or the next one for each element, it takes one
+    division.
 
     Example:
 
@@ -113,15 +116,24 @@ def Lane_ColumnIndexOp : Lane_Op<"column_index", [
     %columns = lane.column_index %layout : !lane.layout<...> -> vector<2x8xi32>
     %some = lane.column_index %layout access 1 : !lane.layout<...> -> vector<8xi32>
     %shifted = lane.column_index %layout row %row : !lane.layout<...> -> vector<2x8xi32>
+    %head = lane.column_index %layout divisor 64 modulus 12 : !lane.layout<...> -> vector<2x8xi32>
     ```
   }];
   let arguments = (ins Lane_Layout:$layout, Optional<Index>:$row,
-                       OptionalAttr<I64Attr>:$access);
+                       OptionalAttr<I64Attr>:$access,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$divisor,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$modulus);
   let results = (outs VectorOfRankAndType<[1, 2], [I32]>:$columns);
   let assemblyFormat = [{
-    $layout (`row` $row^)? (`access` $access^)? attr-dict `:` type($layout) `->`
-    type($columns)
+    $layout (`row` $row^)? (`access` $access^)? (`divisor` $divisor^)?
+    (`modulus` $modulus^)? attr-dict `:` type($layout) `->` type($columns)
   }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$columns,
+                                 "::mlir::Value":$layout, "::mlir::Value":$row,
+                                 "::mlir::IntegerAttr":$access), [{
+    build($_builder, $_state, columns, layout, row, access, /*divisor=*/{},
+          /*modulus=*/{});
+  }]>];
 }
 
 def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure, Lane_AccessExists]> {
