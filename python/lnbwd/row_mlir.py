@@ -371,6 +371,19 @@ class _Writer:
                          type_)
         return self.op("arith.cmpi eq,", type_, self.column_numbers(), wide)
 
+    def compared(self, name: str, distance: int, size: int, number: int, is_row: bool) -> str:
+        """How an index compares with a whole number, by as few of its dimensions as decide: those
+        inside do not where they are passed a whole number of times."""
+        dims = [dim for dim, (_, step, _) in enumerate(self.dims)
+                if distance <= step < distance * size]
+        number += name in ("le", "gt")
+        units = [self.dims[dim][1] // self.dims[dims[-1]][1] for dim in dims]
+        last, unit = next(
+            (last, unit) for last, unit in enumerate(units, 1) if number % unit == 0)
+        integer = self.type("i32", is_row)
+        return self.op(f"arith.cmpi {'ult' if name in ('lt', 'le') else 'uge'},", integer,
+                       self.index(dims[:last], integer), self.constant(number // unit, integer))
+
     def node(self, index: int) -> str:
         name, *operands = self.program.nodes[index]
         is_row = self.rows[index]
@@ -433,6 +446,13 @@ class _Writer:
             for column, other in (operands, reversed(operands)):
                 if self.program.nodes[column][0] == "index" and not self.rows[other]:
                     return self.is_column(other)
+        if name in ("lt", "le", "gt", "ge"):
+            (first, *place), (second, *numbers) = (
+                self.program.nodes[operand] for operand in operands)
+            if (first, second) == ("place", "constant") and self.rows[operands[0]] == is_row and (
+                    0 <= (bound := float(numbers[0])) < 2 ** 31 - 1 and bound.is_integer()):
+                distance, size = place
+                return self.compared(name, distance, size, int(bound), is_row)
         values = [self.value(operand, is_row) for operand in operands]
         if name == "detach":
             # A product with 1, which folds away; an input cannot carry the attribute itself.

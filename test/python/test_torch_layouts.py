@@ -5,6 +5,7 @@
 rows; that join tensors or put them among others; and that take rows of a table."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from captured import Captured, check_against_double, reasons, run_captured, take
 from cases import diagonal
 
 import lnbwd.inductor
+from lnbwd import regions_op
 from lnbwd.inductor import estimates
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
@@ -417,7 +419,6 @@ def test_numbers_of_rows_that_samples_share(device, shape, dtype):
 
 def test_rows_outside_of_a_table_are_its_last(device):
     """torch.compile's kernels stop there."""
-    from lnbwd import regions_op
 
     b = Builder(16)
     row = b.add("take", b.add("input", 1), b.add("input", 0))
@@ -447,6 +448,29 @@ def test_texts_keep_how_inputs_lie():
     assert RowProgram.from_text(program.text()) == program
     assert "%arg0[m0, m1 + 5, n] : memref<2x5x16xf32, strided<[80, 16, 1]>>" in mlir(program)
     assert program.inputs[0].row_length(16) == 160
+
+
+def test_indices_are_compared_by_the_dimensions_that_decide(device):
+    """Rows of 2 x 3 x 4 columns, of which 12 and more, 8 and more, or other ones are marked."""
+    b = Builder(24)
+    place = b.add("place", 1, 24)
+    masks = [b.add(name, place, b.add("constant", number)) for name, number in (
+        ("ge", 12.0), ("gt", 7.0), ("lt", 5.0), ("le", 30.0), ("lt", 2.5), ("lt", -1.0))]
+    number = b.add("input", 0)
+    for power, mask in enumerate(masks):
+        number = b.add("add", number, b.add("select", mask, b.add("constant", 2.0 ** power),
+                                            b.add("constant", 0.0)))
+    program = b.finish(2, [Input("part", "f32", ((24, 2, 24), (12, 2, 12), (4, 3, 4), (1, 4, 1)))],
+                       [Output("row", "f32", number)])
+    text = mlir(program)
+    assert re.findall(r"cmpi (\w+), .*", text) == ["uge", "uge", "ult", "ult"]
+    assert len(re.findall(r"cmpf olt", text)) == 2
+    x = torch.arange(48.0, device=device).reshape(2, 24)
+    got, = regions_op.raw_region([x], regions_op.register_row_program(program).text)
+    n = torch.arange(24, device=device)
+    want = sum(2 ** power * mask for power, mask in enumerate(
+        (n >= 12, n > 7, n < 5, n <= 30, n < 2.5, n < -1)))
+    torch.testing.assert_close(got.reshape(2, 24), x + want)
 
 
 def test_a_column_that_is_expanded_beside_permuted_rows(device):
