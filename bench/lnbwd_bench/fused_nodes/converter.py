@@ -738,8 +738,6 @@ class _Conversion(DefaultHandler):
                 found[place] = Input("group_column", one.dtype, () if columns == (
                     (1, length),) else columns) if columns else Input("group_scalar", one.dtype)
                 sizes.add(first[1])
-            elif len(one.parts) > 1 and one.parts[1][0] < length:
-                raise NotConvertible("reads a part of rows that differs among groups of rows")
         if not sizes:
             return [*self.inputs], None
         if len(sizes) > 1:
