@@ -180,7 +180,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         else:
             value = value.expand(rows, 1).reshape(-1)
         node = program.nodes[output.value]
-        if isinstance(node[1], int) and node[0] == "constant" and output.dtype in INTEGERS:
+        if output.dtype in INTEGERS and node[0] == "constant" and isinstance(node[1], int):
             value = constant(node[1], "i64").expand(value.shape)
         if output.dtype == "i8" and value.dtype != torch.bool:
             value = value.to(torch.uint8).view(torch.bool)

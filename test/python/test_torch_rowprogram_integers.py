@@ -110,7 +110,7 @@ def test_exact_indices_and_constants(device):
     number = b.add("add", b.add("mul", row, b.integer(2 ** 40 + 1)), index)
     program = finish(b, [], [
         Output("row", "i64", number), Output("row", "i32", number),
-        Output("row", "i64", b.integer(2 ** 62 - 1)),
+        Output("row", "i64", b.integer(2 ** 62 - 1)), Output("row", "i32", b.add("index")),
         Output("scalar", "i64", b.add("row_sum", number))])
     check(program, [], device)
     rows = torch.arange(M)[:, None]
