@@ -29,6 +29,7 @@ import platform
 import statistics
 import sys
 import time
+import types
 from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -48,7 +49,12 @@ FULL = (True, True, True)
 
 
 class NullKernel:
-    """Stands in for a loaded kernel and launches nothing."""
+    """Stands in for a loaded kernel of a program and launches nothing."""
+
+    def __init__(self, program: regions_op.RegionProgram) -> None:
+        argument = types.SimpleNamespace(alignment=launching.ALIGNMENT)
+        self.program = types.SimpleNamespace(
+            arguments=[argument] * len((*program.inputs, *program.outputs)))
 
     def workspace_size(self, rows: int) -> int:
         """They need none."""
@@ -66,13 +72,14 @@ def use_null_kernels(n: int) -> None:
     launching.launch_on_host_memory = (
         lambda kernel, rows, addresses, groups: kernel.launch(addresses, rows, 0, 0, 0))
     for norm in NORMS.values():
-        types = (torch.float32,) * (1 + norm.count)
+        dtypes = (torch.float32,) * (1 + norm.count)
         for op, what in ((norm.name, EPSILON), (norm.gradient, FULL[:1 + norm.count])):
             for rows in ROWS_HINTS:
-                text = ops.name_of(op, n, types, what, rows)
+                text = ops.name_of(op, n, dtypes, what, rows)
                 key = launching.kernel_key(text, chip)
-                regions_op._kernels[key] = NullKernel()  # type: ignore[assignment]
-                native.add_program(regions_op.find_program(text), chip, None)
+                program = regions_op.find_program(text)
+                regions_op._kernels[key] = NullKernel(program)  # type: ignore[assignment]
+                native.add_program(program, chip, None)
 
 
 class Clock:

@@ -159,12 +159,13 @@ def test_errors(build, runtime, tmp_path, chip, name):
 # ---- What an element costs ----
 
 # Vector instructions an element beyond those of a kernel that copies; gfx9 takes two elements
-# in one packed multiply-add.
+# in one packed multiply-add. Those of a sine are of moderate angles and of large ones together,
+# of which an element takes one.
 COUNTS = {
     "gfx942": {"exp": 4.75, "exp2": 1, "sigmoid": 7, "tanh": 11, "erf": 12.5, "log": 5.5,
-               "rsqrt": 5.5, "sqrt": 5.5, "sin": 54},
+               "rsqrt": 5.5, "sqrt": 5.5, "sin": 55},
     "gfx1201": {"exp": 8, "exp2": 1, "sigmoid": 10, "tanh": 15, "erf": 19, "log": 6.5,
-                "rsqrt": 6.5, "sqrt": 6.5, "sin": 61},
+                "rsqrt": 6.5, "sqrt": 6.5, "sin": 61.5},
 }
 SCHEDULE = """, schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1,
       vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>"""
