@@ -1,21 +1,14 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Why a comparison of a test failed: what was stored by which line, from what, and what would be
-right.
-
-A kernel that takes an element for another one computes what another kernel would be right to
-compute. But a test that compares says what is right. Then the launch is repeated on tensors whose
-elements are exchanged: where that makes wrong results right, the exchange is what the kernel does.
-"""
+"""Which wrong element a failed comparison has first: the line that stored it, and what the
+workgroup had read."""
 
 from __future__ import annotations
 
 import collections
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -23,27 +16,10 @@ import torch
 from .findings import access, relative
 from .library import SEVERAL, Library
 from .pieces import sides_of
-from .repairs import Call, Repair, repairs_of
 
 _MOST_BYTES = 16 << 20
 """Of all storages of a launch that is kept."""
 _MOST_LAUNCHES = 4
-_MOST_REPEATED = 480
-_MOST_INSTRUCTIONS = 1 << 25
-"""Of the repeated launches for one comparison, of waves."""
-_MOST_INDICES = 12
-"""Of a dimension, that are tried."""
-_LEAST_RIGHT = 8
-"""Elements that become right, and times as many as by chance."""
-_MOST_OF_ALL = 0.8
-"""Of the wrong elements."""
-_LEAST_OF_INDEX = 0.25
-"""Of those that indices which are tried explain."""
-_MOST_PITCHES = 16
-_MOST_DIMENSIONS = 4
-"""Of a tensor whose dimensions are exchanged."""
-
-
 _SOURCES = "_lnbwd_sim_sources"
 
 
@@ -100,8 +76,8 @@ class Replay:
 
     def __init__(self, kernel: str, grid: tuple[int, ...], names: Sequence[str],
                  args: Sequence[Any], mark: Callable[[torch.Tensor], None],
-                 launch: Callable[[Sequence[Any]], str], call: Call | None) -> None:
-        self.kernel, self.grid, self.names, self.call = kernel, grid, names, call
+                 launch: Callable[[Sequence[Any]], str]) -> None:
+        self.kernel, self.grid, self.names = kernel, grid, names
         self._mark, self._launch = mark, launch
         self._bytes: dict[int, torch.Tensor] = {}
         """By the address of a storage."""
@@ -118,12 +94,6 @@ class Replay:
                                       arg.shape, arg.stride())
         self._args = [None if k in self._views else arg for k, arg in enumerate(args)]
 
-    @property
-    def numbers(self) -> set[int]:
-        """Sizes, and what else it says of them."""
-        return {arg for arg in self._args if type(arg) is int and arg > 0} | {
-            size for view in self._views.values() for size in view[3]}
-
     def storage_of(self, argument: int) -> int:
         """The address of an argument's storage."""
         return self._views[argument][0]
@@ -132,27 +102,22 @@ class Replay:
         """Whether one of some storages is an argument's."""
         return not storages.isdisjoint(self._bytes)
 
-    def run(self, edit: Callable[[dict[int, torch.Tensor]], None] | None = None,
-            launch: Callable[[Sequence[Any]], str] | None = None) -> dict[int, torch.Tensor]:
-        """Repeats it, or launches another kernel. The tensors afterwards, by the argument; empty:
-        it had findings."""
+    def run(self) -> dict[int, torch.Tensor]:
+        """Repeats it. The tensors afterwards, by the argument; empty: it had findings."""
         with torch._C.DisableTorchFunction():
             copies = {pointer: bytes_.clone() for pointer, bytes_ in self._bytes.items()}
             tensors = {k: torch.empty(0, dtype=dtype).set_(
                 copies[pointer].untyped_storage(), offset, shape, strides)
                 for k, (pointer, dtype, offset, shape, strides) in self._views.items()}
-            if edit is not None:
-                edit(tensors)
             for tensor in tensors.values():
                 self._mark(tensor)
-        problem = (launch or self._launch)([
-            tensors.get(k, arg) for k, arg in enumerate(self._args)])
+        problem = self._launch([tensors.get(k, arg) for k, arg in enumerate(self._args)])
         return {} if problem else tensors
 
 
 def replay_of(kernel: str, grid: tuple[int, ...], names: Sequence[str], args: Sequence[Any],
               constant: Sequence[bool], mark: Callable[[torch.Tensor], None],
-              launch: Callable[[Sequence[Any]], str], call: Call | None = None) -> Replay | None:
+              launch: Callable[[Sequence[Any]], str]) -> Replay | None:
     """How to repeat a launch, before it; None: its arguments are too large, or of other kinds."""
     with torch._C.DisableTorchFunction():
         if not all(is_constant or arg is None or isinstance(arg, (int, float)) or (
@@ -162,7 +127,7 @@ def replay_of(kernel: str, grid: tuple[int, ...], names: Sequence[str], args: Se
         sizes = {arg.untyped_storage().data_ptr(): arg.untyped_storage().nbytes()
                  for arg in args if isinstance(arg, torch.Tensor)}
     return None if sum(sizes.values()) > _MOST_BYTES else \
-        Replay(kernel, grid, names, args, mark, launch, call)
+        Replay(kernel, grid, names, args, mark, launch)
 
 
 class Launches(collections.deque[Replay]):
@@ -193,116 +158,13 @@ class Launches(collections.deque[Replay]):
 
 
 @dataclass(frozen=True)
-class Guess:
-    """How a kernel may read a tensor, or a part of it."""
-
-    text: str
-    """The same of all parts."""
-    least: float
-    """The share of wrong elements that become right at least where that is made up for, of all
-    parts together."""
-    apply: Callable[[torch.Tensor], None]
-    """Makes up for it: moves the elements of the tensor."""
-
-
-def _exchanges(tensor: torch.Tensor, numbers: set[int]) -> Iterator[Guess]:
-    """All elements in another order."""
-    large = [k for k, size in enumerate(tensor.shape) if size > 1]
-    for k in large:
-        yield Guess(f"with dimension {k} backwards", _MOST_OF_ALL, partial(_flip, k=k))
-    if tensor.is_contiguous() and 1 < len(large) <= _MOST_DIMENSIONS:
-        for order in itertools.permutations(range(tensor.dim())):
-            if [k for k in order if k in large] != large:
-                yield Guess(f"as if its dimensions were in the order {list(order)}", _MOST_OF_ALL,
-                            partial(_reorder, order=order))
-                yield Guess(f"in the order of dimensions {list(order)}", _MOST_OF_ALL,
-                            partial(_order_back, order=order))
-    for k, part in itertools.product(large, sorted(numbers)):
-        if 1 < part < tensor.shape[k] and tensor.shape[k] % part == 0:
-            yield Guess(f"as if {part} indices of dimension {k} that are side by side were "
-                        f"{tensor.shape[k] // part} apart", _MOST_OF_ALL,
-                        partial(_interleave, k=k, part=part))
-            yield Guess(f"as if indices of dimension {k} that are {part} apart were side by side",
-                        _MOST_OF_ALL, partial(_interleave, k=k, part=tensor.shape[k] // part))
-    for k, by in itertools.product(large, (-1, 1)):
-        if tensor.shape[k] > 2:
-            yield Guess(f"1 {'further' if by > 0 else 'before'} in dimension {k}", _MOST_OF_ALL,
-                        partial(_shift, k=k, by=by))
-
-
-def _fills(tensor: torch.Tensor, numbers: set[int]) -> Iterator[Guess]:
-    """One index of a dimension in place of all others: right, whichever of them is read."""
-    for k, size in enumerate(tensor.shape):
-        step = -(-size // _MOST_INDICES)
-        for at in range(step // 2, size, step) if size > 1 else ():
-            yield Guess(f"at another index of dimension {k}", _LEAST_OF_INDEX / step,
-                        partial(_fill, k=k, at=at))
-
-
-def _shifts(tensor: torch.Tensor, numbers: set[int]) -> Iterator[Guess]:
-    """Each part of a dimension as far from its place as another one."""
-    for k, size in enumerate(tensor.shape):
-        for by in range(1, min(size, _MOST_INDICES)):
-            yield Guess(f"elsewhere in dimension {k}", _LEAST_OF_INDEX,
-                        partial(_shift, k=k, by=-by))
-
-
-def _pitches(tensor: torch.Tensor, numbers: set[int]) -> Iterator[Guess]:
-    """One index of a dimension where another distance between them would have it."""
-    found = {number * other for number in numbers for other in numbers | {1}}
-    room = tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
-    for k, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
-        at = size // 2
-        end = 1 + sum((n - 1) * step for d, (n, step) in enumerate(
-            zip(tensor.shape, tensor.stride(), strict=True)) if d != k)
-        near = sorted((abs(pitch - stride), pitch) for pitch in found | {stride - 1, stride + 1}
-                      if pitch not in (0, stride) and at * pitch + end <= room)
-        for _, pitch in near[:_MOST_PITCHES] if size > 1 else ():
-            yield Guess(f"with {pitch} for the distance {stride} in dimension {k}",
-                        _LEAST_OF_INDEX / size, partial(_place, k=k, at=at, pitch=pitch))
-
-
-def _flip(tensor: torch.Tensor, k: int) -> None:
-    tensor.copy_(tensor.flip(k))
-
-
-def _reorder(tensor: torch.Tensor, order: Sequence[int]) -> None:
-    tensor.copy_(tensor.permute(*order).clone().reshape(tensor.shape))
-
-
-def _order_back(tensor: torch.Tensor, order: Sequence[int]) -> None:
-    back = sorted(range(len(order)), key=order.__getitem__)
-    tensor.copy_(tensor.clone().view([tensor.shape[k] for k in order]).permute(back))
-
-
-def _interleave(tensor: torch.Tensor, k: int, part: int) -> None:
-    tensor.copy_(tensor.unflatten(k, (-1, part)).transpose(k, k + 1).flatten(k, k + 1).clone())
-
-
-def _shift(tensor: torch.Tensor, k: int, by: int) -> None:
-    tensor.copy_(tensor.roll(by, k))
-
-
-def _fill(tensor: torch.Tensor, k: int, at: int) -> None:
-    tensor.copy_(tensor.select(k, at).clone().unsqueeze(k).expand_as(tensor))
-
-
-def _place(tensor: torch.Tensor, k: int, at: int, pitch: int) -> None:
-    part = tensor.select(k, at)
-    tensor.as_strided(part.shape, part.stride(), tensor.storage_offset() + at * pitch).copy_(
-        part.clone())
-
-
-@dataclass(frozen=True)
 class Explanation:
     """What is known of a comparison that failed."""
 
     replay: Replay
     lines: list[str]
     cause: str
-    """Why the results are wrong, if that is known; otherwise empty."""
-    where: dict[str, Any]
-    """What has read, or stored, what is wrong: "where" and "other" of lnbwdSimGetFindingsJson."""
+    """That no launch stores what is wrong, in words; otherwise empty."""
 
 
 class _Explainer:
@@ -312,89 +174,6 @@ class _Explainer:
                  expected: torch.Tensor) -> None:
         self.library, self.replay, self.comparison = library, replay, comparison
         self.argument, self.expected = argument, expected
-        self.left = min(_MOST_REPEATED, _MOST_INSTRUCTIONS // max(library.instructions(), 1))
-
-    def values(self, edit: Callable[[dict[int, torch.Tensor]], None] | None = None
-               ) -> torch.Tensor | None:
-        """The results of a repeated launch."""
-        self.left -= 1
-        after = self.replay.run(edit) if self.left >= 0 else {}
-        with torch._C.DisableTorchFunction():
-            return after[self.argument].double().reshape(self.expected.shape) if after else None
-
-    def repaired(self, wrong: torch.Tensor, arguments: Sequence[int], guess: Guess
-                 ) -> tuple[torch.Tensor, int] | None:
-        """Which wrong elements become right with other elements of arguments, and how many may by
-        chance; None: none are, or it cannot be said."""
-        def edit(tensors: dict[int, torch.Tensor]) -> None:
-            for k in arguments:
-                guess.apply(tensors[k])
-
-        found = self.values(edit)
-        if found is None:
-            return None
-        with torch._C.DisableTorchFunction():
-            there, here = self.expected[wrong], found[wrong]
-            right = self.comparison.agrees(here, there)
-            # What agrees by chance differs by any part of what the test allows.
-            error = (here - there).abs()[right]
-            allowed = self.comparison.atol + self.comparison.rtol * there.abs()[right]
-            if not right.any() or 2 * int((error <= allowed / 4).sum()) < len(error):
-                return None
-            others = (there.roll(len(there) * k // 7) for k in range(1, 7))
-            return right, max(int(self.comparison.agrees(here, other).sum()) for other in others)
-
-    def parts(self, wrong: torch.Tensor, arguments: Sequence[int], guesses: Iterable[Guess]
-              ) -> Iterator[tuple[Sequence[int], Guess, int]]:
-        """The guesses that explain more than chance does, with how many wrong elements."""
-        right: dict[str, torch.Tensor] = {}
-        by_chance: collections.Counter[str] = collections.Counter()
-        known = {}
-        for guess in guesses:
-            if (one := self.repaired(wrong, arguments, guess)) is not None:
-                right[guess.text] = right.get(guess.text, torch.zeros_like(one[0])) | one[0]
-                by_chance[guess.text] += one[1]
-                known[guess.text] = guess
-        for text, guess in known.items():
-            count = int(right[text].sum())
-            if count >= max(_LEAST_RIGHT * (1 + by_chance[text]), guess.least * int(wrong.sum())):
-                yield arguments, guess, count
-
-    def cause(self, wrong: torch.Tensor, tensors: Mapping[int, torch.Tensor]
-              ) -> tuple[Sequence[int], Guess, int] | None:
-        """Arguments, how the kernel may read them, and how many wrong elements become right if that
-        is made up for."""
-        tensors = {k: tensor for k, tensor in tensors.items() if k != self.argument}
-        numbers = self.replay.numbers
-        alike: dict[Any, list[int]] = {}
-        for k, tensor in tensors.items():
-            alike.setdefault((tensor.shape, tensor.stride(), tensor.storage_offset(),
-                              tensor.untyped_storage().nbytes()), []).append(k)
-        choices = [[k] for k in tensors] + [ks for ks in alike.values() if len(ks) > 1]
-        for guesses in (_exchanges, _fills, _shifts, _pitches):
-            found = [one for ks in choices
-                     for one in self.parts(wrong, ks, guesses(tensors[ks[0]], numbers))]
-            # An index that is read at a wrong place shows in the table that it is for, too.
-            best = max(found, default=None, key=lambda one: (
-                not tensors[one[0][0]].is_floating_point(), one[2]))
-            if best is not None:
-                return best
-        return None
-
-    def repair(self, wrong: torch.Tensor) -> Repair | None:
-        """The first edit of the source with which all elements are right, of several."""
-        if self.replay.call is None or len(self.expected[wrong].unique()) < 2:
-            return None
-        for repair in repairs_of(self.replay.call):
-            self.left -= 1
-            after = self.replay.run(launch=partial(
-                repair.launch, grid=self.replay.grid)) if self.left >= 0 else {}
-            with torch._C.DisableTorchFunction():
-                if after and bool(self.comparison.agrees(
-                        after[self.argument].double().reshape(self.expected.shape),
-                        self.expected).all()):
-                    return repair
-        return None
 
     def left_out(self, tensor: torch.Tensor, wrong: torch.Tensor) -> str:
         """Wrong elements that the launch, which has been the last one, has not stored. A tensor
@@ -409,35 +188,6 @@ class _Explainer:
             return f"no launch reads or stores '{name}'"
         return "" if self.expected is self.comparison.sides[0] else \
             f"no launch stores '{name}', which has what PyTorch has put there"
-
-    def moved(self, found: torch.Tensor, wrong: torch.Tensor, dtype: torch.dtype) -> str:
-        """Wrong elements that are right at another place."""
-        order = self.expected.flatten().argsort()
-        known = self.expected.flatten()[order]
-        values = found[wrong]
-
-        def places(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            near = torch.searchsorted(known, values).clamp(1, len(known) - 1)
-            near = torch.where(values - known[near - 1] < known[near] - values, near - 1, near)
-            return near, torch.isclose(known[near], values, rtol=1e-5, atol=1e-9)
-
-        near, same = places(values)
-        # What differs in rounding alone is where it should be; what is right at the other place,
-        # too, is the same by chance.
-        same &= ~torch.isclose(self.expected[wrong], values, rtol=1e-5, atol=1e-9)
-        same &= wrong.flatten()[order[near]]
-        distinct = values.unique()
-        between = ((distinct + distinct.roll(1)) / 2).to(dtype).double()
-        if len(known) < 2 or 2 * same.sum() < len(values) or \
-                10 * places(between)[1].sum() > len(between) or \
-                len(values[same].unique()) < _LEAST_RIGHT or bool((known == known.round()).all()):
-            return ""  # So they are by chance, too.
-        at = wrong.nonzero()[same].tolist()
-        shape = self.expected.shape
-        there = [[int(n) for n in torch.unravel_index(order[k], shape)] for k in near[same][:3]]
-        pairs = ", ".join(f"{here} has what {other} should" for here, other
-                          in zip(at[:3], there, strict=True))
-        return f"{len(at)} of {len(values)} wrong elements are what others should be: {pairs}"
 
     def explain(self, after: Mapping[int, torch.Tensor], found: torch.Tensor, is_alone: bool
                 ) -> Explanation:
@@ -461,23 +211,8 @@ class _Explainer:
         else:
             lines.append("  not stored by this launch")
             if is_alone and (cause := self.left_out(tensor, wrong)):
-                return Explanation(self.replay, lines, cause, {})
-        cause = self.moved(found, wrong, tensor.dtype)
-        places = [where] if cause else []
-        if best := self.cause(wrong, after):
-            ks, guess, right = best
-            read = " and ".join(f"'{names[k]}'" for k in ks)
-            cause += (f"{'; or ' if cause else ''}{read} {'is' if len(ks) == 1 else 'are'} read "
-                      f"{guess.text}: where elements are moved accordingly, {right} of "
-                      f"{int(wrong.sum())} wrong elements of '{names[self.argument]}' become right")
-            places.insert(0, loads[ks[0]][1] if ks[0] in loads else None)
-        elif not cause and (repair := self.repair(wrong)):
-            cause = (f"with {repair.text} all {wrong.numel()} elements of "
-                     f"'{names[self.argument]}' are right")
-            places.append({"instruction": repair.text, "at": self.replay.kernel, "source": [
-                {"file": repair.file, "line": repair.line, "column": 0, "function": ""}]})
-        known = dict(zip(("where", "other"), filter(None, places), strict=False))
-        return Explanation(self.replay, lines, cause, known)
+                return Explanation(self.replay, lines, cause)
+        return Explanation(self.replay, lines, "")
 
 
 def _line(where: Mapping[str, Any] | None) -> str:

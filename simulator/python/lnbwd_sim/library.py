@@ -19,8 +19,6 @@ CHECK_ALL = 63 + 128
 _UNWRITTEN = 2
 """LNBWD_SIM_BUFFER_UNWRITTEN."""
 _MOST_FINDINGS = 20
-_COUNTERS = 11
-"""Members of lnbwd_sim_counters."""
 SEVERAL = (1 << 32) - 1
 """In place of a workgroup's number."""
 
@@ -132,12 +130,6 @@ class Library:
     def reset_counts(self) -> None:
         """Before a launch whose traffic is asked for."""
         self._library.lnbwdSimResetCounters()
-
-    def instructions(self) -> int:
-        """How many instructions waves have executed since then."""
-        counters = (ctypes.c_uint64 * _COUNTERS)()
-        self._library.lnbwdSimGetCounters(counters)
-        return counters[0]
 
     def traffic(self) -> dict[str, tuple[int, int]]:
         """The bytes of each buffer, by its name, that lanes have read and written since then."""

@@ -127,7 +127,7 @@ class Session:
             return known.lines
         found = suppress(parse(
             {"chip": self.chip, "kernel": known.replay.kernel, "check": "strides", "count": 1,
-             "stops": False, "message": known.cause, **known.where},
+             "stops": False, "message": known.cause},
             known.replay.grid, self.test), self.suppressions)
         self.current.append(found)
         return [*known.lines, found.describe()]

@@ -27,7 +27,6 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from .accesses import Fault, Launch, judge
 from .comparisons import Comparison, Launches, note_copy
 from .library import Library
-from .repairs import Call
 from .strides import Stride, tagged
 
 _DEVICE = torch.device("cuda", 0)
@@ -153,10 +152,6 @@ class Device(TorchFunctionMode):
         """In the order in which they were made."""
         self.strides: dict[str, Stride] = {}
         """Of the arguments of the launch, by name, those that are."""
-        self.call: Call | None = None
-        """That of the kernel which is launched."""
-        self.is_repeating = False
-        """Launches only look for what would be right."""
         self.launches = Launches()
         self.failed: Comparison | None = None
         """The last comparison of the present test that did."""

@@ -30,7 +30,6 @@ from .comparisons import replay_of
 from .fidelity import Fidelity
 from .layouts import repeat_of
 from .library import Library, library_path
-from .repairs import Call
 from .strides import untagged
 from .torch_device import Device
 from .ttgir import UNKNOWN, Facts, IdleLoop, use_of_lds
@@ -139,16 +138,11 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     return library.message()
                 return ""
 
-            if device.is_repeating:
-                if problem := launch(args):
-                    raise RuntimeError(problem)
-                return
             repeat = None if known.is_random or known.bounds & device.strides.keys() else repeat_of(
                 device, args, self._constant, {self._names.index(name): stride
                                                for name, stride in device.strides.items()})
             replay = None if any(map(device.holds_addresses, args)) else replay_of(
-                self._name, grid, self._names, args, self._constant, device.mark, launch,
-                device.call)
+                self._name, grid, self._names, args, self._constant, device.mark, launch)
             with _one_thread() if repeat and known.has_atomics else contextlib.nullcontext():
                 problem = launch(args, enter_hook)
                 found = library.findings() if problem else []
@@ -213,24 +207,14 @@ def _line(loop: IdleLoop) -> dict[str, Any]:
 
 
 def _patch_run(device: Device) -> None:
-    """Keeps which arguments are strides, and how a kernel was called, and gives Triton ordinary
-    integers."""
+    """Keeps which arguments are strides, and gives Triton ordinary integers."""
     from triton.runtime.jit import JITFunction
 
     run = JITFunction.run
 
-    def again(function: Any, args: Sequence[Any], **options: Any) -> None:
-        device.is_repeating = True
-        try:
-            run(function, *args, warmup=False, **options)
-        finally:
-            device.is_repeating = False
-
     def run_untagged(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         args, kwargs, strides = untagged(self.arg_names, args, kwargs)  # type: ignore[assignment]
         device.strides = strides
-        device.call = Call(self, {name: value for name, value in kwargs.items()
-                                  if name not in self.arg_names}, again)
         try:
             return run(self, *args, grid=grid, warmup=warmup, **kwargs)
         except RuntimeError as error:
