@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +22,6 @@ def is_rounded(mnemonic: str) -> bool:
     return _ROUNDED.match(mnemonic) is not None
 
 
-_MOST_NOTES = 3
-"""Of a kernel."""
-
-
 @dataclass
 class Fidelity:
     """What a run executed."""
@@ -35,17 +31,6 @@ class Fidelity:
     """What code objects contain that the simulator does not model."""
     kernels: dict[str, set[str]] = field(default_factory=dict)
     """The instructions that kernels contain."""
-    gaps: dict[str, set[str]] = field(default_factory=dict)
-    """What kernels leave out of the tensors that they access (Device.left_out)."""
-    recent: list[str] = field(default_factory=list)
-    """The same of the present test."""
-
-    def note(self, kernel: str, texts: Iterable[str]) -> None:
-        """Takes what a launch leaves out."""
-        known = self.gaps.setdefault(kernel, set())
-        for text in texts:
-            known.add(text)
-            self.recent.append(f"kernel {kernel}: {text}")
 
     def read(self, coverage: pathlib.Path) -> None:
         """Adds a file of LNBWD_SIM_COVERAGE: "CHIP NAME STATE"."""
@@ -73,9 +58,8 @@ class Fidelity:
         """Adds what another process has seen."""
         self.executed |= set(data["executed"])
         self.missing |= set(data["missing"])
-        for mine, theirs in ((self.kernels, data["kernels"]), (self.gaps, data["gaps"])):
-            for name, has in theirs.items():
-                mine.setdefault(name, set()).update(has)
+        for name, has in data["kernels"].items():
+            self.kernels.setdefault(name, set()).update(has)
 
     def lines(self) -> list[str]:
         """Some lines of text."""
@@ -89,9 +73,4 @@ class Fidelity:
         if data["not_modelled"]:
             lines.append("not modelled, a launch that reaches one stops: "
                          + ", ".join(data["not_modelled"]))
-        for name, texts in sorted(self.gaps.items()):
-            lines += [f"note: kernel {name}: {text}: a wrong stride, mask or grid, if not meant"
-                      for text in sorted(texts)[:_MOST_NOTES]]
-            if len(texts) > _MOST_NOTES:
-                lines.append(f"  and {len(texts) - _MOST_NOTES} others")
         return lines

@@ -23,14 +23,14 @@ from typing import Any
 tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 RULES: dict[str, str] = {
-    "memory": "An access outside of every buffer, or a read of memory that was never written",
+    "memory": "An access outside of every buffer, or memory that was never written",
     "registers": "A value that nothing has computed is stored, used as an address, or decides",
     "races": "Two accesses to the same bytes that nothing orders",
     "waits": "A result is used before the wait for it",
     "hazards": "Two instructions too close to each other",
     "limits": "More than the chip has, or than the kernel allocates",
     "alignment": "An access that is not aligned to its element",
-    "strides": "Accesses do not fit the dimensions of a tensor, or the distance of its rows",
+    "strides": "Results change where rows are further apart and the stride with them",
     "execution": "The launch cannot go on, or was refused",
 }
 """The checks, as rules of a report; ``execution`` is what needs no check."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from . import LIBRARY
 
-CHECK_ALL = 63 + 128
-"""LNBWD_SIM_CHECK_ALL of SimulatorAPI.h."""
+CHECK_ALL = 31 + 128
+"""LNBWD_SIM_CHECK_ALL of SimulatorAPI.h, without the counts."""
 _UNWRITTEN = 2
 """LNBWD_SIM_BUFFER_UNWRITTEN."""
 _MOST_FINDINGS = 20
@@ -73,11 +73,9 @@ class Library:
         self.chip = chip
         self._library = ctypes.CDLL(str(path))
         for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
-                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson",
-                     "lnbwdSimGetCountsJson"):
+                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson"):
             getattr(self._library, name).restype = ctypes.c_char_p
-        for name in ("lnbwdSimCountUnwritten", "lnbwdSimCountAccessed"):
-            getattr(self._library, name).restype = ctypes.c_int64
+        self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
         count = ctypes.c_int()
         self._call("hipGetDeviceCount", ctypes.byref(count))
         self._library.lnbwdSimSetChecks(ctypes.c_uint(checks))
@@ -108,16 +106,6 @@ class Library:
             (ctypes.c_char * size).from_buffer(ways))
         return None if failed else ways
 
-    def count_accessed(self, pointer: int, size: int, element: int, ways: int
-                       ) -> tuple[int, int, int]:
-        """Elements that the last launch has accessed in one of these ways, the first of them, and
-        the first other one (lnbwdSimCountAccessed); below 0: not known."""
-        first, left_out = ctypes.c_uint64(), ctypes.c_uint64()
-        count = self._library.lnbwdSimCountAccessed(
-            ctypes.c_void_p(pointer), ctypes.c_uint64(size), ctypes.c_uint64(element),
-            ctypes.c_uint(ways), ctypes.byref(first), ctypes.byref(left_out))
-        return count, first.value, left_out.value
-
     def accessors(self, pointer: int, count: int, element: int, writes: bool) -> bytearray | None:
         """The workgroup that has read, or written, each element, as 32 bits: its number plus 1, 0
         for none, and ``SEVERAL`` (lnbwdSimGetAccessors)."""
@@ -126,29 +114,6 @@ class Library:
             ctypes.c_void_p(pointer), ctypes.c_uint64(count), ctypes.c_uint64(element),
             ctypes.c_int(writes), (ctypes.c_char * len(groups)).from_buffer(groups))
         return None if failed else groups
-
-    def reset_counts(self) -> None:
-        """Before a launch whose traffic is asked for."""
-        self._library.lnbwdSimResetCounters()
-
-    def traffic(self) -> dict[str, tuple[int, int]]:
-        """The bytes of each buffer, by its name, that lanes have read and written since then."""
-        counted = json.loads(self._library.lnbwdSimGetCountsJson())
-        return {buffer["name"]: (buffer["bytes_read"], buffer["bytes_written"])
-                for buffer in counted["buffers"]}
-
-    def note_sites(self, on: bool) -> None:
-        """Whether launches note which places in the source access what (lnbwdSimNoteSites)."""
-        self._library.lnbwdSimNoteSites(ctypes.c_int(on))
-
-    def sites(self, pointer: int, count: int, element: int) -> bytearray | None:
-        """Of each element the set of places that have accessed it, as 64 bits
-        (lnbwdSimGetSites)."""
-        sites = bytearray(8 * count)
-        failed = self._library.lnbwdSimGetSites(
-            ctypes.c_void_p(pointer), ctypes.c_uint64(count), ctypes.c_uint64(element),
-            (ctypes.c_char * len(sites)).from_buffer(sites))
-        return None if failed else sites
 
     def access(self, pointer: int, writes: bool) -> dict[str, Any] | None:
         """An instruction that has read, or written, the byte (lnbwdSimGetAccessJson)."""

@@ -35,8 +35,6 @@ from .findings import (
 
 _SESSION = pytest.StashKey["Session"]()
 _LIST = "lnbwd_sim_findings"
-_MOST_RECENT = 5
-"""Notes that a test's report shows, the last ones."""
 
 
 class KernelFault(RuntimeError):
@@ -60,9 +58,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--amdgpu-autotune", choices=("first", "all"), default="first",
                     help="the configuration of autotuned kernels: the first that fits the chip "
                          "(the default), or each test once for each configuration")
-    group.addoption("--amdgpu-strict", action="store_true",
-                    help="make findings of the notes on elements that a kernel leaves out, and on "
-                         "what it accesses between them")
     group.addoption("--amdgpu-rounding", action="store_true",
                     help="make results that are right only within rounding (transcendental and "
                          "matrix instructions) a unit in the last place smaller")
@@ -112,25 +107,24 @@ class Session:
                               "not complete:\n" + stopped[0].describe())
 
     def explain(self) -> list[str]:
-        """Why the last comparison of the test failed, which is a finding if it is known; empty:
-        none did, or no kernel has computed what it compared."""
+        """A report on the first wrong element of the last comparison that failed; empty: none did,
+        or no kernel computed what it compared. An element that was never written is an error."""
         if self.device is None or self.device.failed is None:
             return []
-        from .comparisons import explain
+        from .repeat import explain
         try:
             known = explain(self.device.library, self.device.launches, self.device.failed)
         except RuntimeError as error:  # The test's own error is what has to be shown.
             return [f"the launch cannot be repeated: {error}"]
         if known is None:
             return []
-        if not known.cause:
-            return known.lines
-        found = suppress(parse(
-            {"chip": self.chip, "kernel": known.replay.kernel, "check": "strides", "count": 1,
-             "stops": False, "message": known.cause},
-            known.replay.grid, self.test), self.suppressions)
-        self.current.append(found)
-        return [*known.lines, found.describe()]
+        repeat, lines, problem = known
+        if problem:
+            self.current.append(suppress(parse(
+                {"chip": self.chip, "kernel": repeat.kernel, "check": "memory", "count": 1,
+                 "stops": False, "message": problem}, repeat.grid, self.test), self.suppressions))
+            lines.append(self.current[-1].describe())
+        return lines
 
 
 # Several chips: a process for each.
@@ -231,7 +225,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.rounds = triton_driver.AutotuneRounds(config.getoption("--amdgpu-autotune") == "all")
     try:
         triton_driver.activate(library, device, session.report, session.rounds,
-                               session.fidelity, config.getoption("--amdgpu-strict"))
+                               session.fidelity)
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         raise pytest.UsageError(f"--amdgpu: Triton's driver, which a C compiler and Python's "
                                 f"headers make: {error}") from error
@@ -258,7 +252,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if session is not None:
         session.test = item.nodeid
         session.current.clear()
-        session.fidelity.recent.clear()
         if session.device is not None:
             session.device.begin_test()
         if session.rounds is not None:
@@ -293,9 +286,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
     session = item.config.stash.get(_SESSION, None)
     if session is None:
         return report
-    if report.outcome == "failed" and session.fidelity.recent:
-        report.sections.append(("left out by kernels", "\n".join(
-            list(dict.fromkeys(session.fidelity.recent))[-_MOST_RECENT:])))
     if report.outcome == "failed" and not session.current and (lines := session.explain()):
         report.sections.append(("the comparison that failed", "\n".join(lines)))
     if not session.current:
@@ -345,8 +335,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         output["lnbwd_sim_fidelity"] = json.dumps({
             "executed": sorted(_active.fidelity.executed),
             "missing": sorted(_active.fidelity.missing),
-            **{key: {k: sorted(v) for k, v in getattr(_active.fidelity, key).items()}
-               for key in ("kernels", "gaps")}})
+            "kernels": {k: sorted(v) for k, v in _active.fidelity.kernels.items()}})
         return
     log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
     if log:

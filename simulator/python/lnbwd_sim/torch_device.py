@@ -19,21 +19,23 @@ import math
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from .accesses import Fault, Launch, judge
-from .comparisons import Comparison, Launches, note_copy
 from .library import Library
-from .strides import Stride, tagged
+from .repeat import Repeat
 
 _DEVICE = torch.device("cuda", 0)
 _MARK = "_lnbwd_sim_buffer"
 _GAPS = "_lnbwd_sim_gaps"
 """Of a copy: how many elements it has, and what is said of those that nobody has written."""
-
+_SOURCES = "_lnbwd_sim_sources"
+"""Of a copy: the addresses of the storages that it was copied from."""
+_MOST_LAUNCHES = 4
+"""That are kept for a comparison which fails."""
 
 _MOST_FREED = 4096
 _MOST_FREED_BYTES = 256 << 20
@@ -52,6 +54,8 @@ class Buffer:
         self.written = written
         """Whether PyTorch may have written it: true of all but fresh ``torch.empty``."""
         self.registered = False
+        self.launches = 0
+        """How many had it."""
         self._trusted = written
 
     def is_gone(self) -> bool:
@@ -85,6 +89,86 @@ class Buffer:
         if self.registered:
             library.unregister(self.pointer)
         self.registered = False
+
+
+class Stride(int):
+    """A stride of a tensor, or a number that was computed from one."""
+
+    owner: Buffer | None
+    """The storage of the tensor; None: the number was computed."""
+
+    def __new__(cls, value: int, owner: Buffer | None = None) -> Stride:
+        """A stride of a tensor in this storage."""
+        made = super().__new__(cls, value)
+        made.owner = owner
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)
+
+
+def _computing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator whose integer results are computed from a stride."""
+    def result(self: int, *others: Any) -> Any:
+        value = function(self, *others)
+        return Stride(value) if type(value) is int else value
+    return result
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
+    for _method in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Stride, _method, _computing(getattr(int, _method)))
+
+
+def tagged(strides: Any, owner: Buffer) -> Any:
+    """The answer of ``stride()``, as strides of a storage."""
+    if isinstance(strides, tuple):
+        return tuple(Stride(stride, owner) for stride in strides)
+    return Stride(strides, owner)
+
+
+def untagged(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
+             ) -> tuple[list[Any], dict[str, Any], dict[str, Stride]]:
+    """The arguments of a kernel with ordinary integers, and those that are strides, by name."""
+    named = {**dict(zip(names, args, strict=False)), **kwargs}
+    found = {name: named[name] for name in names if type(named.get(name)) is Stride}
+    return ([int(arg) if type(arg) is Stride else arg for arg in args],
+            {name: int(arg) if type(arg) is Stride else arg for name, arg in kwargs.items()}, found)
+
+
+def _sources_of(tensor: torch.Tensor) -> frozenset[int]:
+    """The addresses of a tensor's storage and of those that it was copied from."""
+    storage = tensor.untyped_storage()
+    known: frozenset[int] = getattr(storage, _SOURCES, frozenset())
+    return known | {storage.data_ptr()}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The tensors that a test compared, as copies, and how."""
+
+    sides: tuple[torch.Tensor, torch.Tensor]
+    sources: tuple[frozenset[int], frozenset[int]]
+    rtol: float
+    atol: float
+
+    @staticmethod
+    def of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+           ) -> Comparison | None:
+        """The comparison of a call of PyTorch; None: all is equal, or it compares other things."""
+        named = {**dict(zip(("input", "other", "rtol", "atol"), args, strict=False)), **kwargs}
+        one, other = named.get("input"), named.get("other")
+        if bool(result.all() if isinstance(result, torch.Tensor) else result) or not (
+                isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)) or \
+                one.shape != other.shape or not one.numel() or one.is_complex():
+            return None
+        tolerances = (0.0, 0.0) if name == "equal" else (
+            named.get("rtol", 1e-5), named.get("atol", 1e-8))
+        # Copies: the test may go on and write to them.
+        return Comparison(
+            (one.detach().to(torch.float64, copy=True),
+             other.detach().to(torch.float64, copy=True)),
+            (_sources_of(one), _sources_of(other)), *tolerances)
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -152,12 +236,12 @@ class Device(TorchFunctionMode):
         """In the order in which they were made."""
         self.strides: dict[str, Stride] = {}
         """Of the arguments of the launch, by name, those that are."""
-        self.launches = Launches()
+        self.launches: collections.deque[Repeat] = collections.deque(maxlen=_MOST_LAUNCHES)
+        """The last ones of the present test that can be repeated."""
         self.failed: Comparison | None = None
         """The last comparison of the present test that did."""
         self._scratch: str | None = None
         self._names: dict[Buffer, list[str]] = {}
-        self._tensors: dict[Buffer, list[tuple[str, torch.Tensor]]] = {}
         self._in_backward = False
         self._freed: collections.deque[Buffer] = collections.deque()
         self._freed_bytes = self._new_bytes = 0
@@ -165,7 +249,7 @@ class Device(TorchFunctionMode):
     def begin_test(self) -> None:
         """What earlier tests have launched explains nothing of this one."""
         self.failed = None
-        self.launches.begin({buffer.pointer for buffer in self.buffers if buffer.registered})
+        self.launches.clear()
 
     # What a storage is.
 
@@ -250,7 +334,7 @@ class Device(TorchFunctionMode):
     def _note_copy(self, tensor: torch.Tensor, copy: Any) -> None:
         text = self.gaps(tensor)
         if isinstance(copy, torch.Tensor) and _storage(copy) is not _storage(tensor):
-            note_copy(tensor, copy)
+            setattr(_storage(copy), _SOURCES, _sources_of(tensor))
             if text:
                 setattr(_storage(copy), _GAPS, (copy.numel(), text))
 
@@ -382,10 +466,12 @@ class Device(TorchFunctionMode):
 
     def describe_launch(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """The arguments of a launch by name: their storages become buffers."""
-        self._names, self._tensors = {}, {}
+        self._names = {}
         self.collect()
         for name, value in arguments:
             self.describe(name, value)
+        for buffer in self._names:
+            buffer.launches += 1
 
     def describe(self, name: str, value: Any) -> None:
         """One argument, or a part of one."""
@@ -395,7 +481,6 @@ class Device(TorchFunctionMode):
                 names = self._names.setdefault(buffer, [])
                 names.append(name)
                 buffer.register(self.library, ", ".join(names))
-                self._tensors.setdefault(buffer, []).append((name, value))
                 if value.dtype in (torch.int64, torch.uint64):
                     self._describe_all()
         elif isinstance(value, (list, tuple)):
@@ -417,13 +502,10 @@ class Device(TorchFunctionMode):
         return type(value) is int and value > 65536 and any(
             b.pointer <= value < b.pointer + b.size for b in self.buffers)
 
-    def left_out(self, launch: Launch) -> tuple[list[str], list[Fault]]:
-        """What the launch has left out of its arguments (``judge``)."""
-        return judge(self.library, self._tensors, launch)
-
     def _describe_all(self) -> None:
         """An argument may hold addresses: kernels may access what is on the device."""
         for buffer in list(self.buffers):
+            buffer.launches += 1
             if buffer.size and not buffer.registered:
                 buffer.register(self.library, "tensor")
 

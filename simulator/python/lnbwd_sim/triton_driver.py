@@ -25,14 +25,11 @@ from triton.backends.amd.driver import HIPDriver, HIPLauncher
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
-from .accesses import Fault, Launch
-from .comparisons import replay_of
 from .fidelity import Fidelity
-from .layouts import repeat_of
 from .library import Library, library_path
-from .strides import untagged
-from .torch_device import Device
-from .ttgir import UNKNOWN, Facts, IdleLoop, use_of_lds
+from .repeat import repeat_of
+from .torch_device import Device, untagged
+from .ttgir import UNKNOWN, Facts, use_of_lds
 
 Report = Callable[[list[dict[str, Any]], str, tuple[int, ...]], None]
 """Takes the findings of a launch (lnbwdSimGetFindingsJson), the text of its error, its grid."""
@@ -79,9 +76,9 @@ def mnemonics(assembly: str) -> set[str]:
 
 
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
-             fidelity: Fidelity, strict: bool) -> None:
-    """Makes the simulator Triton's active driver; ``fidelity`` gets what each kernel has and
-    leaves out, which is a fault with ``strict``."""
+             fidelity: Fidelity) -> None:
+    """Makes the simulator Triton's active driver; ``fidelity`` gets the instructions of each
+    kernel."""
     _link_library()
     device.report = report
     lds: dict[Any, tuple[str | None, bool]] = {}
@@ -98,22 +95,6 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             self._names = getattr(function, "arg_names", [f"argument {k}" for k in range(256)])
             self._constant = [kind == "constexpr" for kind in src.signature.values()]
 
-        def _launch(self, facts: Facts, grid: tuple[int, int, int], args: Sequence[Any]) -> Launch:
-            numbers = {name: arg for name, arg in zip(self._names, args, strict=False)
-                       if type(arg) is int}
-            blocks = frozenset(arg for arg, constant in zip(args, self._constant, strict=False)
-                               if constant and type(arg) is int)
-            sizes = {name: number for name, number in numbers.items() if name not in device.strides}
-            known = frozenset(number for name, number in sizes.items() if name in facts.used)
-            walked = frozenset(number for name, number in sizes.items() if name in facts.bounds)
-            return Launch(
-                grid, list(numbers.values()), known | blocks | facts.ends, walked | facts.ends,
-                blocks, frozenset(grid[axis] for axis in facts.axes) - {1}, facts.is_regular,
-                frozenset((grid[axis], block) for axis, block in facts.tiles), facts.late,
-                frozenset(sizes[name] for name in facts.shortened if name in sizes),
-                {name: [(numbers.get(loop.end, 0), _line(loop)) for loop in facts.idle
-                        if name in loop.loads] for name in self._names})
-
         def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Any,
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
                      *args: Any) -> None:
@@ -122,8 +103,6 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             known = facts.get(function, UNKNOWN)
 
             def launch(args: Sequence[Any], hook: Any = None) -> str:
-                library.reset_counts()
-                library.note_sites(known.is_regular)
                 library.describe_lds(*lds.get(function, (None, False)))
                 device.describe_launch(zip(self._names, args, strict=False))
                 try:
@@ -138,29 +117,19 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     return library.message()
                 return ""
 
-            repeat = None if known.is_random or known.bounds & device.strides.keys() else repeat_of(
-                device, args, self._constant, {self._names.index(name): stride
-                                               for name, stride in device.strides.items()})
-            replay = None if any(map(device.holds_addresses, args)) else replay_of(
-                self._name, grid, self._names, args, self._constant, device.mark, launch)
-            with _one_thread() if repeat and known.has_atomics else contextlib.nullcontext():
+            strides = None if known.is_random or known.bounds & device.strides.keys() else {
+                self._names.index(name): stride for name, stride in device.strides.items()}
+            repeat = repeat_of(device, self._name, grid, self._names, args, self._constant, strides,
+                               launch)
+            with _one_thread() if repeat and repeat.rows.pitches and known.has_atomics \
+                    else contextlib.nullcontext():
                 problem = launch(args, enter_hook)
                 found = library.findings() if problem else []
-                if not problem:
-                    gaps, faults = device.left_out(
-                        self._launch(known, grid, args))
-                    fidelity.note(self._name, gaps)
-                    if repeat and all(fault.is_vague for fault in faults) and (
-                            text := repeat.difference(launch, self._names)):
-                        faults = [Fault(text, faults[0].where if faults else None)]
-                    if strict and not faults:
-                        faults = [Fault(text, None) for text in gaps]
-                    problem = "\n".join(fault.text for fault in faults)
-                    device.launches.note(replay)
-                    found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
-                              "count": 1, "stops": False, "message": fault.text}
-                             | ({"where": fault.where} if fault.where else {})
-                             for fault in faults]
+                if repeat and not problem:
+                    device.launches.append(repeat)
+                    if problem := repeat.difference():
+                        found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
+                                  "count": 1, "stops": False, "message": problem}]
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:
                 exit_hook(launch_metadata)
@@ -198,12 +167,6 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     testing.do_bench = testing.do_bench_cudagraph = _run_once
     _patch_run(device)
     _patch_autotuner(rounds)
-
-
-def _line(loop: IdleLoop) -> dict[str, Any]:
-    """Where a loop is, as in lnbwdSimGetFindingsJson."""
-    return {"instruction": "scf.for", "at": f"the loop to '{loop.end}'", "source": [
-        {"file": loop.file, "line": loop.line, "column": 0, "function": ""}]}
 
 
 def _patch_run(device: Device) -> None:
