@@ -316,38 +316,6 @@ TEST_P(CheckerTest, AccessesOfALaunch) {
   EXPECT_EQ(lnbwdSimGetAccesses(B, Bytes + 1, Ways), -1);
 }
 
-TEST_P(CheckerTest, AccessedElements) {
-  uint64_t First = 0, LeftOut = 0;
-  auto Count = [&](size_t At, size_t Size, size_t Element, unsigned Ways) {
-    return lnbwdSimCountAccessed(static_cast<char *>(B) + At, Size, Element,
-                                 Ways, &First, &LeftOut);
-  };
-  EXPECT_HIP(hipMemset(B, 0, Bytes));
-  // Every third dword, also on the next page.
-  EXPECT_CLEAN(run("v_mul_u32_u24 v1, v1, 3\nGLOAD1 v2, v1, s[6:7]\nWAITV\n"
-                   "ADDV v1, 0xff0, v1\nGSTORE1 v1, v0, s[6:7]",
-                   1, 32));
-  EXPECT_EQ(Count(0, 4080, 4, 1), 32);
-  EXPECT_EQ(First, 0u);
-  EXPECT_EQ(LeftOut, 1u);
-  EXPECT_EQ(Count(0, Bytes, 4, 2), 32);
-  EXPECT_EQ(First, 1020u);
-  EXPECT_EQ(LeftOut, 0u);
-  EXPECT_EQ(Count(4080, Bytes - 4080, 4, 3), 32);
-  EXPECT_EQ(LeftOut, 1u);
-  // An element is accessed with any byte of it.
-  EXPECT_EQ(Count(4080, 240, 12, 2), 20);
-  EXPECT_EQ(LeftOut, 20u);
-  EXPECT_EQ(Count(4, 24, 8, 1), 2);
-  EXPECT_EQ(First, 1u);
-  EXPECT_EQ(LeftOut, 0u);
-  EXPECT_EQ(Count(400, 400, 4, 3), 0);
-  EXPECT_EQ(First, 100u);
-  EXPECT_EQ(LeftOut, 0u);
-  EXPECT_EQ(Count(Bytes - 4, 8, 4, 3), -1);
-  EXPECT_EQ(Count(0, Bytes, 0, 3), -1);
-}
-
 TEST_P(CheckerTest, WhoAccessesWhat) {
   uint32_t Groups[40];
   auto Of = [&](bool Writes) {
@@ -368,15 +336,4 @@ TEST_P(CheckerTest, WhoAccessesWhat) {
   EXPECT_EQ(Groups[31], UINT32_MAX);
   EXPECT_EQ(Groups[32], 0u);
   EXPECT_EQ(lnbwdSimGetAccessors(B, Bytes / 4 + 1, 4, 0, Groups), -1);
-  // Without line tables an instruction has no place in the source.
-  uint64_t Sites[40];
-  lnbwdSimNoteSites(1);
-  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 2, 32));
-  ASSERT_EQ(lnbwdSimGetSites(B, 40, 4, Sites), 0);
-  EXPECT_EQ(Sites[31], uint64_t(1) << 63);
-  EXPECT_EQ(Sites[32], 0u);
-  EXPECT_EQ(lnbwdSimGetSites(B, Bytes / 4 + 1, 4, Sites), -1);
-  lnbwdSimNoteSites(0);
-  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 2, 32));
-  EXPECT_EQ(lnbwdSimGetSites(B, 40, 4, Sites), -1);
 }

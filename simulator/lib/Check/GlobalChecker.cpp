@@ -126,8 +126,6 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
   }
   if (!Shadow)
     return true;
-  if (E.Use.Id < L.Sites.size())
-    Shadow->noteSite(Address, Bytes, L.Epoch, L.Sites[E.Use.Id]);
   if (L.memory()) {
     const ShadowProblem P = Shadow->access(
         Address, Bytes, E.Access != MemoryAccess::Store,

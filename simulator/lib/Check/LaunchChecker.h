@@ -44,8 +44,6 @@ public:
   }
   /// Whether there may be something to judge.
   bool mayDifferInRounding() const { return Checks.races() && L.LdsSize; }
-  /// Whether places in the source are told apart.
-  bool notesSites() const { return !Checks.Sites.empty(); }
   std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
   /// Adds what was counted to the totals of a device, once the launch is over.
   void addCounts(NamedCounts &Totals) const;

@@ -19,9 +19,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <string>
-#include <tuple>
 
 using namespace lnbwd::sim;
 
@@ -57,8 +55,6 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
   MayExceed = limits() && (TheEffects.MaxVgpr > VgprLimit ||
                            TheEffects.MaxAgpr > AgprLimit ||
                            TheEffects.MaxSgpr > SgprLimit);
-  if (L.NotesSites && races())
-    findSites(*L.Symbols);
   if (!L.LdsKeptAt || !memory() || !races())
     return;
   for (const Inst *I : TheEffects.MemoryInstructions) {
@@ -74,25 +70,6 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
                       : !IsKept          ? LdsUse::Soon
                       : L.LdsKeptForOnce ? LdsUse::Later
                                          : LdsUse::Unknown);
-  }
-}
-
-void LaunchChecks::findSites(const Symbolizer &Symbols) {
-  std::map<std::tuple<std::string, unsigned, unsigned>, size_t> Numbers;
-  for (const Inst *I : TheEffects.MemoryInstructions) {
-    Sites.push_back(BufferShadow::UnknownSite);
-    if (TheEffects.of(I).Space == MemorySpace::Lds)
-      continue;
-    const std::vector<SourceFrame> Frames = Symbols.sourceFrames(I->Address);
-    if (Frames.empty() || !Frames.front().Line)
-      continue;
-    const SourceFrame &Place = Frames.front();
-    const size_t Number =
-        Numbers
-            .try_emplace({Place.File, Place.Line, Place.Column}, Numbers.size())
-            .first->second;
-    if (Number < BufferShadow::UnknownSite)
-      Sites.back() = uint8_t(Number);
   }
 }
 

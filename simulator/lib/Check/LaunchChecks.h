@@ -72,9 +72,6 @@ struct LaunchChecks {
   CheckCounts Counts;
   /// By the number of an instruction, as Launch says.
   std::vector<LdsUse> LdsUses;
-  /// By the number of an instruction, that of its place in the source; empty:
-  /// nobody asks.
-  std::vector<uint8_t> Sites;
   LdsUse ldsUse(const Effects &E) const {
     return E.Use.Id < LdsUses.size() ? LdsUses[E.Use.Id] : LdsUse::Unknown;
   }
@@ -86,10 +83,6 @@ struct LaunchChecks {
   bool alignment() const { return Checks & LNBWD_SIM_CHECK_ALIGNMENT; }
   bool hazards() const { return Checks & LNBWD_SIM_CHECK_HAZARDS; }
   bool counts() const { return Checks & LNBWD_SIM_CHECK_COUNTS; }
-
-private:
-  /// Fills in Sites.
-  void findSites(const Symbolizer &Symbols);
 };
 
 /// What a byte of LDS holds.

@@ -289,34 +289,6 @@ BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
   return G;
 }
 
-BufferShadow::AccessCount BufferShadow::countAccessed(uint64_t Address,
-                                                      uint64_t Elements,
-                                                      uint64_t ElementBytes,
-                                                      uint32_t Epoch,
-                                                      unsigned Ways) const {
-  const uint64_t Begin = Address - begin();
-  const uint64_t End = Begin + Elements * ElementBytes;
-  AccessCount Found = {0, Elements, Elements};
-  uint64_t Next = 0; // the first element that has not been looked at
-  forAccesses(
-      Epoch, Begin, End, [&](uint64_t At, uint64_t Count, const Cell &C) {
-        const uint64_t From = std::max(At, Begin),
-                       To = std::min(At + Count, End);
-        if (From >= To || !(waysOf(C) & Ways))
-          return;
-        const uint64_t Element = std::max(Next, (From - Begin) / ElementBytes);
-        const uint64_t Behind = (To - Begin - 1) / ElementBytes + 1;
-        if (!Found.Count)
-          Found.First = Element;
-        if (Element > Next)
-          Found.LeftOut = std::min(Found.LeftOut, Next);
-        Found.Count += Behind - Element;
-        Next = Behind;
-      });
-  Found.LeftOut = std::min(Found.LeftOut, Next);
-  return Found;
-}
-
 void BufferShadow::accesses(uint64_t Address, uint64_t Count, uint32_t Epoch,
                             uint8_t *Ways) const {
   std::fill_n(Ways, Count, uint8_t(0));
@@ -364,34 +336,6 @@ void BufferShadow::accessors(uint64_t Address, uint64_t Count,
                      K < Count && K * ElementBytes < To; ++K)
                   Groups[K] = Group;
               });
-}
-
-void BufferShadow::noteSite(uint64_t Address, uint64_t Count, uint32_t Epoch,
-                            unsigned Site) {
-  forPages(Address, Count, [&](Page &P, uint64_t, uint32_t From, uint32_t To) {
-    if (!P.Sites)
-      P.Sites = std::make_unique<uint64_t[]>(PageBytes / 4);
-    else if (P.SitesEpoch != Epoch)
-      std::fill_n(P.Sites.get(), PageBytes / 4, uint64_t(0));
-    P.SitesEpoch = Epoch;
-    for (uint32_t K = From / 4; 4 * K < To; ++K)
-      P.Sites[K] |= uint64_t(1) << Site;
-    return true;
-  });
-}
-
-void BufferShadow::sites(uint64_t Address, uint64_t Count,
-                         uint64_t ElementBytes, uint32_t Epoch,
-                         uint64_t *Sites) const {
-  for (uint64_t K = 0; K < Count; ++K) {
-    Sites[K] = 0;
-    const uint64_t Begin = Address - begin() + K * ElementBytes;
-    for (uint64_t At = Begin & ~3ull; At < Begin + ElementBytes; At += 4) {
-      const Page *P = Pages[size_t(At >> PageLog)].load();
-      if (P && P->Sites && P->SitesEpoch == Epoch)
-        Sites[K] |= P->Sites[(At & (PageBytes - 1)) / 4];
-    }
-  }
 }
 
 Moment BufferShadow::accessAt(uint64_t Address, uint32_t Epoch,

@@ -78,15 +78,6 @@ public:
     uint64_t Begin = 0, End = 0;
   };
   Gaps gaps(uint32_t Epoch) const;
-  /// How many of the elements from Address on have a byte that a launch has
-  /// accessed in one of these ways (1 read, 2 written), and the numbers of the
-  /// first that has and of the first that has not; Elements if there is none.
-  struct AccessCount {
-    uint64_t Count = 0, First = 0, LeftOut = 0;
-  };
-  AccessCount countAccessed(uint64_t Address, uint64_t Elements,
-                            uint64_t ElementBytes, uint32_t Epoch,
-                            unsigned Ways) const;
   /// What a launch has done to each byte: 1 read, 2 written.
   void accesses(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
                 uint8_t *Ways) const;
@@ -96,15 +87,6 @@ public:
                  uint32_t Epoch, bool Writes, unsigned WavesPerWorkgroup,
                  uint32_t *Groups) const;
   static constexpr uint32_t SeveralGroups = ~0u;
-  /// In place of the number of a place in the source: there are too many, or
-  /// the instruction has none.
-  static constexpr uint8_t UnknownSite = 63;
-  /// An instruction at such a place has accessed these bytes.
-  void noteSite(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
-                unsigned Site);
-  /// For each element the set of places that have accessed a dword of it.
-  void sites(uint64_t Address, uint64_t Count, uint64_t ElementBytes,
-             uint32_t Epoch, uint64_t *Sites) const;
   /// An access to the byte, or none.
   Moment accessAt(uint64_t Address, uint32_t Epoch, bool Writes) const;
   /// "write of 4 bytes at 0x1000, byte 0 of the buffer 'x' of 64 bytes".
@@ -124,8 +106,6 @@ private:
     uint64_t KeptIn = 0; ///< the last journal that has kept it
     uint64_t Written[PageBytes / 64] = {};
     CellPage Cells;
-    uint32_t SitesEpoch = 0;
-    std::unique_ptr<uint64_t[]> Sites; ///< of each dword
   };
   class PageGuard;
   /// The page of an offset, made on first use.

@@ -131,8 +131,6 @@ struct Launch {
   /// places in the source: ",LINE:COLUMN,LINE:COLUMN,".
   std::optional<std::string> LdsKeptAt;
   bool LdsKeptForOnce = false;
-  /// Whether to note which line of the source has accessed what (checked).
-  bool NotesSites = false;
   /// The numbers of the workgroups to execute, in this order; empty: all.
   std::vector<uint64_t> Only;
 

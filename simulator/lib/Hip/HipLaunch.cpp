@@ -252,7 +252,6 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     L.MostFindings = state().MostFindings;
     L.LdsKeptAt = state().LdsKeptAt;
     L.LdsKeptForOnce = state().LdsKeptForOnce;
-    L.NotesSites = state().NotesSites;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
     Problem = checkKernelLimits(Chip, K, L.Block, Lds);
@@ -343,7 +342,6 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
       state().Summary = Summary = Checker->summary(state().Memory.snapshot());
       state().CheckedEpoch = Checker->AccessesOf;
       state().CheckedWaves = L.WavesPerWorkgroup;
-      state().CheckedSites = Checker->notesSites();
       state().CheckedModule = F->Owner;
       state().CheckedCode = L.Code;
     }

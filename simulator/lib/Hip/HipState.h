@@ -123,7 +123,6 @@ struct HipState {
   std::string Summary;       ///< of the last checked launch
   uint32_t CheckedEpoch = 0; ///< and its number, or 0
   unsigned CheckedWaves = 1; ///< of a workgroup of it
-  bool CheckedSites = false; ///< whether it has noted places in the source
   /// Its code, as long as the module is there, or null.
   ihipModule_t *CheckedModule = nullptr;
   const InstructionTable *CheckedCode = nullptr;
@@ -131,7 +130,6 @@ struct HipState {
   bool OtherOrders = true;     ///< for checked launches, besides the usual one
   std::optional<std::string> LdsKeptAt; ///< of Launch
   bool LdsKeptForOnce = false;
-  bool NotesSites = false;
 };
 
 HipState &state();

@@ -85,11 +85,6 @@ void lnbwdSimDescribeLds(const char *Others, int Once) {
   state().LdsKeptForOnce = Once != 0;
 }
 
-void lnbwdSimNoteSites(int On) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().NotesSites = On != 0;
-}
-
 int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
                                uint64_t ElementBytes, uint64_t *First) {
   std::lock_guard<std::mutex> Guard(state().Lock);
@@ -103,25 +98,6 @@ int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
   uint64_t None = 0;
   return int64_t(S->countUnwritten(Address, Bytes / ElementBytes, ElementBytes,
                                    First ? *First : None));
-}
-
-int64_t lnbwdSimCountAccessed(const void *Pointer, uint64_t Bytes,
-                              uint64_t ElementBytes, unsigned Ways,
-                              uint64_t *First, uint64_t *LeftOut) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
-  const BufferShadow *S = state().Shadows.shadowAt(Address);
-  if (!S || !ElementBytes || Address < S->begin() ||
-      Address - S->begin() > S->bytes() ||
-      Bytes > S->bytes() - (Address - S->begin()))
-    return -1;
-  const BufferShadow::AccessCount Found = S->countAccessed(
-      Address, Bytes / ElementBytes, ElementBytes, state().CheckedEpoch, Ways);
-  if (First)
-    *First = Found.First;
-  if (LeftOut)
-    *LeftOut = Found.LeftOut;
-  return int64_t(Found.Count);
 }
 
 int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
@@ -147,19 +123,6 @@ int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
     return -1;
   S->accessors(Address, Count, ElementBytes, state().CheckedEpoch, Writes != 0,
                state().CheckedWaves, Workgroups);
-  return 0;
-}
-
-int lnbwdSimGetSites(const void *Pointer, uint64_t Count, uint64_t ElementBytes,
-                     uint64_t *Sites) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
-  const BufferShadow *S = state().Shadows.shadowAt(Address);
-  if (!S || !state().CheckedSites || !ElementBytes || Address < S->begin() ||
-      Address - S->begin() > S->bytes() ||
-      Count > (S->bytes() - (Address - S->begin())) / ElementBytes)
-    return -1;
-  S->sites(Address, Count, ElementBytes, state().CheckedEpoch, Sites);
   return 0;
 }
 

@@ -142,17 +142,6 @@ void lnbwdSimDescribeLds(const char *others, int once);
 int64_t lnbwdSimCountUnwritten(const void *pointer, uint64_t bytes,
                                uint64_t element_bytes, uint64_t *first);
 
-/** How many of the elements of `element_bytes` bytes from `pointer` on have a
- *  byte that the last launch checked with LNBWD_SIM_CHECK_RACES has accessed in
- *  one of these ways (bit 0: read, bit 1: written, also by an atomic). `first`
- *  and `left_out`, if not null, are the numbers of the first one that has and
- *  the first one that has not, or that of the elements. A rest of `bytes` that
- *  is no whole element is left out; a read before the launch's last write may
- *  be. -1: the bytes are not in one buffer. */
-int64_t lnbwdSimCountAccessed(const void *pointer, uint64_t bytes,
-                              uint64_t element_bytes, unsigned ways,
-                              uint64_t *first, uint64_t *left_out);
-
 /** What the last launch checked with LNBWD_SIM_CHECK_RACES has done to each of
  *  the bytes from `pointer` on: bit 0 of its byte of `ways` is set where it was
  *  read, bit 1 where it was written, also by an atomic. A read before the
@@ -167,19 +156,6 @@ int lnbwdSimGetAccesses(const void *pointer, uint64_t bytes, uint8_t *ways);
 int lnbwdSimGetAccessors(const void *pointer, uint64_t count,
                          uint64_t element_bytes, int writes,
                          uint32_t *workgroups);
-
-/** From now on (0: no more) checked launches note which places in the source
- *  access each dword of global memory, for lnbwdSimGetSites. */
-void lnbwdSimNoteSites(int on);
-
-/** Which places in the source have accessed each of the `count` elements of
- *  `element_bytes` bytes from `pointer` on in the last checked launch: `sites`
- *  gets a set of bits for each, where the same bit stands for the same line and
- *  column; bit 63 stands for instructions without one, and for places beyond
- *  the first 63. Elements of a dword have the bits of all of it. -1: the bytes
- *  are not in one buffer, or the launch has noted no places. */
-int lnbwdSimGetSites(const void *pointer, uint64_t count,
-                     uint64_t element_bytes, uint64_t *sites);
 
 /** An instruction that has done that to the byte at `pointer`, as "where" of
  *  lnbwdSimGetFindingsJson; "null" if that is not known. Valid until the
