@@ -318,8 +318,8 @@ TEST_P(CheckerTest, AccessesOfALaunch) {
 
 TEST_P(CheckerTest, WhoAccessesWhat) {
   uint32_t Groups[40];
-  auto Of = [&](bool Writes) {
-    ASSERT_EQ(lnbwdSimGetAccessors(B, 40, 4, Writes, Groups), 0);
+  auto Of = [&](bool Writes, uint32_t One = 0) {
+    ASSERT_EQ(lnbwdSimGetAccessors(B, 40, 4, Writes, One, Groups), 0);
   };
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   EXPECT_CLEAN(run("GSTORE1 v1, v0, s[6:7]", 1, 32));
@@ -335,5 +335,17 @@ TEST_P(CheckerTest, WhoAccessesWhat) {
   Of(/*Writes=*/false);
   EXPECT_EQ(Groups[31], UINT32_MAX);
   EXPECT_EQ(Groups[32], 0u);
-  EXPECT_EQ(lnbwdSimGetAccessors(B, Bytes / 4 + 1, 4, 0, Groups), -1);
+  // Of several whether one of them is.
+  for (uint32_t One : {1, 2, 3}) {
+    Of(/*Writes=*/false, One);
+    EXPECT_EQ(Groups[31], One == 3 ? UINT32_MAX : One);
+    EXPECT_EQ(Groups[32], 0u);
+  }
+  EXPECT_EQ(lnbwdSimGetAccessors(B, Bytes / 4 + 1, 4, 0, 0, Groups), -1);
+  // Of more than are kept one by one, too.
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 100, 32));
+  for (uint32_t One : {1, 100, 101}) {
+    Of(/*Writes=*/false, One);
+    EXPECT_EQ(Groups[31], One == 101 ? UINT32_MAX : One);
+  }
 }

@@ -316,9 +316,17 @@ template <typename F> static bool forMoments(const Accesses &A, F Function) {
 
 void BufferShadow::accessors(uint64_t Address, uint64_t Count,
                              uint64_t ElementBytes, uint32_t Epoch, bool Writes,
-                             unsigned WavesPerWorkgroup,
+                             unsigned WavesPerWorkgroup, uint32_t One,
                              uint32_t *Groups) const {
   std::fill_n(Groups, Count, 0u);
+  auto IsAmongOthers = [&](const Accesses &A) {
+    const uint64_t First = uint64_t(One - 1) * WavesPerWorkgroup + 1;
+    if (One && One != SeveralGroups)
+      for (unsigned K = 0; K < WavesPerWorkgroup; ++K)
+        if (A.crowd()->Others.at(uint32_t(First + K)).Write)
+          return true;
+    return false;
+  };
   const uint64_t Begin = Address - begin();
   forAccesses(Epoch, Begin, Begin + Count * ElementBytes,
               [&](uint64_t At, uint64_t Bytes, const Cell &C) {
@@ -326,12 +334,16 @@ void BufferShadow::accessors(uint64_t Address, uint64_t Count,
                 const uint64_t To = At + Bytes > Begin ? At + Bytes - Begin : 0;
                 uint32_t Group = 0;
                 auto Add = [&](Moment M) {
-                  const uint32_t One = (M.wave() - 1) / WavesPerWorkgroup + 1;
-                  Group = !Group || Group == One ? One : SeveralGroups;
+                  const uint32_t It = (M.wave() - 1) / WavesPerWorkgroup + 1;
+                  if (Group && Group != It)
+                    Group = Group == One || It == One ? One : SeveralGroups;
+                  else
+                    Group = It;
                 };
                 for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
-                  if ((A != &C.Reads) == Writes && !forMoments(*A, Add))
-                    Group = SeveralGroups;
+                  if ((A != &C.Reads) == Writes && !forMoments(*A, Add) &&
+                      (!One || Group != One))
+                    Group = IsAmongOthers(*A) ? One : SeveralGroups;
                 for (uint64_t K = (From + ElementBytes - 1) / ElementBytes;
                      K < Count && K * ElementBytes < To; ++K)
                   Groups[K] = Group;

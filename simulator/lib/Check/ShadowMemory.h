@@ -82,10 +82,11 @@ public:
   void accesses(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
                 uint8_t *Ways) const;
   /// The number, plus 1, of the workgroup that has read, or (Writes) written,
-  /// the first byte of each element; 0: none has, SeveralGroups.
+  /// the first byte of each element; 0: none has. Of several it is One if that
+  /// is among them, otherwise SeveralGroups.
   void accessors(uint64_t Address, uint64_t Count, uint64_t ElementBytes,
                  uint32_t Epoch, bool Writes, unsigned WavesPerWorkgroup,
-                 uint32_t *Groups) const;
+                 uint32_t One, uint32_t *Groups) const;
   static constexpr uint32_t SeveralGroups = ~0u;
   /// An access to the byte, or none.
   Moment accessAt(uint64_t Address, uint32_t Epoch, bool Writes) const;

@@ -112,7 +112,7 @@ int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
 }
 
 int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
-                         uint64_t ElementBytes, int Writes,
+                         uint64_t ElementBytes, int Writes, uint32_t One,
                          uint32_t *Workgroups) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
@@ -122,7 +122,7 @@ int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
       Count > (S->bytes() - (Address - S->begin())) / ElementBytes)
     return -1;
   S->accessors(Address, Count, ElementBytes, state().CheckedEpoch, Writes != 0,
-               state().CheckedWaves, Workgroups);
+               state().CheckedWaves, One, Workgroups);
   return 0;
 }
 

@@ -106,13 +106,15 @@ class Library:
             (ctypes.c_char * size).from_buffer(ways))
         return None if failed else ways
 
-    def accessors(self, pointer: int, count: int, element: int, writes: bool) -> bytearray | None:
+    def accessors(self, pointer: int, count: int, element: int, writes: bool, one: int = 0
+                  ) -> bytearray | None:
         """The workgroup that has read, or written, each element, as 32 bits: its number plus 1, 0
-        for none, and ``SEVERAL`` (lnbwdSimGetAccessors)."""
+        for none, and ``SEVERAL``, or ``one`` if it is among them (lnbwdSimGetAccessors)."""
         groups = bytearray(4 * count)
         failed = self._library.lnbwdSimGetAccessors(
             ctypes.c_void_p(pointer), ctypes.c_uint64(count), ctypes.c_uint64(element),
-            ctypes.c_int(writes), (ctypes.c_char * len(groups)).from_buffer(groups))
+            ctypes.c_int(writes), ctypes.c_uint32(one),
+            (ctypes.c_char * len(groups)).from_buffer(groups))
         return None if failed else groups
 
     def access(self, pointer: int, writes: bool) -> dict[str, Any] | None:

@@ -294,11 +294,9 @@ def _explain(library: Library, repeat: Repeat, after: Mapping[int, torch.Tensor]
         by = "several workgroups" if group == SEVERAL else f"workgroup {group - 1}"
         lines.append(f"  stored by {by}{_line(library, tensor, wrong.reshape(tensor.shape), True)}")
         for k, other in after.items():
-            groups = _accessors(library, other, False)
-            if groups is None:
-                continue
-            read = groups == (group if bool((groups == group).any()) else SEVERAL)
-            if bool(read.any()):
+            groups = _accessors(library, other, False, group)
+            read = None if groups is None else groups == group
+            if read is not None and bool(read.any()):
                 lines.append(f"  which has read {_region(read)} of '{repeat.names[k]}'"
                              f"{_line(library, other, read, False)}")
         return lines, ""
@@ -312,10 +310,11 @@ def _explain(library: Library, repeat: Repeat, after: Mapping[int, torch.Tensor]
         if is_result else ""
 
 
-def _accessors(library: Library, tensor: torch.Tensor, writes: bool) -> torch.Tensor | None:
+def _accessors(library: Library, tensor: torch.Tensor, writes: bool, one: int = 0
+               ) -> torch.Tensor | None:
     """The workgroup that accessed each element (``Library.accessors``)."""
     size, storage = tensor.element_size(), tensor.untyped_storage()
-    known = library.accessors(storage.data_ptr(), storage.nbytes() // size, size, writes)
+    known = library.accessors(storage.data_ptr(), storage.nbytes() // size, size, writes, one)
     return None if known is None else (
         torch.frombuffer(known, dtype=torch.int32).long() & SEVERAL).as_strided(
         tensor.shape, tensor.stride(), tensor.storage_offset())

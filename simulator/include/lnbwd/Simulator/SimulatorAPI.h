@@ -151,10 +151,11 @@ int lnbwdSimGetAccesses(const void *pointer, uint64_t bytes, uint8_t *ways);
 /** Who has done that to each of the `count` elements of `element_bytes` bytes
  *  from `pointer` on, as far as it is for their first bytes: `workgroups` gets
  *  the number of the workgroup that has read them, or, if `writes` is set, has
- *  written them, plus 1; 0: none has; UINT32_MAX: several have. Of stores that
- *  are ordered it is the last one. -1: the bytes are not in one buffer. */
+ *  written them, plus 1; 0: none has; UINT32_MAX: several have, which `one`, if
+ *  not 0, is none of; otherwise it is `one`. Of stores that are ordered it is
+ *  the last one. -1: the bytes are not in one buffer. */
 int lnbwdSimGetAccessors(const void *pointer, uint64_t count,
-                         uint64_t element_bytes, int writes,
+                         uint64_t element_bytes, int writes, uint32_t one,
                          uint32_t *workgroups);
 
 /** An instruction that has done that to the byte at `pointer`, as "where" of
