@@ -43,7 +43,8 @@ sys.path[:0] = [str(SOURCE / part) for part in ("python", "bench", "test/python"
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from lnbwd_bench import patterns, processes  # noqa: E402
+import region_exam  # noqa: E402
+from lnbwd_bench import processes  # noqa: E402
 
 Pattern = dict[str, Any]
 
@@ -112,9 +113,9 @@ def _calls_of_graph(graph: Any) -> dict[str, Any]:
     from torch._inductor import ir
     from torch._inductor.virtualized import V
 
-    from lnbwd.inductor import converter, scheduling
-    from lnbwd.inductor import torch_internals as internals
-    from lnbwd.inductor.places import NotConvertible
+    from lnbwd_bench.fused_nodes import converter, scheduling
+    from lnbwd_bench.fused_nodes import torch_internals as internals
+    from lnbwd_bench.fused_nodes.places import NotConvertible
 
     nodes: list[dict[str, Any]] = []
     buffers, outputs = dict[str, Any](), list[Any]()
@@ -140,7 +141,7 @@ def _calls_of_graph(graph: Any) -> dict[str, Any]:
         for argument in (one for call in calls for one in call.arguments):
             layout: Any = internals.layout_of(argument.buffer)
             dtype = str(internals.dtype_of(argument.buffer)).removeprefix("torch.")
-            buffers[argument.buffer] = [dtype, *(list(map(int, part)) for part in layout[:2])]
+            buffers[argument.buffer] = [dtype, *map(list, layout)]
     for out in V.graph.graph_outputs:
         if isinstance(out, ir.IRNode) and out.has_tensor_output():
             layout = out.get_layout()
@@ -169,7 +170,7 @@ def converted(pattern: Pattern) -> dict[str, Any]:
 
     region_capture.patterns_of = keep
     with FakeTensorMode(allow_non_fake_inputs=True):
-        module = patterns.graph_of(pattern, "cuda")
+        module = region_exam.graph_of(pattern, "cuda")
         inputs = [node.meta["val"] for node in module.graph.find_nodes(op="placeholder")]
         for node in module.graph.nodes:
             node.meta.clear()
@@ -179,14 +180,14 @@ def converted(pattern: Pattern) -> dict[str, Any]:
     return one
 
 
-def convert(rows: list[Pattern], out: pathlib.Path) -> None:
+def convert(patterns: list[Pattern], out: pathlib.Path) -> None:
     """Writes patterns with their calls, and prints what was converted."""
     import region_capture
 
     region_capture.pretend_gpu()
     made, counts = [], collections.Counter[tuple[str, str]]()
     reasons: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for place, pattern in enumerate(rows):
+    for place, pattern in enumerate(patterns):
         try:
             row = {**pattern, **converted(pattern), "place": place}
         except Exception as error:
@@ -290,7 +291,7 @@ def timed(row: Pattern, file: pathlib.Path, loosened: bool) -> dict[str, Any]:
     import region_times
 
     with FakeTensorMode():
-        module = patterns.graph_of(row, "cuda")
+        module = region_exam.graph_of(row, "cuda")
     for node in module.graph.nodes:
         node.meta.clear()
     with processes.turn(file):
@@ -447,10 +448,10 @@ def main() -> int:
     if options.command == "capture":
         capture(options.models, options.out)
     elif options.command == "convert":
-        rows = _read(options.file)
+        patterns = _read(options.file)
         if options.most:
-            rows = random.Random(0).sample(rows, options.most)
-        convert(rows, options.out)
+            patterns = random.Random(0).sample(patterns, options.most)
+        convert(patterns, options.out)
     elif options.command == "check":
         return check(options.file, options)
     else:

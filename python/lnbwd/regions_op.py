@@ -273,20 +273,9 @@ def operand(value: Input | Output, length: int) -> Operand:
                    size, is_part)
 
 
-def _read_program(text: str) -> RegionProgram | None:
-    """The row program in a text, such as a compiled graph from a cache has it; None if it is no
-    row program of this version."""
-    try:
-        return register_row_program(RowProgram.from_text(text), is_tuned=True)
-    except ValueError:
-        return None
-
-
 def find_program(text: str) -> RegionProgram:
     """What a text stands for. Raises LnbwdError if nobody knows."""
     program = _programs.get(text)
-    if program is None:
-        program = _read_program(text)
     if program is None:
         program = next(filter(None, (resolve(text) for resolve in resolvers)), None)
         if program is not None:
@@ -328,13 +317,11 @@ def make_kernel_from_spec(make: Callable[[str, str], Spec],
             return dataclasses.replace(spec, rows=max(rows, ROWS_HINTS[0])) if (
                 spec.rows and rows) else spec
 
-        found = tuning.Tuned("") if tuned_for is None else tuning.tuned(
+        schedule = "" if tuned_for is None else tuning.tuned(
             of_call(device.chip, code_format(device.chip)), device, *tuned_for,
             is_region=is_region)
-        kernel = load_code(lambda chip, format: dataclasses.replace(
-            of_call(chip, format), schedule=found.schedule), device)
-        kernel.microseconds = found.microseconds
-        return kernel
+        return load_code(lambda chip, format: dataclasses.replace(
+            of_call(chip, format), schedule=schedule), device)
 
     return make_kernel
 
@@ -567,7 +554,7 @@ def region_call(text: str, device: str, orders: Sequence[MemoryOrder] = ()) -> C
     *outputs) -> None``. Where ``rows`` is a tuple, their dimensions, the outputs have these, and
     row scalars one more, of size 1.
 
-    It is what compiled graphs call (:mod:`lnbwd.inductor.scheduling`), for it costs the host a
+    It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
     fraction of what the operator does. It does not check sizes, and knows no autograd.
     Graphs on disk name it: it stays where it is.
 

@@ -23,7 +23,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from . import compiler, kernels, runtime, schedule
 from .batch_invariance import order
@@ -66,7 +66,7 @@ def autotune(enabled: bool = True) -> None:
 
     It holds for the whole process; at first it is what LNBWD_AUTOTUNE in the environment says,
     "1" or "0". If that says nothing, regions of torch.compile alone have a search, a shorter one.
-    With a search, row programs are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
+    With a search, regions are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
     Kernels that are loaded already stay as they are. The model's best :data:`CANDIDATES` schedules
     are compiled and timed on the device, on memory of their own, which takes a second or two a
     kernel; the result is kept in the cache on disk. Nothing is searched for while a CUDA graph is
@@ -234,11 +234,12 @@ def measure(device: runtime.Device, codes: list[bytes], rows: int,
 
 
 def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
-            count: int) -> tuple[_Candidate, dict[str, Any]]:
+            count: int) -> tuple[_Candidate, dict[str, object]]:
     """The best, and what is kept of a search: the schedule ("": the compiler's own), and what was
     measured."""
     found = _candidates(spec, count)
-    times = measure(device, [candidate.code for candidate in found], rows, groups)
+    times = (measure(device, [candidate.code for candidate in found], rows, groups)
+             if len(found) > 1 else [0.0])
     # Of those that are as fast the first, and the compiler's own unless another is faster by more
     # than measuring is unsure of.
     best = min(range(len(found)), key=lambda index: (times[index], index))
@@ -250,34 +251,20 @@ def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
                      for candidate, time in zip(found, times, strict=True)]}
 
 
-class Tuned(NamedTuple):
-    """What a search found: the schedule as ``schedule=`` takes it, "" for the compiler's own
-    choice, and the microseconds of a launch; None if nothing was measured."""
-
-    schedule: str
-    microseconds: float | None = None
-
-
-def _tuned(result: Mapping[str, Any], device: runtime.Device) -> Tuned:
-    times = {one["schedule"]: one["us"] for one in result["measured"]}
-    return Tuned(str(result["schedule"]),
-                 None if device.is_stand_in else float(times[result["schedule"]]))
-
-
-def _read(data: bytes | None, device: runtime.Device) -> Tuned | None:
-    """A result from the cache; None if there is none that can be used."""
+def _read(data: bytes | None) -> str | None:
+    """The schedule of a result from the cache; None if there is none that can be used."""
     if data is None:
         return None
     try:
-        found = _tuned(json.loads(data), device)
-        schedule.parse_printed(found.schedule)
+        text = json.loads(data)["schedule"]
+        schedule.parse_printed(text)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return found
+    return str(text)
 
 
 def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = None,
-          is_region: bool = False) -> Tuned:
+          is_region: bool = False) -> str:
     """The fastest schedule for a kernel on a device, from the cache or searched for now.
 
     Args:
@@ -287,28 +274,28 @@ def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = No
         is_region: whether it is one of torch.compile's, which have a search if nothing was said.
 
     Returns:
-        the schedule and its time. It is the compiler's own choice if that is the fastest, or if
-        no search was possible, of which a warning says why if one was asked for.
+        the schedule as ``schedule=`` takes it; "" for the compiler's own choice: it is the
+        fastest, or no search was possible, of which a warning says why if one was asked for.
     """
     count = CANDIDATES if is_on() else 0 if device.is_stand_in else REGION_CANDIDATES
     # It times schedules of the default order.
     if spec.schedule or not count or not is_on(is_region) or order():
-        return Tuned(spec.schedule)
+        return spec.schedule
     search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
     cache = kernels.kernel_cache()
     identity = compiler.compiler_id()
-    known = _read(cache.load(search, identity), device)
+    known = _read(cache.load(search, identity))
     if known is not None:
         return known
     if identity is None or spec.chip not in compiler.chips():
-        return Tuned("")
+        return ""
     try:
         best, result = _search(spec, device, rows, groups, count)
     except LnbwdError as error:
         if is_on():
             warnings.warn(f"no schedule was searched for, and the compiler's own is used: {spec}: "
                           f"{error}", RuntimeWarning, stacklevel=2)
-        return Tuned("")
+        return ""
     cache.store(search, identity, json.dumps(result).encode())
     cache.store(dataclasses.replace(spec, schedule=best.text), identity, best.code)
-    return _tuned(result, device)
+    return best.text
