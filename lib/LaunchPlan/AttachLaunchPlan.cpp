@@ -400,7 +400,7 @@ void PlanBuilder::noteAlignments(gpu::LaunchFuncOp launch,
     if (!type)
       continue;
     int64_t &alignment = alignments[argument.getArgNumber()];
-    bool isStrided = type.getRank() > 1 && !type.getLayout().isIdentity();
+    bool isStrided = !type.getLayout().isIdentity();
     alignment = std::max(alignment,
                          isStrided ? getAlignment(parameter) : mostAlignment);
   }

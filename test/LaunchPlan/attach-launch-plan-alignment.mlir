@@ -16,3 +16,19 @@ func.func @pieces(%x: memref<64x8x12xbf16, strided<[192, 24, 1]>>, %y: memref<64
   }
   return
 }
+
+// A number for each row, the rows of a matrix apart, is read by itself.
+
+// CHECK: {\22access\22:\22read\22,\22alignment\22:4,\22element\22:\22f32\22,\22kind\22:\22column\22,\22name\22:\22first\22
+func.func @first_of_rows(%x: memref<64x128xf32>, %first: memref<64xf32, strided<[96]>>, %y: memref<64x128xf32>) {
+  lnbwd.rowwise @first_of_rows domain(m | n)
+      ins(%x[m, n] : memref<64x128xf32>, %first[m] : memref<64xf32, strided<[96]>>)
+      outs(%y[m, n] : memref<64x128xf32>)
+      attributes {operand_names = ["x", "first", "y"]} {
+  ^row(%xr: vector<128xf32>, %f: f32):
+    %all = vector.broadcast %f : f32 to vector<128xf32>
+    %sum = arith.addf %xr, %all : vector<128xf32>
+    lnbwd.yield %sum : vector<128xf32>
+  }
+  return
+}
