@@ -14,40 +14,25 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Differentiate.h"
 #include "Adjoints.h"
 #include "RowAlgebra.h"
-#include "RowForms.h"
-#include "RowPrograms.h"
 #include "StableExponentials.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
-#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
-#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
 
-namespace lnbwd {
-#define GEN_PASS_DEF_DIFFERENTIATEPASS
-#include "lnbwd/Transforms/Passes.h.inc"
-} // namespace lnbwd
-
 using namespace mlir;
 using namespace lnbwd;
-
-//===----------------------------------------------------------------------===//
-// The gradient
-//===----------------------------------------------------------------------===//
 
 /// Whether operand `index` has no gradient: a mask, integers, or a table.
 static bool isConstant(RowwiseOp op, unsigned index) {
@@ -102,122 +87,124 @@ struct GradientOperands {
   SmallVector<std::optional<Ties>> ties;
 };
 
-class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
+/// A program that is differentiated, and what the options say of its inputs and
+/// outputs.
+class Differentiation {
 public:
-  using DifferentiatePassBase::DifferentiatePassBase;
+  Differentiation(RowwiseOp forward, const GradientOptions &options)
+      : forward(forward), options(options) {}
 
-  void runOnOperation() override;
+  LogicalResult check() {
+    if (failed(checkConstants()) || failed(checkShared()))
+      return failure();
+    if (!forward.getOuterSums().empty())
+      return forward.emitOpError("expected no outer sums in a program that is "
+                                 "differentiated");
+    return failure(failed(checkNames()) || failed(checkSeeds()));
+  }
+  GradientOperands makeOperands();
+  LogicalResult fillGradient(RowwiseOp gradient, GradientOperands &operands);
 
 private:
-  LogicalResult differentiate(func::FuncOp function);
-  LogicalResult checkNames(RowwiseOp op);
-  LogicalResult checkSeeds(RowwiseOp op);
-  GradientOperands makeOperands(RowwiseOp forward);
-  LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient,
-                             GradientOperands &operands);
+  LogicalResult checkConstants();
+  LogicalResult checkShared();
+  LogicalResult checkNames();
+  LogicalResult checkSeeds();
+  void listNames(InFlightDiagnostic &diag, unsigned begin, unsigned end);
 
-  void simplifyProgram(RowwiseOp op) const {
-    if (simplify)
-      simplifier.normalize(op);
-    else
-      simplifier.canonicalize(op);
-  }
-  LogicalResult checkShared(RowwiseOp op);
-  bool isWanted(RowwiseOp op, unsigned input) {
-    return wrt.empty() ? !isConstant(op, input)
-                       : llvm::is_contained(wrt, op.getOperandName(input));
+  bool isWanted(unsigned input) {
+    return options.wrt.empty()
+               ? !isConstant(forward, input)
+               : llvm::is_contained(options.wrt, forward.getOperandName(input));
   }
   /// Whether output `index` is handed to the gradient.
-  bool isSaved(RowwiseOp op, unsigned index) {
-    unsigned operand = op.getNumDpsInputs() + index;
-    if (op.getReduction(operand) != Reduction::None)
-      return hasTies(op, index) && isSameElsewhere(op.getYielded(index));
-    if (saved.empty())
-      return savesStatistics && index >= op.getRowOuts().size();
-    return llvm::is_contained(saved, op.getOperandName(operand));
+  bool isSaved(unsigned index) {
+    unsigned operand = forward.getNumDpsInputs() + index;
+    if (forward.getReduction(operand) != Reduction::None)
+      return hasTies(index) && isSameElsewhere(forward.getYielded(index));
+    if (options.saved.empty())
+      return options.savesStatistics && index >= forward.getRowOuts().size();
+    return llvm::is_contained(options.saved, forward.getOperandName(operand));
   }
   /// Whether a loss may depend on output `index`, which masks and other
   /// integers are not. If the options do not say so, a row output that is saved
   /// is an output all the same, and a row scalar that is saved was put out to
   /// be saved.
-  bool hasAdjoint(RowwiseOp op, unsigned index) {
-    if (isConstant(op, op.getNumDpsInputs() + index))
+  bool hasAdjoint(unsigned index) {
+    unsigned operand = forward.getNumDpsInputs() + index;
+    if (isConstant(forward, operand))
       return false;
-    if (!of.empty())
-      return llvm::is_contained(
-          of, op.getOperandName(op.getNumDpsInputs() + index));
-    return index < op.getRowOuts().size() ||
-           op.getReduction(op.getNumDpsInputs() + index) != Reduction::None ||
-           !isSaved(op, index);
+    if (!options.of.empty())
+      return llvm::is_contained(options.of, forward.getOperandName(operand));
+    return index < forward.getRowOuts().size() ||
+           forward.getReduction(operand) != Reduction::None || !isSaved(index);
   }
   /// Whether output `index` is the largest over rows, of which the gradient
   /// finds the elements again: it is saved if these are the same there.
-  bool hasTies(RowwiseOp op, unsigned index) {
-    return op.getReduction(op.getNumDpsInputs() + index) ==
+  bool hasTies(unsigned index) {
+    return forward.getReduction(forward.getNumDpsInputs() + index) ==
                Reduction::Maximum &&
-           hasAdjoint(op, index);
+           hasAdjoint(index);
   }
 
-  /// Whether the row scalars of the program at hand are the statistics of a
-  /// named operation, or of a function that says it computes one, which are
-  /// saved unless the options say otherwise.
-  bool savesStatistics = false;
-  /// Of named operations.
-  FrozenRewritePatternSet textbookLowerings;
-  RowSimplifier simplifier;
+  RowwiseOp forward;
+  const GradientOptions &options;
 };
 
 } // namespace
 
 /// The names that the options may use.
-static void listNames(InFlightDiagnostic &diag, RowwiseOp op, unsigned begin,
-                      unsigned end) {
+void Differentiation::listNames(InFlightDiagnostic &diag, unsigned begin,
+                                unsigned end) {
   for (unsigned i = begin; i < end; ++i)
-    diag << (i == begin ? "" : ", ") << op.getOperandName(i);
+    diag << (i == begin ? "" : ", ") << forward.getOperandName(i);
 }
 
-LogicalResult Differentiate::checkNames(RowwiseOp op) {
-  unsigned numInputs = op.getNumDpsInputs();
+LogicalResult Differentiation::checkNames() {
+  unsigned numInputs = forward.getNumDpsInputs();
   auto check = [&](StringRef option, ArrayRef<std::string> names,
                    unsigned begin, unsigned end, bool mayBeNone) {
     for (const std::string &name : names) {
       bool known = mayBeNone && name == "none";
       for (unsigned i = begin; i < end; ++i)
-        known |= op.getOperandName(i) == name;
+        known |= forward.getOperandName(i) == name;
       if (known)
         continue;
-      InFlightDiagnostic diag = op.emitOpError("expected the option ")
+      InFlightDiagnostic diag = forward.emitOpError("expected the option ")
                                 << option << " to name some of ";
-      listNames(diag, op, begin, end);
+      listNames(diag, begin, end);
       return LogicalResult(diag << ", got '" << name << "'");
     }
     return success();
   };
-  if (failed(check("wrt", wrt, 0, numInputs, false)) ||
-      failed(check("of", of, numInputs, op->getNumOperands(), false)) ||
-      failed(check("saved", saved, numInputs, op->getNumOperands(), true)))
+  if (failed(check("wrt", options.wrt, 0, numInputs, false)) ||
+      failed(check("of", options.of, numInputs, forward->getNumOperands(),
+                   false)) ||
+      failed(check("saved", options.saved, numInputs, forward->getNumOperands(),
+                   true)))
     return failure();
-  for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
-    if (op.getReduction(i) == Reduction::Add &&
-        llvm::is_contained(saved, op.getOperandName(i)))
-      return op.emitOpError("expected the option saved to name outputs of all "
-                            "rows, got ")
-             << op.getOperandName(i) << ", a sum over rows";
-  if (saved.size() > 1 && llvm::is_contained(saved, "none"))
-    return op.emitOpError("expected the option saved to be 'none' alone or "
-                          "names of outputs, got both");
+  for (unsigned i = numInputs; i < forward->getNumOperands(); ++i)
+    if (forward.getReduction(i) == Reduction::Add &&
+        llvm::is_contained(options.saved, forward.getOperandName(i)))
+      return forward.emitOpError(
+                 "expected the option saved to name outputs of all rows, got ")
+             << forward.getOperandName(i) << ", a sum over rows";
+  if (options.saved.size() > 1 && llvm::is_contained(options.saved, "none"))
+    return forward.emitOpError(
+        "expected the option saved to be 'none' alone or names of outputs, got "
+        "both");
   return success();
 }
 
 /// A gradient of nothing would be 0 whatever the program computes.
-LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
-  unsigned numOutputs = unsigned(op.getNumDpsInits());
+LogicalResult Differentiation::checkSeeds() {
+  unsigned numOutputs = unsigned(forward.getNumDpsInits());
   for (unsigned i = 0; i < numOutputs; ++i)
-    if (hasAdjoint(op, i))
+    if (hasAdjoint(i))
       return success();
-  InFlightDiagnostic diag =
-      op.emitOpError("expected an output that the loss depends on, but all (");
-  listNames(diag, op, op.getNumDpsInputs(), op->getNumOperands());
+  InFlightDiagnostic diag = forward.emitOpError(
+      "expected an output that the loss depends on, but all (");
+  listNames(diag, forward.getNumDpsInputs(), forward->getNumOperands());
   diag << ") are integers, or row scalars that are saved, which have no "
           "adjoint; ";
   if (numOutputs == 1)
@@ -233,7 +220,7 @@ static Value getMaximised(Value value) {
   return producer && isRowMaximum(producer) ? producer->getOperand(0) : value;
 }
 
-GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
+GradientOperands Differentiation::makeOperands() {
   GradientOperands operands;
   operands.all = ProgramOperands(unsigned(forward.getNumRowDims()));
   auto add = [&](unsigned index, bool isOutput, const Twine &prefix) {
@@ -256,18 +243,17 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
   auto numOutputs = unsigned(forward.getNumDpsInits());
   for (unsigned i = 0; i < numOutputs; ++i)
     operands.adjoints.push_back(
-        addIf(hasAdjoint(forward, i), numInputs + i, false, "d"));
+        addIf(hasAdjoint(i), numInputs + i, false, "d"));
   for (unsigned i = 0; i < numInputs; ++i)
     operands.inputs.push_back(add(i, false, ""));
   for (unsigned i = 0; i < numOutputs; ++i)
-    operands.saved.push_back(
-        addIf(isSaved(forward, i), numInputs + i, false, ""));
+    operands.saved.push_back(addIf(isSaved(i), numInputs + i, false, ""));
   for (unsigned i = 0; i < numInputs; ++i)
-    operands.gradients.push_back(addIf(isWanted(forward, i), i, true, "d"));
+    operands.gradients.push_back(addIf(isWanted(i), i, true, "d"));
   for (unsigned i = 0; i < numOutputs; ++i) {
     operands.outputs.push_back(add(numInputs + i, true, "forward "));
     operands.ties.emplace_back();
-    if (!hasTies(forward, i))
+    if (!hasTies(i))
       continue;
     std::string name = forward.getOperandName(numInputs + i);
     Type f32 = Float32Type::get(forward.getContext());
@@ -303,8 +289,8 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
 
 /// Copies the forward region, seeds the outputs' adjoints, and yields those of
 /// the inputs, and the forward outputs.
-LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
-                                          GradientOperands &operands) {
+LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
+                                            GradientOperands &operands) {
   Block &from = forward.getBody().front();
   Block &to = gradient.getBody().front();
   OpBuilder b = OpBuilder::atBlockEnd(&to);
@@ -416,53 +402,20 @@ static void useSavedValues(RowwiseOp gradient, GradientOperands &operands) {
   }
 }
 
-/// The named operation of which the derived function is a form, if there is
-/// one: the gradient of a normalisation without a residual (x is the sum then),
-/// of its row output, with all statistics saved or none.
-static NamedOperationAttr describeGradient(func::FuncOp function,
-                                           NamedOperationAttr forward,
-                                           RowwiseOp gradient) {
-  if (!forward)
-    return {};
-  std::optional<NamedOperation> counterpart =
-      getInfo(forward.getOperation()).counterpart;
-  if (!counterpart)
-    return {};
-  const NamedOperationInfo &info = getInfo(*counterpart);
-  std::array<bool, kRoleCount> isThere{};
-  for (OpOperand &operand : gradient->getOpOperands()) {
-    std::optional<Role> role =
-        findRole(gradient.getOperandName(operand.getOperandNumber()));
-    if (!role || !info.find(*role, gradient.isDpsInit(&operand)))
-      return {};
-    isThere[size_t(*role)] = true;
-  }
-  auto has = [&](Role role) { return isThere[size_t(role)]; };
-  for (const OperandInfo &operand : info)
-    if (!operand.isOptional && !has(operand.role))
-      return {};
-  bool isSaved = has(Role::Rstd);
-  if (!has(Role::X) || has(Role::Y) || has(Role::Dsum) ||
-      (info.hasMean() && isSaved != has(Role::Mean)))
-    return {};
-  return NamedOperationAttr::get(function.getContext(), *counterpart,
-                                 isSaved ? FloatAttr() : forward.getEpsilon(),
-                                 forward.getZeroCentredGamma());
-}
-
 /// Constants that come in have no gradient.
-static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
-  for (unsigned index = 0; index < op.getNumDpsInputs(); ++index) {
-    std::string name = op.getOperandName(index);
-    if (!isConstant(op, index) || !llvm::is_contained(wrt, name))
+LogicalResult Differentiation::checkConstants() {
+  for (unsigned index = 0; index < forward.getNumDpsInputs(); ++index) {
+    std::string name = forward.getOperandName(index);
+    if (!isConstant(forward, index) || !llvm::is_contained(options.wrt, name))
       continue;
-    InFlightDiagnostic diag = op.emitOpError(
+    InFlightDiagnostic diag = forward.emitOpError(
         "expected the option wrt to name inputs of f16, bf16 or f32, got ");
-    if (op.getAccess(index) == RowwiseOp::Access::Table)
+    if (forward.getAccess(index) == RowwiseOp::Access::Table)
       return diag << name
                   << ", a table, whose gradient is a scatter that no "
                      "row program has";
-    return diag << name << " of " << getElementTypeOrSelf(op.getOperand(index))
+    return diag << name << " of "
+                << getElementTypeOrSelf(forward.getOperand(index))
                 << ", which has no gradient";
   }
   return success();
@@ -470,93 +423,42 @@ static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
 
 /// What several groups of rows share, or all rows a number, has a sum for its
 /// gradient that not every program has.
-LogicalResult Differentiate::checkShared(RowwiseOp op) {
-  for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    if (op.isSplitSum(i) && isWanted(op, i) && !op.getKeptDims(i))
-      return op.emitOpError("expected the option wrt to name inputs that have "
-                            "all row dimensions, columns, or neighbouring "
-                            "dimensions without the first, all static from "
-                            "these on, in dense buffers in the order of the "
-                            "domain; got ")
-             << op.getOperandName(i) << " of " << op.getOperand(i).getType()
-             << " with " << AffineMapAttr::get(op.getMap(i))
+LogicalResult Differentiation::checkShared() {
+  for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
+    if (forward.isSplitSum(i) && isWanted(i) && !forward.getKeptDims(i))
+      return forward.emitOpError(
+                 "expected the option wrt to name inputs that have all row "
+                 "dimensions, columns, or neighbouring dimensions without the "
+                 "first, all static from these on, in dense buffers in the "
+                 "order of the domain; got ")
+             << forward.getOperandName(i) << " of "
+             << forward.getOperand(i).getType() << " with "
+             << AffineMapAttr::get(forward.getMap(i))
              << "; name others, or repeat it for all rows";
   }
   return success();
 }
 
-/// Puts one allocation in the place of two arguments of `entry`, what a program
-/// writes and what a later one reads.
-static void carryInBuffer(IRRewriter &rewriter, Block &entry, Value written,
-                          Value read) {
-  auto type = cast<MemRefType>(written.getType());
-  auto program = cast<RowwiseOp>(*written.user_begin());
-  Location loc = program.getLoc();
-  unsigned index = written.use_begin()->getOperandNumber();
-  rewriter.setInsertionPointToStart(&entry);
-  auto numRows = unsigned(program.getNumRowDims());
-  SmallVector<Value> dynamic;
-  int64_t ofRow = 1;
-  for (auto [result, size] :
-       llvm::zip_equal(program.getMap(index).getResults(), type.getShape())) {
-    if (cast<AffineDimExpr>(result).getPosition() >= numRows)
-      ofRow *= size;
-    for (unsigned i = 0; ShapedType::isDynamic(size) && i < index; ++i)
-      if (std::optional<unsigned> position =
-              program.getMap(i).getResultPosition(result)) {
-        dynamic.push_back(memref::DimOp::create(
-            rewriter, loc, program.getOperand(i), int64_t(*position)));
-        break;
-      }
-  }
-  auto alloc = memref::AllocOp::create(rewriter, loc, type, dynamic);
-  // (There are as many groups as rows at most.)
-  if (!type.hasStaticShape())
-    alloc->setAttr(rowScalarAttr, rewriter.getI64IntegerAttr(ofRow));
-  written.replaceAllUsesWith(alloc);
-  read.replaceAllUsesWith(alloc);
-  rewriter.setInsertionPoint(entry.getTerminator());
-  memref::DeallocOp::create(rewriter, loc, alloc);
+LogicalResult lnbwd::checkDifferentiable(RowwiseOp forward,
+                                         const GradientOptions &options) {
+  return Differentiation(forward, options).check();
 }
 
-LogicalResult Differentiate::differentiate(func::FuncOp function) {
-  // What is derived from a named operation has a name as well.
-  NamedOperationAttr named = describeNamedOperation(function);
-  // Named operations first, in the form that textbooks have.
-  walkAndApplyPatterns(function, textbookLowerings);
-  SmallVector<RowwiseOp> programs;
-  function.walk([&](RowwiseOp op) { programs.push_back(op); });
-  if (programs.empty())
-    return success();
-  if (programs.size() > 1)
-    return programs[1].emitOpError("expected one forward operation in a "
-                                   "function that is differentiated");
-  RowwiseOp forward = programs.front();
-  if (failed(checkConstants(forward, wrt)) || failed(checkShared(forward)))
-    return failure();
-  if (!forward.getOuterSums().empty())
-    return forward.emitOpError("expected no outer sums in a program that is "
-                               "differentiated");
-  savesStatistics = named || function->hasAttr(operationAttr);
-  if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
-    return failure();
-
-  IRRewriter rewriter(&getContext());
-  rewriter.setInsertionPointAfter(function);
-  Location loc = function.getLoc();
-  auto backward =
-      func::FuncOp::create(rewriter, loc, (function.getName() + "_bwd").str(),
-                           rewriter.getFunctionType({}, {}));
-  Block *entry = backward.addEntryBlock();
-  rewriter.setInsertionPointToEnd(entry);
-  GradientOperands operands = makeOperands(forward);
-  RowwiseOp gradient = operands.all.create(
-      rewriter, forward.getLoc(), (forward.getEntry() + "_bwd").str(), {},
-      [&](Type type) { return entry->addArgument(type, loc); });
-  backward.setFunctionType(
-      rewriter.getFunctionType(entry->getArgumentTypes(), {}));
-  func::ReturnOp::create(rewriter, loc);
-  if (failed(fillGradient(forward, gradient, operands)))
+FailureOr<SmallVector<CarriedBuffer>> lnbwd::writeGradient(
+    RewriterBase &rewriter, RowwiseOp forward, const GradientOptions &options,
+    const RowSimplifier &simplifier, function_ref<Value(Type)> makeBuffer) {
+  auto simplifyProgram = [&](RowwiseOp op) {
+    if (options.simplify)
+      simplifier.normalize(op);
+    else
+      simplifier.canonicalize(op);
+  };
+  Differentiation differentiation(forward, options);
+  GradientOperands operands = differentiation.makeOperands();
+  RowwiseOp gradient =
+      operands.all.create(rewriter, forward.getLoc(),
+                          (forward.getEntry() + "_bwd").str(), {}, makeBuffer);
+  if (failed(differentiation.fillGradient(gradient, operands)))
     return failure();
   simplifyProgram(gradient);
   useSavedValues(gradient, operands);
@@ -568,15 +470,14 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   // What counts the largest elements goes before the rest, and what computes
   // them before that.
   llvm::BitVector elements(gradient.getNumDpsInits()), counts = elements;
-  SmallVector<std::pair<Value, Value>> carried;
+  SmallVector<CarriedBuffer> carried;
   auto carry = [&](const GradientOperands::Carried &both,
                    llvm::BitVector &outputs) {
     unsigned output = operands.all.getOutput(both.written);
     auto read = cast<BlockArgument>(operands.all.getArgument(both.read));
     outputs.set(output);
-    carried.emplace_back(
-        gradient.getOperand(gradient.getNumDpsInputs() + output),
-        gradient.getOperand(read.getArgNumber()));
+    carried.push_back({gradient.getOperand(gradient.getNumDpsInputs() + output),
+                       gradient.getOperand(read.getArgNumber())});
   };
   for (const auto &ties : operands.ties) {
     if (!ties)
@@ -601,33 +502,5 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   makeProgram(counts, "_ties");
   makeProgram(keep.reset(counts).reset(elements), "");
   rewriter.eraseOp(gradient);
-  (void)dropUnneeded(backward);
-  for (auto [written, read] : carried)
-    carryInBuffer(rewriter, *entry, written, read);
-  backward.setFunctionType(
-      rewriter.getFunctionType(entry->getArgumentTypes(), {}));
-
-  llvm::BitVector unused(backward.getNumArguments());
-  for (BlockArgument argument : backward.getArguments())
-    if (argument.use_empty())
-      unused.set(argument.getArgNumber());
-  (void)backward.eraseArguments(unused);
-  backward.walk([&](RowwiseOp op) {
-    if (NamedOperationAttr described = describeGradient(function, named, op))
-      backward->setAttr(operationAttr, described);
-  });
-  ++numDifferentiated;
-  function.erase();
-  return success();
-}
-
-void Differentiate::runOnOperation() {
-  RewritePatternSet textbook(&getContext());
-  populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
-  textbookLowerings = std::move(textbook);
-  simplifier = RowSimplifier(&getContext());
-  for (auto function :
-       llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-    if (failed(differentiate(function)))
-      return signalPassFailure();
+  return carried;
 }

@@ -13,8 +13,6 @@
 #include "RowAlgebra.h"
 #include "RowForms.h"
 
-#include "lnbwd/Transforms/Passes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
@@ -26,11 +24,6 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
-
-namespace lnbwd {
-#define GEN_PASS_DEF_SIMPLIFYROWALGEBRAPASS
-#include "lnbwd/Transforms/Passes.h.inc"
-} // namespace lnbwd
 
 using namespace mlir;
 using namespace lnbwd;
@@ -691,22 +684,3 @@ void RowSimplifier::normalize(RowwiseOp op) const {
     cost = rewrittenCost;
   }
 }
-
-//===----------------------------------------------------------------------===//
-// A pass of its own
-//===----------------------------------------------------------------------===//
-
-namespace {
-class SimplifyRowAlgebra
-    : public lnbwd::impl::SimplifyRowAlgebraPassBase<SimplifyRowAlgebra> {
-  void runOnOperation() override {
-    RowSimplifier simplifier(&getContext());
-    SmallVector<RowwiseOp> programs;
-    getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
-    for (RowwiseOp op : programs) {
-      simplifier.normalize(op);
-      ++numSimplified;
-    }
-  }
-};
-} // namespace
