@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Differentiate.h"
-#include "RowAlgebra.h"
 #include "RowPrograms.h"
 
+#include "lnbwd/GradientAlgebra/Differentiate.h"
+#include "lnbwd/GradientAlgebra/Simplify.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -10,8 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowAlgebra.h"
-
+#include "lnbwd/GradientAlgebra/Simplify.h"
 #include "lnbwd/Transforms/Passes.h"
 
 namespace lnbwd {

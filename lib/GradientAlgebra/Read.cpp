@@ -1,4 +1,4 @@
-//===- RowReader.cpp - From a row program to forms ------------------------===//
+//===- Read.cpp - From a row program to forms -----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowForms.h"
+#include "NormalForm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_ADJOINTS_H
-#define LNBWD_LIB_TRANSFORMS_ADJOINTS_H
+#ifndef LNBWD_LIB_GRADIENTALGEBRA_ADJOINTS_H
+#define LNBWD_LIB_GRADIENTALGEBRA_ADJOINTS_H
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 
@@ -118,4 +118,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_ADJOINTS_H
+#endif // LNBWD_LIB_GRADIENTALGEBRA_ADJOINTS_H

@@ -1,4 +1,4 @@
-//===- RowForms.h - Normal forms of rows and scalars ------------*- C++ -*-===//
+//===- NormalForm.h - Normal forms of rows and scalars ----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_ROWFORMS_H
-#define LNBWD_LIB_TRANSFORMS_ROWFORMS_H
+#ifndef LNBWD_LIB_GRADIENTALGEBRA_NORMALFORM_H
+#define LNBWD_LIB_GRADIENTALGEBRA_NORMALFORM_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -91,7 +91,7 @@ struct Atom {
     Product,   // A product of rows.
     Quotient,  // `lhs / operands[0]`, rows; 1 / operands[0] without lhs.
     Sum,       // A sum that is a factor: operands[0].
-    Scaled,    // `lhs * scale`, which is computed once (RowAlgebra.cpp).
+    Scaled,    // `lhs * scale`, which is computed once (Simplify.cpp).
     RowSum,    // The sum of the elements of the row `lhs`.
   };
   Atom(Kind kind, int64_t length) : kind(kind), length(length) {}
@@ -290,4 +290,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_ROWFORMS_H
+#endif // LNBWD_LIB_GRADIENTALGEBRA_NORMALFORM_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_DIFFERENTIATE_H
-#define LNBWD_LIB_TRANSFORMS_DIFFERENTIATE_H
+#ifndef LNBWD_GRADIENTALGEBRA_DIFFERENTIATE_H
+#define LNBWD_GRADIENTALGEBRA_DIFFERENTIATE_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -55,4 +55,4 @@ writeGradient(mlir::RewriterBase &rewriter, RowwiseOp forward,
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_DIFFERENTIATE_H
+#endif // LNBWD_GRADIENTALGEBRA_DIFFERENTIATE_H

@@ -1,4 +1,4 @@
-//===- RowWriter.cpp - From forms to a row program ------------------------===//
+//===- Write.cpp - From forms to a row program ----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowForms.h"
+#include "NormalForm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

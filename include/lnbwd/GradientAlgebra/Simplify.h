@@ -1,4 +1,4 @@
-//===- RowAlgebra.h - What holds of sums over a row -------------*- C++ -*-===//
+//===- Simplify.h - What holds of sums over a row ---------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H
-#define LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H
+#ifndef LNBWD_GRADIENTALGEBRA_SIMPLIFY_H
+#define LNBWD_GRADIENTALGEBRA_SIMPLIFY_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -50,4 +50,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H
+#endif // LNBWD_GRADIENTALGEBRA_SIMPLIFY_H

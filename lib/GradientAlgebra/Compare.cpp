@@ -1,4 +1,4 @@
-//===- RowOrder.cpp - The order of atoms and forms ------------------------===//
+//===- Compare.cpp - The order of atoms and forms -------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowForms.h"
+#include "NormalForm.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"

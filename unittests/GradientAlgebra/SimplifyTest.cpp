@@ -1,4 +1,4 @@
-//===- RowAlgebraTest.cpp - Random row programs in normal form ------------===//
+//===- SimplifyTest.cpp - Random row programs in normal form --------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowAlgebra.h"
+#include "lnbwd/GradientAlgebra/Simplify.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

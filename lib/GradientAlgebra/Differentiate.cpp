@@ -14,10 +14,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Differentiate.h"
+#include "lnbwd/GradientAlgebra/Differentiate.h"
 #include "Adjoints.h"
-#include "RowAlgebra.h"
 #include "StableExponentials.h"
+
+#include "lnbwd/GradientAlgebra/Simplify.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_STABLEEXPONENTIALS_H
-#define LNBWD_LIB_TRANSFORMS_STABLEEXPONENTIALS_H
+#ifndef LNBWD_LIB_GRADIENTALGEBRA_STABLEEXPONENTIALS_H
+#define LNBWD_LIB_GRADIENTALGEBRA_STABLEEXPONENTIALS_H
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
@@ -49,4 +49,4 @@ void stabiliseExponentials(mlir::Block &block,
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_STABLEEXPONENTIALS_H
+#endif // LNBWD_LIB_GRADIENTALGEBRA_STABLEEXPONENTIALS_H

@@ -1,4 +1,4 @@
-//===- RowAlgebra.cpp - Row programs in normal form -----------------------===//
+//===- Simplify.cpp - Row programs in normal form -------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowAlgebra.h"
-#include "RowForms.h"
+#include "lnbwd/GradientAlgebra/Simplify.h"
+#include "NormalForm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

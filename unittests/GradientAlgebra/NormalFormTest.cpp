@@ -1,4 +1,4 @@
-//===- RowFormsTest.cpp - Normal forms of rows and scalars ----------------===//
+//===- NormalFormTest.cpp - Normal forms of rows and scalars --------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowForms.h"
+#include "NormalForm.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Builders.h"
