@@ -13,8 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NormalForm.h"
+#include "Compare.h"
 
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NormalForm.h"
+#include "Read.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -24,11 +24,6 @@ using namespace lnbwd;
 
 Value lnbwd::getRowOfSum(Operation *op) {
   return isRowMaximum(op) ? Value() : getSummedRow(op);
-}
-
-bool lnbwd::isRow(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector && vector.getRank() == 1 && vector.getElementType().isF32();
 }
 
 bool lnbwd::canReadForms(RowwiseOp op) {

@@ -11,7 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NormalForm.h"
+#include "Write.h"
+#include "NeededForms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

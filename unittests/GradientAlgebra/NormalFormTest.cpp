@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NormalForm.h"
+#include "MakeForms.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Builders.h"
