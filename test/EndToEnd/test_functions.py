@@ -4,7 +4,7 @@
 """The functions that lnbwd-expand-math writes out, in compiled kernels: their errors on the
 simulator, over a sample of all float32 numbers and at the ends, and how many instructions an
 element takes. Unit tests measure the same expansions with hardware functions that are as
-wrong as the vendors allow (unittests/Transforms)."""
+wrong as the vendors allow (unittests/Conversion)."""
 
 import math
 import pathlib
