@@ -158,6 +158,24 @@ def test_first_example_of_the_readme(build, tmp_path):
 
 
 @needs_triton
+def test_edited_machine_code(build, tmp_path):
+    """A wait that somebody deletes in the text that Triton dumps."""
+    test = f"{INPUTS / 'triton_kernels.py'}::test_right"
+    run = run_plugin(build, tmp_path, "gfx942", test, TRITON_KERNEL_DUMP="1",
+                     TRITON_DUMP_DIR=str(tmp_path / "dump"))
+    assert run.returncode == 0, run.stdout + run.stderr
+    [dumped] = (tmp_path / "dump").rglob("add.amdgcn")
+    edited = tmp_path / "override" / dumped.relative_to(tmp_path / "dump")
+    edited.parent.mkdir(parents=True)
+    before, wait, after = dumped.read_text(encoding="utf-8").rpartition("\ts_waitcnt vmcnt(0)")
+    assert wait
+    edited.write_text(before + after, encoding="utf-8")
+    run = run_plugin(build, tmp_path, "gfx942", test, TRITON_KERNEL_OVERRIDE="1",
+                     TRITON_OVERRIDE_DIR=str(tmp_path / "override"), TRITON_ALWAYS_COMPILE="1")
+    assert run.returncode == 1 and "gfx942 waits: v" in run.stdout, run.stdout + run.stderr
+
+
+@needs_triton
 @pytest.mark.parametrize("chips", [
     SOME_CHIPS, pytest.param(CHIPS, marks=pytest.mark.full)], ids="-".join)
 def test_triton_kernels(chips, build, tmp_path):
