@@ -21,8 +21,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_ACCESSCELLS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_ACCESSCELLS_H
 
-#include "Check/ClockTree.h"
-#include "Check/WaveClock.h"
+#include "Check/VectorClock.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"

@@ -21,7 +21,7 @@
 #include "Check/EarlyReads.h"
 #include "Check/RoundingJudge.h"
 #include "Check/ShadowMemory.h"
-#include "Check/WaveClock.h"
+#include "Check/VectorClock.h"
 #include "Core/Launch.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"

@@ -8,7 +8,7 @@
 //
 // What a wave does to memory that other waves access, LDS and global memory
 // alike: whether it is ordered after what they did, and whether it sees that
-// in spite of the caches. The clocks are in WaveClock.h, the cells in
+// in spite of the caches. The clocks are in VectorClock.h, the cells in
 // AccessCells.h.
 //
 //===----------------------------------------------------------------------===//

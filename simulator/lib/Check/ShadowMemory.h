@@ -18,7 +18,7 @@
 
 #include "Check/AccessCells.h"
 #include "Check/MemoryJournal.h"
-#include "Check/WaveClock.h"
+#include "Check/VectorClock.h"
 #include "Core/Memory.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
