@@ -14,8 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Assembler/Assembler.h"
-#include "Check/DeviceShadows.h"
 #include "Check/LaunchChecker.h"
+#include "Check/ShadowMemory.h"
 #include "Core/Scheduler.h"
 #include "Load/CodeObject.h"
 

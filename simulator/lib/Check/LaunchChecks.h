@@ -14,7 +14,6 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
-#include "Check/AccessCells.h"
 #include "Check/CacheModel.h"
 #include "Check/CodeChecks.h"
 #include "Check/Counts.h"

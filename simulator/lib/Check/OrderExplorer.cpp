@@ -15,7 +15,7 @@
 
 #include "Check/OrderExplorer.h"
 
-#include "Check/MemoryJournal.h"
+#include "Check/ShadowMemory.h"
 #include "Core/Scheduler.h"
 
 #include <algorithm>

@@ -9,16 +9,16 @@
 // What a wave does to memory that other waves access, LDS and global memory
 // alike: whether it is ordered after what they did, and whether it sees that
 // in spite of the caches. The clocks are in VectorClock.h, the cells in
-// AccessCells.h.
+// ShadowMemory.h.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H
 
-#include "Check/AccessCells.h"
 #include "Check/LaunchChecks.h"
 #include "Check/RegisterChecker.h"
+#include "Check/ShadowMemory.h"
 #include "Check/WaitChecker.h"
 #include "Core/Wave.h"
 

@@ -1,4 +1,4 @@
-//===- ShadowMemory.cpp - What is known of each byte of a buffer ----------===//
+//===- ShadowMemory.cpp - What is known of each byte ----------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,19 +6,201 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A bit a byte says what has been written.
+// Cells and their pages, the journal, and the shadows of buffers, in which a
+// bit a byte says what has been written.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Check/ShadowMemory.h"
 
+#include "Core/Environment.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstring>
+#include <memory>
 #include <thread>
+#include <utility>
 
 using namespace lnbwd::sim;
+
+static bool sameWave(uint64_t A, uint64_t B) {
+  return Moment::of(A).wave() == Moment::of(B).wave();
+}
+
+void Crowd::addToOthers(uint64_t M) {
+  Others.raise(Moment::of(M).wave(), {0, Moment::of(M).clock(), 0});
+  OneOfOthers = M;
+}
+
+void Accesses::add(uint64_t Moment,
+                   llvm::function_ref<bool(uint64_t)> IsOrdered,
+                   llvm::function_ref<void(uint64_t, Crowd &)> GaveUp) {
+  Crowd *C = own();
+  if (!C) {
+    if (!Bits || sameWave(Bits, Moment) || IsOrdered(Bits)) {
+      Bits = Moment;
+      return;
+    }
+    C = new Crowd;
+    C->Moments.push_back(Bits);
+    C->Moments.push_back(Moment);
+    Bits = reinterpret_cast<uint64_t>(C) | 1;
+    return;
+  }
+  for (uint64_t &Old : C->Moments)
+    if (sameWave(Old, Moment)) {
+      Old = Moment;
+      return;
+    }
+  if (C->Moments.size() >= Crowd::Most) {
+    llvm::erase_if(C->Moments, IsOrdered);
+    if (C->Moments.size() >= Crowd::Most) {
+      const size_t Half = Crowd::Most / 2;
+      for (size_t K = 0; K < Half; ++K)
+        GaveUp(C->Moments[K], *C);
+      C->Moments.erase(C->Moments.begin(), C->Moments.begin() + Half);
+    }
+  }
+  C->Moments.push_back(Moment);
+}
+
+Accesses Accesses::copy() const {
+  Accesses A;
+  A.Bits = Bits;
+  if (Crowd *C = crowd()) {
+    auto *New = new Crowd(*C);
+    New->Users = 1;
+    A.Bits = reinterpret_cast<uint64_t>(New) | 1;
+  }
+  return A;
+}
+
+Crowd *Accesses::own() {
+  Crowd *C = crowd();
+  if (C && C->Users > 1)
+    *this = copy();
+  return crowd();
+}
+
+Cell Cell::copy() const {
+  Cell C;
+  C.Writes = Writes.copy();
+  C.Reads = Reads.copy();
+  C.Atomics = Atomics.copy();
+  return C;
+}
+
+void CellPage::forget() {
+  if (Cells)
+    for (uint32_t K = 0; K < count(); ++K)
+      for (Accesses *A : {&Cells[K].Writes, &Cells[K].Reads, &Cells[K].Atomics})
+        A->clear();
+  LeftOut = false;
+}
+
+CellBudget &CellBudget::get() {
+  static CellBudget *Budget = [] {
+    auto *B = new CellBudget;
+    B->Most = RacesVariable.read().value_or(4096) << 20;
+    return B;
+  }();
+  return *Budget;
+}
+
+void CellPage::uncount() {
+  CellBudget::get().Bytes -= BytesCounted;
+  BytesCounted = 0;
+}
+
+/// Makes the cells smaller, or makes the first ones, and the room for values.
+bool CellPage::grow(unsigned Need, bool Counted, bool WithValues) {
+  const bool Finer = !Cells || Granule > Need;
+  const uint32_t New = Finer ? PageBytes >> Need : count();
+  if (LeftOut)
+    return false;
+  if (Counted) {
+    CellBudget &Budget = CellBudget::get();
+    const uint64_t Bytes =
+        uint64_t(New) * sizeof(Cell) + (Values || WithValues ? PageBytes : 0);
+    const bool Fits =
+        Budget.Bytes.fetch_add(Bytes) + Bytes - BytesCounted <= Budget.Most;
+    uncount();
+    if (!Fits) {
+      Budget.Bytes -= Bytes;
+      LeftOut = IsNew = true;
+      Cells.reset();
+      Values.reset();
+      return false;
+    }
+    BytesCounted = Bytes;
+  }
+  if (WithValues && !Values)
+    Values.reset(new uint8_t[PageBytes]);
+  if (!Finer)
+    return true;
+  std::unique_ptr<Cell[]> Made(new Cell[New]);
+  if (Cells) {
+    const unsigned Step = unsigned(Granule) - Need;
+    for (uint32_t K = 0; K < New; ++K)
+      Made[K] = Cells[K >> Step].copy();
+  }
+  Cells = std::move(Made);
+  Granule = uint8_t(Need);
+  return true;
+}
+
+Cell *CellPage::present(uint32_t From, uint32_t To, uint32_t &Count) {
+  if (!Cells)
+    return nullptr;
+  const uint32_t First = From >> Granule;
+  Count = ((To - 1) >> Granule) + 1 - First;
+  return &Cells[First];
+}
+
+/// What a journal may keep. A launch that stores more is a long one, of which
+/// no other order is tried.
+constexpr uint64_t MostKept = 256ull << 20;
+
+static uint64_t nextNumber() {
+  static std::atomic<uint64_t> Last{0};
+  return ++Last;
+}
+
+MemoryJournal::MemoryJournal() : Number(nextNumber()) {}
+
+void MemoryJournal::giveUp() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  Whole = false;
+}
+
+void MemoryJournal::keep(void *Memory, uint32_t Bytes, uint64_t *Known,
+                         uint32_t Words) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  if (!Whole)
+    return;
+  if (BytesKept + Bytes > MostKept) {
+    Whole = false;
+    return;
+  }
+  BytesKept += Bytes;
+  Page P = {static_cast<uint8_t *>(Memory), Bytes, Known, Words, nullptr};
+  P.Kept.reset(new uint8_t[Bytes + 8ull * Words]);
+  std::memcpy(P.Kept.get(), Memory, Bytes);
+  std::memcpy(P.Kept.get() + Bytes, Known, 8ull * Words);
+  Pages.push_back(std::move(P));
+}
+
+void MemoryJournal::swap() {
+  for (Page &P : Pages) {
+    std::swap_ranges(P.Memory, P.Memory + P.Bytes, P.Kept.get());
+    auto *Known = reinterpret_cast<uint8_t *>(P.Known);
+    std::swap_ranges(Known, Known + 8ull * P.Words, P.Kept.get() + P.Bytes);
+  }
+}
 
 class BufferShadow::PageGuard {
 public:
@@ -378,4 +560,70 @@ std::string BufferShadow::describe(const char *Verb, uint64_t Count,
          (Name.empty() ? "the buffer at " + hex(begin())
                        : "the buffer '" + Name + "'") +
          " of " + std::to_string(bytes()) + " bytes";
+}
+
+void DeviceShadows::setChecked(bool On) {
+  if (!On)
+    return Memory.setNotesMaker({});
+  Memory.setNotesMaker([](uint64_t Begin, size_t Size, BufferKind Kind) {
+    // Other memory than a device's comes with its contents.
+    return std::make_shared<BufferShadow>(Begin, Size,
+                                          Kind != BufferKind::Device);
+  });
+}
+
+BufferShadow *DeviceShadows::shadowAt(uint64_t Address) const {
+  uint64_t Begin;
+  const DeviceMemory::Buffer *B = Memory.find(Address, Begin);
+  // Nobody else makes notes.
+  return B ? static_cast<BufferShadow *>(B->Notes.get()) : nullptr;
+}
+
+void DeviceShadows::wrote(uint64_t Address, uint64_t Bytes, uint64_t From) {
+  BufferShadow *Shadow = shadowAt(Address);
+  if (!Shadow || !Bytes)
+    return;
+  BufferShadow &To = *Shadow;
+  uint64_t First = std::max(Address, To.begin());
+  uint64_t Last = std::min(Address + Bytes, To.begin() + To.bytes());
+  if (First >= Last)
+    return;
+  const BufferShadow *Source = From ? shadowAt(From) : nullptr;
+  if (!Source)
+    return To.mark(First, Last - First, true);
+  for (uint64_t A = First; A < Last; ++A) {
+    uint64_t Other = From + (A - Address);
+    const BufferShadow &S = *Source;
+    bool Known = Other >= S.begin() && Other < S.begin() + S.bytes();
+    To.mark(A, 1, !Known || S.written(Other));
+  }
+}
+
+bool DeviceShadows::describe(uint64_t Address, uint64_t Bytes,
+                             const std::string &Name, bool ReadOnly,
+                             bool Unwritten) {
+  uint64_t Begin;
+  const DeviceMemory::Buffer *B = Memory.find(Address, Begin);
+  if (!B || Bytes > B->Size - (Address - Begin))
+    return false;
+  BufferShadow *Shadow = shadowAt(Address);
+  if (!Shadow || Shadow->begin() != Address || Shadow->bytes() != Bytes) {
+    auto New = std::make_shared<BufferShadow>(Address, Bytes, true);
+    Shadow = New.get();
+    Memory.setNotes(Begin, std::move(New));
+  }
+  Shadow->Name = Name;
+  Shadow->ReadOnly = ReadOnly;
+  if (Unwritten)
+    Shadow->mark(Address, Bytes, false);
+  return true;
+}
+
+void DeviceShadows::protect(uint64_t Address, uint64_t Bytes,
+                            const std::string &Name) {
+  BufferShadow *Shadow = shadowAt(Address);
+  if (!Shadow)
+    return;
+  Shadow->Name = Name;
+  Shadow->ReadOnlyParts.emplace_back(Address, Address + Bytes);
 }

@@ -26,7 +26,7 @@
 #pragma GCC visibility pop
 
 #include "Check/Counts.h"
-#include "Check/DeviceShadows.h"
+#include "Check/ShadowMemory.h"
 #include "Core/Memory.h"
 #include "Load/CodeObject.h"
 #include "SimulatedChip.h"
