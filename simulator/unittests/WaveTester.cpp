@@ -12,7 +12,7 @@
 
 #include "WaveTester.h"
 
-#include "Check/Coverage.h"
+#include "Check/Effects.h"
 
 #include "Assembler/Assembler.h"
 

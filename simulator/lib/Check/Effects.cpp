@@ -1,4 +1,4 @@
-//===- Effects.cpp - What an instruction reads and writes -----------------===//
+//===- Effects.cpp - What an instruction does -----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,6 +10,7 @@
 // others, LLVM's description says what is read and written beside the operands
 // (SCC, VCC, M0, EXEC, the old destination) and what branches. What kind of
 // instruction it is, and how definedness goes through it, is in its record.
+// Cache bits and the fields of s_waitcnt have other meanings in each family.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +19,242 @@
 #include "Core/MatrixShape.h"
 #include "Core/Operation.h"
 
+#include "lnbwd/ISA/Mnemonics.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
 
 using namespace lnbwd;
 using namespace lnbwd::sim;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+CacheModel::CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors)
+    : SharedNear(Chip.Generation == 9 || !WorkgroupProcessors),
+      KeepsStores(Chip.HasL2PerDie), HasNear(Chip.Generation >= 10),
+      MarksStores(Chip.HasL2PerDie || Chip.Generation >= 12),
+      MarksAtomics(Chip.Generation >= 12) {}
+
+/// Scopes of gfx12, from the narrowest on.
+static unsigned scopeOf(ArrayRef<StringRef> Words) {
+  if (llvm::is_contained(Words, "scope:SCOPE_SE"))
+    return 1;
+  if (llvm::is_contained(Words, "scope:SCOPE_DEV"))
+    return 2;
+  return llvm::is_contained(Words, "scope:SCOPE_SYS") ? 3 : 0;
+}
+
+CacheUse lnbwd::sim::cacheUse(const isa::InstructionFacts &Facts,
+                              StringRef Text, const SimulatedChip &Chip) {
+  SmallVector<StringRef, 12> Words;
+  Text.split(Words, ' ', -1, /*KeepEmpty=*/false);
+  auto Has = [&](StringRef Word) { return llvm::is_contained(Words, Word); };
+  const unsigned Scope = scopeOf(Words);
+  CacheUse Use;
+  switch (Facts.Cache) {
+  case isa::CacheControl::DropMarked:
+    if (!Has("sc1"))
+      return Use;
+    [[fallthrough]];
+  case isa::CacheControl::Drop:
+    Use.DropsNear = Use.DropsFar = true;
+    return Use;
+  case isa::CacheControl::DropScalar:
+    Use.DropsScalar = true;
+    return Use;
+  case isa::CacheControl::DropNear:
+    Use.DropsNear = true;
+    return Use;
+  case isa::CacheControl::DropFar:
+    Use.DropsFar = true;
+    return Use;
+  case isa::CacheControl::DropScope:
+    Use.DropsNear = Scope >= 1;
+    Use.DropsFar = Scope >= 2;
+    return Use;
+  case isa::CacheControl::WriteBack:
+    Use.WritesBack = Has("sc1");
+    return Use;
+  case isa::CacheControl::None:
+    break;
+  }
+  if (Chip.Generation >= 12) {
+    // Atomics are executed in the L2, whatever their scope. Where LLVM makes
+    // one of an atomic of the source, the scope shows how far that orders; in
+    // those of intrinsics, which have no order, it shows nothing.
+    const bool IsOfIntrinsic = Facts.Memory.Descriptor &&
+                               Facts.Memory.Access == isa::MemoryAccess::Atomic;
+    Use.PassesNear = Scope >= 1 || IsOfIntrinsic;
+    Use.PassesFar = Use.Coherent = Scope >= 2 || IsOfIntrinsic;
+  } else if (Chip.HasL2PerDie) {
+    Use.PassesNear = true;
+    Use.PassesFar = Use.Coherent = Use.WritesThrough = Has("sc1");
+  } else if (Chip.Generation == 10) {
+    Use.PassesNear = Has("glc");
+    Use.PassesFar = Use.Coherent = Has("glc") && Has("dlc");
+  } else {
+    Use.PassesNear = Use.PassesFar = Has("glc");
+    // Both bits: data that is not worth a place in the caches.
+    Use.Coherent = Has("glc") && !Has("slc");
+  }
+  return Use;
+}
+
+static const char *fileName() {
+  static const char *Name = std::getenv("LNBWD_SIM_COVERAGE");
+  return Name;
+}
+
+/// The forms in which operands of a type are read; none if all are read alike.
+static ArrayRef<const char *> formsOf(OperandType T) {
+  static const char *const Mixed[] = {"f32", "f32-constant", "f16-low",
+                                      "f16-high", "f16-constant"};
+  static const char *const Packed[] = {"register", "constant"};
+  switch (T) {
+  case OperandType::Mix:
+    return Mixed;
+  case OperandType::PkF16:
+  case OperandType::PkBF16:
+  case OperandType::PkI16:
+  case OperandType::PkF32:
+    return Packed;
+  default:
+    return {};
+  }
+}
+
+/// Which of them an operand has.
+static const char *formOf(const Inst &I, unsigned K) {
+  const ArrayRef<const char *> Forms = formsOf(I.Lane->Src[K]);
+  if (Forms.empty())
+    return nullptr;
+  const bool Constant = I.Src[K].Kind == OperandKind::Constant;
+  if (I.Lane->Src[K] != OperandType::Mix)
+    return Forms[Constant];
+  if (!(I.OpSelHi >> K & 1))
+    return Forms[Constant];
+  return Forms[Constant ? 4 : 2 + (I.OpSel >> K & 1)];
+}
+
+std::unique_ptr<Coverage> Coverage::create(const InstructionTable &P) {
+  return fileName() ? std::make_unique<Coverage>(P) : nullptr;
+}
+
+/// Appends lines to the file that are not there yet.
+static void append(ArrayRef<std::string> Lines) {
+  static std::mutex Lock;
+  static std::set<std::string> Written;
+  std::lock_guard<std::mutex> Guard(Lock);
+  std::string New;
+  for (const std::string &Line : Lines)
+    if (Written.insert(Line).second)
+      New += Line + "\n";
+  if (New.empty())
+    return;
+  if (std::FILE *F = std::fopen(fileName(), "a")) {
+    std::fputs(New.c_str(), F);
+    std::fclose(F);
+  }
+}
+
+Coverage::Coverage(const InstructionTable &P)
+    : P(P), Begin(P.instructions().data()),
+      Seen(new std::atomic<bool>[P.instructions().size()] {}) {
+  for (const Inst &I : P.instructions())
+    if (I.Size && !P.problem(&I).empty())
+      write(&I, "missing");
+}
+
+/// A line has chip, name without the suffix of its encoding, and state. Where
+/// operands come in forms that are read in different ways, there is a line for
+/// each form that the instruction has, and one for each that was executed.
+void Coverage::write(const Inst *I, const char *State) {
+  if (!I->Size)
+    return;
+  const std::string Chip(P.chip().Chip), Text = P.text(I);
+  SmallVector<StringRef, 2> Halves;
+  StringRef(Text).split(Halves, " :: ");
+  std::vector<std::string> Lines;
+  for (StringRef Half : Halves) {
+    StringRef Name = lnbwd::isa::withoutEncoding(
+        Half.trim().take_until([](char C) { return C == ' ' || C == '\t'; }));
+    // Words that are no instruction at all: padding, data.
+    if (Name.starts_with("."))
+      continue;
+    const std::string Line = Chip + " " + Name.str() + " ";
+    Lines.push_back(Line + State);
+    if (Halves.size() > 1 || !I->Lane || !P.problem(I).empty())
+      continue;
+    for (unsigned K = 0; K < I->NumSrc; ++K) {
+      for (const char *Form : formsOf(I->Lane->Src[K]))
+        Lines.push_back(Line + "has " + Form);
+      if (const char *Form = formOf(*I, K))
+        Lines.push_back(Line + State + " " + Form);
+    }
+  }
+  append(Lines);
+}
+
+// The largest number that the hardware's counter holds; issuing waits then.
+unsigned lnbwd::sim::counterMaximum(WaitCounter C, unsigned Generation) {
+  if (Generation == 9)
+    return C == WaitLds ? 15 : 63;
+  return C == WaitScalar ? 31 : 63;
+}
+
+WaitLimits lnbwd::sim::waitLimits(const Inst &I, WaitKind Kind,
+                                  unsigned Generation) {
+  const unsigned X = unsigned(I.Imm) & 0xffff;
+  WaitLimits Limits;
+  unsigned *Most = Limits.Most;
+  switch (Kind) {
+  case WaitKind::None:
+    break;
+  case WaitKind::Combined:
+    if (Generation <= 10) {
+      Most[WaitLoad] = (X & 15) | (X >> 14 & 3) << 4;
+      Most[WaitLds] = X >> 8 & (Generation == 9 ? 15 : 63);
+    } else {
+      Most[WaitLoad] = X >> 10 & 63;
+      Most[WaitLds] = X >> 4 & 63;
+    }
+    break;
+  case WaitKind::Load:
+    Most[WaitLoad] = X;
+    break;
+  case WaitKind::Store:
+    Most[WaitStore] = X;
+    break;
+  case WaitKind::Lds:
+    Most[WaitLds] = X;
+    break;
+  case WaitKind::Scalar:
+    Most[WaitScalar] = X;
+    break;
+  case WaitKind::LoadLds:
+    Most[WaitLoad] = X >> 8 & 63;
+    Most[WaitLds] = X & 63;
+    break;
+  case WaitKind::StoreLds:
+    Most[WaitStore] = X >> 8 & 63;
+    Most[WaitLds] = X & 63;
+    break;
+  case WaitKind::Idle:
+    for (unsigned &M : Limits.Most)
+      M = 0;
+    break;
+  }
+  return Limits;
+}
 
 namespace {
 class Finder {
@@ -187,7 +420,7 @@ void Finder::limits() {
 
 /// What makes the checks of most instructions short.
 void Finder::summary() {
-  auto Note = [](uint64_t &Used, llvm::ArrayRef<RegisterSpan> Spans) {
+  auto Note = [](uint64_t &Used, ArrayRef<RegisterSpan> Spans) {
     for (RegisterSpan S : Spans)
       Used |= bitsOf(S);
   };

@@ -1,4 +1,4 @@
-//===- Effects.h - What an instruction reads and writes ---------*- C++ -*-===//
+//===- Effects.h - What an instruction does ---------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,26 +7,99 @@
 //===----------------------------------------------------------------------===//
 //
 // The checker's view of an instruction: the registers it reads and writes, the
-// memory it touches, and the wait counter it is counted by. Found out once for
-// an object, when a checked launch first executes it.
+// memory it touches, the caches it looks into, the wait counter it is counted
+// by or waits for. Found out once for an object, when a checked launch first
+// executes it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
 
-#include "Check/CacheModel.h"
-#include "Check/Coverage.h"
-
 #include "Core/Instruction.h"
 #include "Core/InstructionTable.h"
+#include "SimulatedChip.h"
 
+#include "lnbwd/ISA/InstructionFacts.h"
 #include "lnbwd/ISA/InstructionRecord.h"
 
+#include "llvm/ADT/StringRef.h"
+
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace lnbwd::sim {
+
+// The caches between a wave and the memory that all compute units share, by
+// LLVM's memory model of each family ("Memory Model" in AMDGPUUsage):
+//
+//   gfx9          one cache for each compute unit, and so for a workgroup
+//   gfx942, 950   besides, one L2 for each XCD, which keeps stores until they
+//                 are written back
+//   gfx10 to 12   an L0 for each compute unit, two of which may share a
+//                 workgroup, and, up to gfx11, an L1 for several of them
+//
+// Besides, on all of them, one for scalar loads, which several compute units
+// share and which none of the above drops.
+//
+// A cache "near" is one that the waves of a workgroup may have one by one, a
+// cache "far" one that other workgroups do not share.
+
+/// What an instruction's text says of caches.
+struct CacheUse {
+  // Of a memory instruction.
+  bool PassesNear = false; ///< a load that does not look into the near cache
+  bool PassesFar = false;  ///< nor into the far one
+  bool Coherent = false;   ///< looks like an atomic access of the whole device
+  bool WritesThrough = false; ///< a store that other XCDs see when it is over
+  // Of cache control.
+  bool DropsNear = false, DropsFar = false;
+  bool DropsScalar = false;
+  bool WritesBack = false; ///< what the L2 of an XCD has kept
+  bool isControl() const {
+    return DropsNear || DropsFar || DropsScalar || WritesBack;
+  }
+};
+
+/// The caches of a chip, as a kernel finds them.
+struct CacheModel {
+  /// WorkgroupProcessors: the kernel asks for two compute units a workgroup.
+  CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors);
+  bool SharedNear;   ///< the waves of a workgroup have one near cache
+  bool KeepsStores;  ///< other XCDs do not see stores until written back
+  bool HasNear;      ///< there is a near cache beside the far one
+  bool MarksStores;  ///< the bits of a store say whether it is an atomic one
+  bool MarksAtomics; ///< and those of an atomic whose it is
+};
+
+/// Reads what the bits in an instruction's text say.
+CacheUse cacheUse(const isa::InstructionFacts &Facts, llvm::StringRef Text,
+                  const SimulatedChip &Chip);
+
+/// What of one object's code has been executed, for the list of
+/// scripts/coverage.py: with LNBWD_SIM_COVERAGE=FILE, each instruction's name
+/// is appended to the file when it is first executed, or, if it is in a code
+/// object and cannot be executed, when that is first used.
+class Coverage {
+public:
+  /// Null if nobody asks.
+  static std::unique_ptr<Coverage> create(const InstructionTable &P);
+  explicit Coverage(const InstructionTable &P);
+  void note(const Inst *I) {
+    std::atomic<bool> &S = Seen[size_t(I - Begin)];
+    if (!S.load(std::memory_order_relaxed) && !S.exchange(true) &&
+        P.problem(I).empty())
+      write(I, "executed");
+  }
+
+private:
+  void write(const Inst *I, const char *State);
+  const InstructionTable &P;
+  const Inst *Begin;
+  std::unique_ptr<std::atomic<bool>[]> Seen;
+};
 
 /// Consecutive vector rows or scalar slots.
 struct RegisterSpan {
@@ -156,6 +229,18 @@ struct CodeEffects {
   /// Waves wait for what others store in LDS.
   bool PollsLds = false;
 };
+
+/// How many accesses may be under way of each counter when a wait ends.
+struct WaitLimits {
+  static constexpr unsigned Any = ~0u;
+  unsigned Most[NumWaits] = {Any, Any, Any, Any};
+};
+
+/// What an instruction with E.Waits as its kind waits for.
+WaitLimits waitLimits(const Inst &I, WaitKind Kind, unsigned Generation);
+
+/// The most accesses that a counter counts.
+unsigned counterMaximum(WaitCounter C, unsigned Generation);
 
 } // namespace lnbwd::sim
 

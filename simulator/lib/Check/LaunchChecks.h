@@ -14,10 +14,10 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
-#include "Check/CacheModel.h"
 #include "Check/CodeChecks.h"
 #include "Check/Counts.h"
 #include "Check/EarlyReads.h"
+#include "Check/Effects.h"
 #include "Check/RoundingJudge.h"
 #include "Check/ShadowMemory.h"
 #include "Check/VectorClock.h"

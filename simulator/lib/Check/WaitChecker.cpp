@@ -15,8 +15,8 @@
 
 #include "Check/WaitChecker.h"
 
+#include "Check/Effects.h"
 #include "Check/RegisterChecker.h"
-#include "Check/WaitLimits.h"
 #include "Core/Execution.h"
 
 #include "llvm/ADT/STLExtras.h"

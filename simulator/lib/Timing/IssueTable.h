@@ -16,7 +16,7 @@
 #define LNBWD_LIB_SIMULATOR_TIMING_ISSUETABLE_H
 
 #include "Check/CodeChecks.h"
-#include "Check/WaitLimits.h"
+#include "Check/Effects.h"
 #include "Timing/ClockInfo.h"
 
 #include <vector>
