@@ -14,7 +14,7 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_CODECHECKS_H
 
 #include "Check/Effects.h"
-#include "Check/HazardRules.h"
+#include "Check/HazardChecker.h"
 
 namespace lnbwd::sim {
 

@@ -15,6 +15,7 @@
 #include "Check/HazardChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/Launch.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a wave has executed in the last wait states, and whether the next
+// Pairs of instructions between which a program has to leave so many wait
+// states, because the chip does not wait by itself: one table, by chip. A wait
+// state is an instruction, or one of the N + 1 of `s_nop N`. The checker knows
+// what a wave has executed in the last wait states, and whether the next
 // instruction comes too early for it.
 //
 //===----------------------------------------------------------------------===//
@@ -14,22 +17,113 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_HAZARDCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_HAZARDCHECKER_H
 
-#include "Check/HazardRules.h"
-#include "Check/LaunchChecks.h"
+#include "Check/Effects.h"
 #include "Core/Wave.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace lnbwd::sim {
+
+/// The parts that an instruction can play in a hazard.
+enum HazardRole : uint32_t {
+  RoleVector = 1u << 0,       ///< vector ALU, matrices included
+  RoleWritesVgpr = 1u << 1,   ///< vector ALU, not a matrix
+  RoleWritesSgpr = 1u << 2,   ///< vector ALU with a scalar result
+  RoleWritesExec = 1u << 3,   ///< vector ALU that sets EXEC
+  RoleTrans = 1u << 4,        ///< the transcendental unit
+  RolePartialWrite = 1u << 5, ///< a result in a byte or the upper half
+  RoleDot = 1u << 6,          ///< dot products
+  RoleMatrix = 1u << 7,
+  RoleDouble = 1u << 8, ///< matrices of f64
+  RoleMemory = 1u << 9, ///< vector memory and LDS
+  RoleVectorMemory = 1u << 10,
+  RoleDpp = 1u << 11,
+  RoleDivFmas = 1u << 12,
+  RoleLaneSelect = 1u << 13, ///< a lane number in a scalar register
+  RoleReadLane = 1u << 14,
+  RoleWriteLane = 1u << 15,
+  RoleSetReg = 1u << 16,
+  RoleGetReg = 1u << 17,
+  RoleWritesM0 = 1u << 18,  ///< scalar ALU
+  RoleReadsM0 = 1u << 19,   ///< messages, relative moves, loads to LDS
+  RoleWideStore = 1u << 20, ///< more than two dwords from registers
+  RoleFma64 = 1u << 21,
+  RoleSwapsLanes = 1u << 22, ///< v_permlane*_swap
+  RoleAccRead = 1u << 23,
+  RoleAccWrite = 1u << 24,
+  RoleReadsSgpr = 1u << 25, ///< vector ALU with a scalar source
+};
+
+/// What the rules have to know of an instruction.
+struct HazardFacts {
+  uint32_t Roles = 0;
+  uint32_t Produces = 0;  ///< rules, by bit, whose first instruction it may be
+  uint32_t Consumes = 0;  ///< and whose second
+  uint8_t WaitStates = 1; ///< that it takes
+  uint8_t Passes = 0;     ///< of a matrix instruction
+  bool Xdl = false;       ///< a matrix instruction not in full precision
+};
+
+/// Two instructions of a wave, one after the other.
+struct HazardPair {
+  const Inst *First, *Second;
+  const Effects *FirstEffects, *SecondEffects;
+  const HazardFacts *FirstFacts, *SecondFacts;
+  bool IsGfx940, IsGfx950; ///< the second is one of the first
+  bool DoubleBetween;      ///< a matrix instruction of f64 lies between
+  /// Of the result of the first, what no matrix instruction between the two has
+  /// overwritten at its beginning or end.
+  RegisterSpan Result;
+};
+
+/// Chips, by bit.
+enum HazardChips : uint8_t {
+  ChipGfx908 = 1,
+  ChipGfx90a = 2,
+  ChipGfx942 = 4,
+  ChipGfx950 = 8,
+  ChipGfx9 = 15,
+  ChipGfx90aOn = ChipGfx90a | ChipGfx942 | ChipGfx950,
+  ChipGfx940On = ChipGfx942 | ChipGfx950,
+};
+
+struct HazardRule {
+  uint8_t Chips;
+  uint32_t First, Second; ///< roles, of which one is enough
+  uint8_t Most;           ///< the most wait states that are ever needed
+  /// Wait states that the pair needs between; 0: no hazard, look further back.
+  unsigned (*Needs)(const HazardPair &);
+  const char *What; ///< "v1, which FIRST has written, is read by ..."
+};
+
+/// What chips from gfx10 on do not wait for.
+enum NewerHazards : uint8_t {
+  NewerTrans = 1,    ///< vector ALU reads after the transcendental unit
+  NewerMatrix = 2,   ///< one matrix instruction multiplies another one's result
+  NewerPermlane = 4, ///< v_permlane after v_cmpx
+  NewerSgpr = 8,     ///< scalar registers that vector and scalar ALU share
+  NewerForwarding = 16, ///< results of both sides of a write of EXEC
+};
+
+/// The hazards of a program's chip, and what its instructions are to them.
+struct CodeHazards {
+  CodeHazards(const InstructionTable &P, const CodeEffects &Effects);
+  std::vector<HazardRule> Rules;  ///< of gfx9; those that can apply
+  std::vector<HazardFacts> Facts; ///< of each instruction, if there are rules
+  uint8_t Newer = 0;              ///< NewerHazards
+  bool IsGfx940 = false, IsGfx950 = false;
+};
 
 class HazardChecker {
 public:
   /// Scalar registers that vector and scalar ALU share, VCC included.
   static constexpr unsigned NumShared = SlotVCC + 2;
 
-  HazardChecker(const LaunchChecks &L, Wave &W)
-      : Begin(L.TheEffects.Begin), W(W), Hazards(L.Hazards) {}
+  HazardChecker(const CodeEffects &Code, const CodeHazards &Hazards, Wave &W)
+      : Begin(Code.Begin), W(W), Hazards(Hazards) {}
   void start();
   /// The next instruction of the wave. False: the wave has been stopped.
   bool check(const Inst *I, const Effects &E) {

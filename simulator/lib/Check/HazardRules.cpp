@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check/HazardRules.h"
+#include "Check/HazardChecker.h"
 
 #include "Core/MatrixShape.h"
 #include "SimulatedChip.h"
