@@ -136,7 +136,7 @@ enum WaitCounter : uint8_t {
   NumWaits
 };
 
-/// What a memory instruction is for, as MemoryUses.h finds it out.
+/// What a memory instruction is for, as CodeAnalysis finds it out.
 struct MemoryUse {
   CacheUse Cache;
   /// Numbers the memory instructions of a program; LastId: all that are beyond.
@@ -205,7 +205,7 @@ struct alignas(64) Effects {
   bool Scatters = false;     ///< lanes say where their values go
   bool CacheWrite = false;   ///< a write-back that is counted like a store
   bool CacheLoad = false;    ///< an invalidation that is counted like a load
-  MemoryUse Use;             ///< filled in by findMemoryUses
+  MemoryUse Use;             ///< filled in by CodeAnalysis
 };
 static_assert(offsetof(Effects, VectorRead) <= 64, "one line of the cache");
 
@@ -221,7 +221,7 @@ struct CodeEffects {
   const Inst *Begin;
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< of all
   std::unique_ptr<Coverage> Covered;              ///< null if nobody asks
-  // What follows is filled in by findMemoryUses.
+  // What follows is filled in by CodeAnalysis.
   /// Those that have a MemoryUse::Id of their own, by it.
   std::vector<const Inst *> MemoryInstructions;
   /// Waves may acquire what others release through memory.

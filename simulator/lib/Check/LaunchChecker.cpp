@@ -12,7 +12,7 @@
 
 #include "Check/LaunchChecker.h"
 
-#include "Check/MemoryUses.h"
+#include "Check/CodeAnalysis.h"
 #include "Check/WaveChecker.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
@@ -41,7 +41,7 @@ private:
 } // namespace
 
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
-    : L(L), Checks(L, CodeChecks::of(*L.Code), Checks) {
+    : L(L), Checks(L, CodeAnalysis::of(*L.Code), Checks) {
   AccessesOf = this->Checks.Epoch;
 }
 

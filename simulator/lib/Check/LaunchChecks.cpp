@@ -41,7 +41,7 @@ static uint64_t wavesOf(const Launch &L) {
   return workgroupsOf(L) * ((Items + WaveSize - 1) / WaveSize);
 }
 
-LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
+LaunchChecks::LaunchChecks(const Launch &L, const CodeAnalysis &Code,
                            unsigned Checks)
     : TheEffects(Code.Effects), Hazards(Code.Hazards), Checks(Checks),
       Epoch(nextEpoch()), IsInterleaved(L.Interleaving != nullptr),

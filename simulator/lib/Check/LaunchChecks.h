@@ -14,7 +14,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
-#include "Check/CodeChecks.h"
+#include "Check/CodeAnalysis.h"
 #include "Check/Counts.h"
 #include "Check/EarlyReads.h"
 #include "Check/Effects.h"
@@ -38,7 +38,7 @@ enum class LdsUse : uint8_t { Unknown, Soon, Later };
 
 /// What all waves of a checked launch share.
 struct LaunchChecks {
-  LaunchChecks(const Launch &L, const CodeChecks &Code, unsigned Checks);
+  LaunchChecks(const Launch &L, const CodeAnalysis &Code, unsigned Checks);
 
   const CodeEffects &TheEffects;
   const CodeHazards &Hazards;

@@ -14,7 +14,7 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include "Check/CodeChecks.h"
+#include "Check/CodeAnalysis.h"
 #include "Core/Launch.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -92,7 +92,7 @@ extern "C" const char *lnbwdSimGetAccessJson(const void *Pointer, int Writes) {
     return Text.c_str();
   const Moment M = S->accessAt(Address, state().CheckedEpoch, Writes != 0);
   const InstructionTable &Code = *state().CheckedCode;
-  const auto &List = CodeChecks::of(Code).Effects.MemoryInstructions;
+  const auto &List = CodeAnalysis::of(Code).Effects.MemoryInstructions;
   if (M.Bits && M.id() < List.size())
     Text = llvm::formatv(
                "{0}", json::Value(describe(Code, *state().CheckedModule->Object,

@@ -123,7 +123,7 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
 }
 
 IssueTable::IssueTable(const InstructionTable &P, const ClockInfo &C)
-    : Code(P.instructions()), TheEffects(CodeChecks::of(P).Effects) {
+    : Code(P.instructions()), TheEffects(CodeAnalysis::of(P).Effects) {
   for (const Inst &I : P.instructions())
     List.push_back(I.Size
                        ? factsOf(I, TheEffects.of(&I), C, P.chip().Generation)

@@ -15,7 +15,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_TIMING_ISSUETABLE_H
 #define LNBWD_LIB_SIMULATOR_TIMING_ISSUETABLE_H
 
-#include "Check/CodeChecks.h"
+#include "Check/CodeAnalysis.h"
 #include "Check/Effects.h"
 #include "Timing/ClockInfo.h"
 

@@ -1,4 +1,4 @@
-//===- MemoryUses.cpp - What a program does with what it loads ------------===//
+//===- CodeAnalysis.cpp - What checks know of a program -------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,11 +9,12 @@
 // From each load, its value is followed through the instructions after it, in
 // the order in which they lie, and, where a loop leads back to before the load,
 // once more from the head of the loop. Where that ends without an answer (the
-// value is spilled, or there is a call) it may have decided something.
+// value is spilled, or there is a call) it may have decided something. All of
+// it is kept with the program.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check/MemoryUses.h"
+#include "Check/CodeAnalysis.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -488,8 +489,8 @@ bool lnbwd::sim::mayTake(const InstructionTable &P, const CodeEffects &Effects,
   return false;
 }
 
-void lnbwd::sim::findMemoryUses(const InstructionTable &P,
-                                CodeEffects &Effects) {
+/// Fills in MemoryUse of all instructions.
+static void findMemoryUses(const InstructionTable &P, CodeEffects &Effects) {
   uint16_t Next = 0;
   bool HasCompareSwap = false;
   Effects.MemoryInstructions.clear();
@@ -544,4 +545,15 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
         E.Use.Spins && E.Access == MemoryAccess::Load &&
         (E.Space == MemorySpace::Lds || E.Space == MemorySpace::Flat);
   }
+}
+
+CodeAnalysis::CodeAnalysis(const InstructionTable &P)
+    : Effects(P), Hazards(P, Effects) {
+  findMemoryUses(P, Effects);
+}
+
+const CodeAnalysis &CodeAnalysis::of(const InstructionTable &P) {
+  // Nobody else makes notes.
+  return static_cast<const CodeAnalysis &>(
+      P.notes([&] { return std::make_unique<CodeAnalysis>(P); }));
 }

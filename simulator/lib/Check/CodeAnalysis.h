@@ -1,4 +1,4 @@
-//===- MemoryUses.h - What a program does with what it loads ----*- C++ -*-===//
+//===- CodeAnalysis.h - What checks know of a program -----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,23 +6,33 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// Found out once for a program, when a checked launch first executes it: what
+// each instruction does, which hazards there are, and what the program does
+// with what it loads.
+//
 // Machine code does not say which loads are there for order: on most chips an
 // atomic load is a plain one with a cache bit, in LDS a plain one. What becomes
 // of the value tells: a flag decides where the wave goes, and is read again
-// until it does; what is only stored or added up is data. Found out once for a
-// program.
+// until it does; what is only stored or added up is data.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H
-#define LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_CODEANALYSIS_H
+#define LNBWD_LIB_SIMULATOR_CHECK_CODEANALYSIS_H
 
 #include "Check/Effects.h"
+#include "Check/HazardChecker.h"
 
 namespace lnbwd::sim {
 
-/// Fills in MemoryUse of all instructions.
-void findMemoryUses(const InstructionTable &P, CodeEffects &Effects);
+struct CodeAnalysis final : public CodeNotes {
+  explicit CodeAnalysis(const InstructionTable &P);
+  /// Those of a program; found out on first use.
+  static const CodeAnalysis &of(const InstructionTable &P);
+
+  CodeEffects Effects;
+  CodeHazards Hazards;
+};
 
 /// Whether a kernel with this entry has an instruction, in what its branches
 /// reach, that takes what other waves release; with calls, whether the code
@@ -32,4 +42,4 @@ bool mayTake(const InstructionTable &P, const CodeEffects &Effects,
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H
+#endif // LNBWD_LIB_SIMULATOR_CHECK_CODEANALYSIS_H
