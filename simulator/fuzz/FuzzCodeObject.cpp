@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check/CodeAnalysis.h"
-#include "Check/Limits.h"
+#include "Check/Resources.h"
 #include "Load/CodeObject.h"
 
 #include <cstdlib>

@@ -24,7 +24,7 @@ TABLES = {
 # Texts that look like names: keys, registers, and messages of one word.
 OTHERS = {
     "lib/Report/ReportPrinter.cpp": {"scratch_bytes"},
-    "simulator/lib/Check/Counts.cpp": {
+    "simulator/lib/Check/Resources.cpp": {
         "global_load", "global_store", "global_atomic", "scratch_load", "scratch_store"},
     "simulator/lib/Check/RaceReports.cpp": {
         "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1_vol", "s_dcache_inv"},

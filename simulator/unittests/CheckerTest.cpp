@@ -16,7 +16,7 @@
 
 #include "CheckerTester.h"
 
-#include "Check/LdsBanks.h"
+#include "Check/Resources.h"
 
 #include "llvm/Support/JSON.h"
 

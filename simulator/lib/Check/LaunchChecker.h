@@ -13,8 +13,8 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H
 
-#include "Check/Counts.h"
 #include "Check/LaunchChecks.h"
+#include "Check/Resources.h"
 #include "Core/Launch.h"
 #include "Core/Observer.h"
 

@@ -12,7 +12,7 @@
 
 #include "Check/LaunchChecks.h"
 
-#include "Check/Limits.h"
+#include "Check/Resources.h"
 #include "Core/Scheduler.h"
 
 #include "llvm/ADT/STLExtras.h"

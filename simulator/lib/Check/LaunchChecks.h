@@ -15,9 +15,9 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
 #include "Check/CodeAnalysis.h"
-#include "Check/Counts.h"
 #include "Check/EarlyReads.h"
 #include "Check/Effects.h"
+#include "Check/Resources.h"
 #include "Check/RoundingJudge.h"
 #include "Check/ShadowMemory.h"
 #include "Check/VectorClock.h"

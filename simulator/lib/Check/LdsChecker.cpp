@@ -12,7 +12,7 @@
 
 #include "Check/LdsChecker.h"
 
-#include "Check/LdsBanks.h"
+#include "Check/Resources.h"
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 

@@ -15,8 +15,8 @@
 #include "Hip/HipState.h"
 
 #include "Check/LaunchChecker.h"
-#include "Check/Limits.h"
 #include "Check/OrderExplorer.h"
+#include "Check/Resources.h"
 #include "Core/HostServices.h"
 #include "Core/Scheduler.h"
 #include "Core/Wave.h"

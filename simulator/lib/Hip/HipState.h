@@ -25,7 +25,7 @@
 #include "lnbwd/Simulator/SimulatorAPI.h"
 #pragma GCC visibility pop
 
-#include "Check/Counts.h"
+#include "Check/Resources.h"
 #include "Check/ShadowMemory.h"
 #include "Core/Memory.h"
 #include "Load/CodeObject.h"

@@ -14,7 +14,7 @@
 
 #include "Timing/TimedLaunch.h"
 
-#include "Check/Limits.h"
+#include "Check/Resources.h"
 #include "Core/Scheduler.h"
 #include "Timing/TraceRecorder.h"
 

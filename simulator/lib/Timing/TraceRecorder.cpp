@@ -12,7 +12,7 @@
 
 #include "Timing/TraceRecorder.h"
 
-#include "Check/LdsBanks.h"
+#include "Check/Resources.h"
 #include "Core/Wave.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
