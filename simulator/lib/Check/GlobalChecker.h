@@ -13,7 +13,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_GLOBALCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_GLOBALCHECKER_H
 
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
 #include "Core/Wave.h"
@@ -24,7 +24,7 @@ namespace lnbwd::sim {
 /// has stopped the wave.
 class GlobalChecker {
 public:
-  GlobalChecker(WorkgroupChecks &WG, Wave &W, RegisterChecker &Registers,
+  GlobalChecker(WorkgroupShadow &WG, Wave &W, RegisterChecker &Registers,
                 RaceChecker &Races, CheckCounts &Counts)
       : L(WG.L), W(W), Registers(Registers), Races(Races), Counts(Counts) {}
   /// Another instruction is about to access memory.
@@ -56,7 +56,7 @@ private:
   void countGlobal(const Effects &E, const Region &R, const uint64_t *A,
                    uint64_t Mask, unsigned Bytes, bool Consecutive);
 
-  LaunchChecks &L;
+  LaunchShadow &L;
   Wave &W;
   RegisterChecker &Registers;
   RaceChecker &Races;

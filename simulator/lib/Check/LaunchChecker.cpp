@@ -26,39 +26,39 @@ using namespace lnbwd::sim;
 namespace {
 class WorkgroupChecker final : public WorkgroupObserver {
 public:
-  WorkgroupChecker(LaunchChecks &L, const Workgroup &WG)
-      : Checks(L, WG.NumWaves, WG.LdsSize) {}
-  void started(uint64_t Number) override { Checks.start(Number); }
+  WorkgroupChecker(LaunchShadow &L, const Workgroup &WG)
+      : Shadow(L, WG.NumWaves, WG.LdsSize) {}
+  void started(uint64_t Number) override { Shadow.start(Number); }
   WaveObserver &observe(Wave &W) override {
-    Waves.push_back(std::make_unique<WaveChecker>(Checks, W));
+    Waves.push_back(std::make_unique<WaveChecker>(Shadow, W));
     return *Waves.back();
   }
 
 private:
-  WorkgroupChecks Checks;
+  WorkgroupShadow Shadow;
   std::vector<std::unique_ptr<WaveChecker>> Waves;
 };
 } // namespace
 
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
-    : L(L), Checks(L, CodeAnalysis::of(*L.Code), Checks) {
-  AccessesOf = this->Checks.Epoch;
+    : L(L), Shadow(L, CodeAnalysis::of(*L.Code), Checks) {
+  AccessesOf = Shadow.Epoch;
 }
 
 bool LaunchChecker::dependsOnOrder() const {
-  return Checks.races() &&
-         mayTake(*L.Code, Checks.TheEffects, L.Code->at(L.TheKernel->Entry));
+  return Shadow.races() &&
+         mayTake(*L.Code, Shadow.TheEffects, L.Code->at(L.TheKernel->Entry));
 }
 
 std::unique_ptr<WorkgroupObserver> LaunchChecker::observe(Workgroup &WG) {
-  return std::make_unique<WorkgroupChecker>(Checks, WG);
+  return std::make_unique<WorkgroupChecker>(Shadow, WG);
 }
 
 void LaunchChecker::addCounts(NamedCounts &Totals) const {
-  Totals.Total.add(Checks.Counts);
+  Totals.Total.add(Shadow.Counts);
   Totals.Total.Buffers.clear();
-  for (size_t K = 0; K < Checks.Counts.Buffers.size(); ++K) {
-    if (!Checks.Counts.Buffers[K].Accesses)
+  for (size_t K = 0; K < Shadow.Counts.Buffers.size(); ++K) {
+    if (!Shadow.Counts.Buffers[K].Accesses)
       continue;
     const Region &R = L.Regions[K];
     char Name[32];
@@ -68,7 +68,7 @@ void LaunchChecker::addCounts(NamedCounts &Totals) const {
       Text = R.Notes->Name;
     else if (R.Begin == L.Kernarg)
       Text = "kernel arguments";
-    Totals.Buffers[Text].add(Checks.Counts.Buffers[K]);
+    Totals.Buffers[Text].add(Shadow.Counts.Buffers[K]);
   }
 }
 
@@ -77,7 +77,7 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
   for (const CheckName &Check : CheckNames) {
     if (Check.Bit == LNBWD_SIM_CHECK_COUNTS)
       continue; // That is none.
-    std::string &List = Checks.Checks & Check.Bit ? On : Off;
+    std::string &List = Shadow.Checks & Check.Bit ? On : Off;
     List += (List.empty() ? "" : ", ") + Check.Name.str();
   }
   std::string Text = "kernel '" + L.TheKernel->shownName() + "', " +
@@ -87,7 +87,7 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
                      (On.empty() ? "nothing" : On);
   if (!Off.empty())
     Text += "; not for " + Off;
-  if (!Checks.races())
+  if (!Shadow.races())
     return Text;
   if (OtherOrders)
     Text += "; in " + std::to_string(OtherOrders) + " other orders, too";
@@ -117,11 +117,11 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
               std::to_string(G.Bytes) + " are not " +
               (G.Writes ? "written" : "read");
   }
-  if (const uint64_t Pages = Checks.PagesLeftOut.load())
+  if (const uint64_t Pages = Shadow.PagesLeftOut.load())
     Text += "; races were not checked in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +
             " bytes of global memory, beyond the limit of LNBWD_SIM_RACES_MB";
-  if (const uint64_t Waves = Checks.WavesLeftOut.load())
+  if (const uint64_t Waves = Shadow.WavesLeftOut.load())
     Text += "; nor in " + std::to_string(Waves) + " waves, beyond the first " +
             std::to_string(Moment::LastWave);
   return Text;

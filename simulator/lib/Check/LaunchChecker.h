@@ -13,7 +13,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H
 
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Check/Resources.h"
 #include "Core/Launch.h"
 #include "Core/Observer.h"
@@ -31,19 +31,19 @@ public:
   /// Whether what is found may depend on which of its workgroups overlap.
   bool dependsOnOrder() const;
   /// Has what the launch stores to kept before it does; null: no longer.
-  void keepMemory(MemoryJournal *In) { Checks.Journal = In; }
+  void keepMemory(MemoryJournal *In) { Shadow.Journal = In; }
   /// Has what differs in rounding alone judged; null: nothing does.
-  void judgeRounding(RoundingJudge *By) { Checks.Rounding = By; }
+  void judgeRounding(RoundingJudge *By) { Shadow.Rounding = By; }
   /// Has loads noted that come before a store without an order.
-  void noteEarlyReads(EarlyReads *In) { Checks.Early = In; }
+  void noteEarlyReads(EarlyReads *In) { Shadow.Early = In; }
   /// Whether there may be some whose use can be followed.
   bool mayReadEarly() const {
-    return Checks.races() && Checks.registers() &&
+    return Shadow.races() && Shadow.registers() &&
            uint64_t(L.Block[0]) * L.Block[1] * L.Block[2] >
                L.TheKernel->WaveSize;
   }
   /// Whether there may be something to judge.
-  bool mayDifferInRounding() const { return Checks.races() && L.LdsSize; }
+  bool mayDifferInRounding() const { return Shadow.races() && L.LdsSize; }
   std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
   /// Adds what was counted to the totals of a device, once the launch is over.
   void addCounts(NamedCounts &Totals) const;
@@ -67,7 +67,7 @@ public:
 
 private:
   const Launch &L;
-  LaunchChecks Checks;
+  LaunchShadow Shadow;
 };
 
 } // namespace lnbwd::sim

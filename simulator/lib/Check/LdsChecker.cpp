@@ -73,7 +73,7 @@ static bool lanesMeet(const uint32_t *A, uint64_t Mask, unsigned Bytes) {
   return false;
 }
 
-LdsChecker::LdsChecker(WorkgroupChecks &WG, Wave &W)
+LdsChecker::LdsChecker(WorkgroupShadow &WG, Wave &W)
     : L(WG.L), WG(WG), W(W),
       Patterns(std::min<size_t>(
           llvm::PowerOf2Ceil(L.TheEffects.MemoryInstructions.size() + 1),

@@ -13,7 +13,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LDSCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LDSCHECKER_H
 
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Core/Wave.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -46,7 +46,7 @@ inline constexpr const char *LdsUsedText =
 /// What a wave does to LDS.
 class LdsChecker {
 public:
-  LdsChecker(WorkgroupChecks &WG, Wave &W);
+  LdsChecker(WorkgroupShadow &WG, Wave &W);
   /// Before an instruction that accesses LDS.
   void start(const Effects &E);
   /// One lane's access. False: the wave has been stopped.
@@ -69,8 +69,8 @@ private:
   bool isThere(uint8_t &Known) const;
   uint32_t missingBytes(uint8_t *Known, unsigned Bytes) const;
 
-  LaunchChecks &L;
-  WorkgroupChecks &WG;
+  LaunchShadow &L;
+  WorkgroupShadow &WG;
   Wave &W;
   uint8_t Stored = LdsDefined; ///< in Written, by the present instruction
   static constexpr size_t MostPatterns = 64;

@@ -22,7 +22,7 @@
 
 using namespace lnbwd::sim;
 
-RaceChecker::RaceChecker(WorkgroupChecks &WG, Wave &W,
+RaceChecker::RaceChecker(WorkgroupShadow &WG, Wave &W,
                          RegisterChecker &Registers, WaitChecker &Waits)
     : L(WG.L), WG(WG), W(W), Registers(Registers), Waits(Waits),
       Caches(WG.L.Caches), NumWaves(unsigned(WG.Barriers.Signals.size())) {}

@@ -16,7 +16,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H
 
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Check/RegisterChecker.h"
 #include "Check/ShadowMemory.h"
 #include "Check/WaitChecker.h"
@@ -36,7 +36,7 @@ uint8_t storedByte(const Inst *I, const uint32_t *Data, unsigned Lane,
 /// wave.
 class RaceChecker {
 public:
-  RaceChecker(WorkgroupChecks &WG, Wave &W, RegisterChecker &Registers,
+  RaceChecker(WorkgroupShadow &WG, Wave &W, RegisterChecker &Registers,
               WaitChecker &Waits);
   void start();
   /// Before an instruction of any kind; after the waits.
@@ -168,8 +168,8 @@ private:
   bool mayBeAtomic(const AccessRange &R, const Conflict &C) const;
   std::string waveName(uint64_t M, bool IsLds) const;
 
-  LaunchChecks &L;
-  WorkgroupChecks &WG;
+  LaunchShadow &L;
+  WorkgroupShadow &WG;
   Wave &W;
   RegisterChecker &Registers;
   WaitChecker &Waits;

@@ -15,7 +15,7 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_REGISTERCHECKER_H
 
 #include "Check/DefinedBits.h"
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Core/Wave.h"
 
 #include <string>
@@ -42,7 +42,7 @@ public:
     Race          ///< loaded while another wave stored there
   };
 
-  RegisterChecker(LaunchChecks &L, Wave &W) : L(L), W(W) {}
+  RegisterChecker(LaunchShadow &L, Wave &W) : L(L), W(W) {}
   /// A new wave starts with the first scalar and vector registers set.
   void start(unsigned ScalarsSet, unsigned VectorsSet);
   /// What an instruction needs to be defined, before it executes.
@@ -190,7 +190,7 @@ private:
   void fill(const Inst *I, const Effects &E, uint64_t Exec, Difference &D);
   bool propagateByFilling(const Inst *I, const Effects &E, uint64_t Exec);
 
-  LaunchChecks &L;
+  LaunchShadow &L;
   Wave &W;
   VectorBits Vectors;
   uint32_t ScalarMissing[NumScalarSlots]; ///< bits; of SCC only the lowest

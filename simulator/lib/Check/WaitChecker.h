@@ -13,7 +13,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_WAITCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_WAITCHECKER_H
 
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Core/Wave.h"
 
 #include <vector>
@@ -27,7 +27,7 @@ const char *counterName(WaitCounter C, unsigned Generation);
 /// the wave.
 class WaitChecker {
 public:
-  WaitChecker(WorkgroupChecks &WG, Wave &W) : L(WG.L), W(W) {}
+  WaitChecker(WorkgroupShadow &WG, Wave &W) : L(WG.L), W(W) {}
   void start();
   /// Before an instruction: whether what it reads and writes is there.
   bool checkPending(const Inst *I, const Effects &E);
@@ -115,7 +115,7 @@ private:
   void wait(WaitCounter C, unsigned Most);
   void push(WaitCounter C, const Event &New);
 
-  LaunchChecks &L;
+  LaunchShadow &L;
   Wave &W;
   unsigned Outstanding = 0;
   unsigned OutstandingLds = 0; ///< loads in flight to LDS

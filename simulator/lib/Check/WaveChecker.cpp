@@ -23,7 +23,7 @@
 
 using namespace lnbwd::sim;
 
-WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
+WaveChecker::WaveChecker(WorkgroupShadow &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
       Races(WG, W, Registers, Waits), Global(WG, W, Registers, Races, Counts),
       Hazards(L.TheEffects, L.Hazards, W), Borders(W) {}

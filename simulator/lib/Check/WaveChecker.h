@@ -18,7 +18,7 @@
 
 #include "Check/GlobalChecker.h"
 #include "Check/HazardChecker.h"
-#include "Check/LaunchChecks.h"
+#include "Check/LaunchShadow.h"
 #include "Check/LdsChecker.h"
 #include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
@@ -32,7 +32,7 @@ namespace lnbwd::sim {
 /// All checks, in their order for each instruction.
 class WaveChecker final : public WaveObserver {
 public:
-  WaveChecker(WorkgroupChecks &WG, Wave &W);
+  WaveChecker(WorkgroupShadow &WG, Wave &W);
   ~WaveChecker() override;
   void started(unsigned ScalarsSet, unsigned VectorsSet) override;
   bool before(const Inst *I) override;
@@ -59,8 +59,8 @@ private:
   bool ldsRange(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
                 MemoryAccess Access);
 
-  LaunchChecks &L;
-  WorkgroupChecks &WG;
+  LaunchShadow &L;
+  WorkgroupShadow &WG;
   Wave &W;
   bool flatLds(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane);
   bool ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,

@@ -1,4 +1,4 @@
-//===- LaunchChecks.h - What the checks of a launch share -------*- C++ -*-===//
+//===- LaunchShadow.h - What the checks of a launch share -------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,19 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One object for the launch, one for each workgroup: which checks there are,
-// and who touched LDS.
+// The shadow of a launch and of each of its workgroups: which checks there are,
+// what their waves have in common, and who touched LDS. The first two classes
+// hold what may be a race and is decided when the launch is executed again.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
-#define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHSHADOW_H
+#define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHSHADOW_H
 
 #include "Check/CodeAnalysis.h"
-#include "Check/EarlyReads.h"
 #include "Check/Effects.h"
 #include "Check/Resources.h"
-#include "Check/RoundingJudge.h"
 #include "Check/ShadowMemory.h"
 #include "Check/VectorClock.h"
 #include "Core/Launch.h"
@@ -27,18 +26,99 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <map>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace lnbwd::sim {
+
+/// Where a block has fewer elements than the workgroup has lanes, several waves
+/// load it and one of them stores it. A load that happens to come before the
+/// store is a race if its value is used, which shows only later. So the launch
+/// is executed again, and what such a load gives counts as undefined there.
+class EarlyReads {
+public:
+  /// A wave's index in its workgroup and the number of a memory instruction.
+  using Access = std::pair<uint32_t, uint16_t>;
+  /// Bytes that are read and then stored, by another wave of the workgroup.
+  struct Case {
+    uint64_t Address, Bytes;
+    Access Store;
+  };
+  /// False: the race is to be reported at once.
+  bool note(Access Load, const Case &Of);
+  bool hasCases() const { return !Cases.empty(); }
+  /// The launch is executed again: its loads are looked for, and no others
+  /// noted.
+  void follow() { Follows = true; }
+  void forget();
+  /// A case that a load is part of, or null.
+  const Case *find(Access Load, uint64_t Address, uint64_t Bytes) const;
+
+private:
+  static constexpr size_t Most = 1024;
+  bool Follows = false;
+  std::mutex Lock; ///< of what follows, until the launch is executed again
+  std::map<Access, std::vector<Case>> Cases;
+};
+
+/// Triton has all lanes store the result of a reduction to one place of LDS,
+/// and each has combined it in another order. Whether two f32 values are such
+/// results, or no more than near each other, shows when the launch is executed
+/// again and rounds up: results of arithmetic then move by about as much as
+/// they differ.
+class RoundingJudge {
+public:
+  /// Two stores of one instruction to one place, at one time of their waves.
+  struct Place {
+    uint16_t Instruction = 0;
+    uint32_t Wave = 0, Clock = 0, Address = 0;
+    uint16_t Lanes = 0; ///< of one wave; 0: of several
+    bool operator==(const Place &O) const {
+      return Instruction == O.Instruction && Wave == O.Wave &&
+             Clock == O.Clock && Address == O.Address && Lanes == O.Lanes;
+    }
+  };
+  /// Whether two values that are stored there count as one. The first time all
+  /// numbers do, to be judged later.
+  bool accepts(const Place &At, uint32_t X, uint32_t Y);
+  bool hasCases() const { return !Cases.empty(); }
+  /// Values count that are the same, too: rounded up, others are.
+  bool wantsAll() const { return TheStage == Stage::Compares; }
+  /// The launch is executed again, and rounds up.
+  void expectOthers() { TheStage = Stage::Compares; }
+  /// Whether all cases are results of arithmetic that differ in rounding; those
+  /// that do not move say nothing, if others of their instruction do. From now
+  /// on the instructions of the others are not accepted.
+  bool judge();
+
+private:
+  enum class Stage : uint8_t { Gathers, Compares, Judged };
+  struct Case {
+    Place At;
+    float X, Y;               ///< as usual
+    float UpX = 0, UpY = 0;   ///< rounded up
+    bool IsThere = false;     ///< also when rounded up
+    float difference() const; ///< of X and Y, relative
+    bool differsInRounding() const;
+    bool isUnmoved() const;
+  };
+  Stage TheStage = Stage::Gathers;
+  std::mutex Lock; ///< of what follows
+  std::vector<Case> Cases;
+  std::set<uint16_t> Good;
+};
 
 /// When what is stored in LDS is read: nobody knows, before long, or some time
 /// later; but in the last two cases not again behind a barrier.
 enum class LdsUse : uint8_t { Unknown, Soon, Later };
 
 /// What all waves of a checked launch share.
-struct LaunchChecks {
-  LaunchChecks(const Launch &L, const CodeAnalysis &Code, unsigned Checks);
+struct LaunchShadow {
+  LaunchShadow(const Launch &L, const CodeAnalysis &Code, unsigned Checks);
 
   const CodeEffects &TheEffects;
   const CodeHazards &Hazards;
@@ -121,8 +201,8 @@ struct AccessRange {
 };
 
 /// What the waves of a workgroup share.
-struct WorkgroupChecks {
-  WorkgroupChecks(LaunchChecks &L, unsigned NumWaves, uint32_t LdsBytes);
+struct WorkgroupShadow {
+  WorkgroupShadow(LaunchShadow &L, unsigned NumWaves, uint32_t LdsBytes);
   /// Another workgroup begins.
   void start(uint64_t Number);
 
@@ -156,7 +236,7 @@ struct WorkgroupChecks {
   void presentCells(const AccessRange &R,
                     llvm::function_ref<void(Cell *, uint32_t)> Function);
 
-  LaunchChecks &L;
+  LaunchShadow &L;
   uint64_t Number = 0;          ///< of the workgroup in the launch
   std::vector<uint8_t> Written; ///< LdsContents, for each byte of LDS
   std::vector<CellPage> Pages;  ///< of LDS
@@ -165,4 +245,4 @@ struct WorkgroupChecks {
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
+#endif // LNBWD_LIB_SIMULATOR_CHECK_LAUNCHSHADOW_H
