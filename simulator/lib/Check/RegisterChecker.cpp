@@ -6,15 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The uses of registers that matter, and what loads and stores move. A value
-// that is not defined may be moved about, as compilers do with what will not be
-// used; it must not become an address, be stored to global memory, or decide
-// where a wave continues or which lanes are active.
+// The uses of registers that matter, what loads and stores move, and why a
+// register is not defined, in words. A value that is not defined may be moved
+// about, as compilers do with what will not be used; it must not become an
+// address, be stored to global memory, or decide where a wave continues or
+// which lanes are active. What instructions make of it is in RegisterFlow.cpp
+// and RegisterFill.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Check/RegisterChecker.h"
 
+#include "Check/LdsChecker.h"
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 
@@ -24,6 +27,166 @@
 #include <utility>
 
 using namespace lnbwd::sim;
+
+void VectorBits::start(unsigned RowsDefined) {
+  llvm::fill(Whole, 0);
+  llvm::fill(Partly, 0);
+  llvm::fill(Old, 0);
+  std::fill_n(Whole, RowsDefined, ~0ull);
+}
+
+void VectorBits::missing(unsigned Row, uint32_t *Out, unsigned N) const {
+  for (unsigned Lane = 0; Lane < N; ++Lane)
+    Out[Lane] = missing(Row, Lane);
+}
+
+void VectorBits::copy(unsigned Row, unsigned From, uint64_t Lanes) {
+  const uint64_t Parts = Partly[From] & Lanes;
+  Whole[Row] = (Whole[Row] & ~Lanes) | (Whole[From] & Lanes);
+  Partly[Row] = (Partly[Row] & ~Lanes) | Parts;
+  for (unsigned Lane : LaneMask(Parts))
+    Bits[size_t(Row) * 64 + Lane] = Bits[size_t(From) * 64 + Lane];
+}
+
+void VectorBits::set(unsigned Row, uint64_t Lanes, const uint32_t *Missing) {
+  if (!Bits)
+    Bits.reset(new uint32_t[size_t(NumVectorRows) * 64]);
+  for (unsigned Lane : LaneMask(Lanes)) {
+    const uint64_t Bit = 1ull << Lane;
+    Whole[Row] &= ~Bit;
+    Partly[Row] &= ~Bit;
+    if (!Missing[Lane])
+      Whole[Row] |= Bit;
+    else if (~Missing[Lane])
+      Partly[Row] |= Bit;
+    Bits[size_t(Row) * 64 + Lane] = Missing[Lane];
+  }
+}
+
+std::string lnbwd::sim::registerName(unsigned Register, bool Scalar) {
+  if (!Scalar) {
+    if (Register >= RowAGPR0)
+      return "a" + std::to_string(Register - RowAGPR0);
+    return "v" + std::to_string(Register);
+  }
+  switch (Register) {
+  case SlotVCC:
+    return "vcc_lo";
+  case SlotVCC + 1:
+    return "vcc_hi";
+  case SlotExec:
+    return "exec_lo";
+  case SlotExec + 1:
+    return "exec_hi";
+  case SlotM0:
+    return "m0";
+  case SlotSCC:
+    return "scc";
+  default:
+    break;
+  }
+  if (Register >= SlotTTMP0 && Register < SlotTTMP0 + 16)
+    return "ttmp" + std::to_string(Register - SlotTTMP0);
+  return "s" + std::to_string(Register);
+}
+
+uint32_t lnbwd::sim::sdwaField(Sdwa Sel) {
+  if (Sel <= Sdwa::Byte3)
+    return 0xffu << unsigned(Sel) * 8;
+  return Sel == Sdwa::Word0 ? 0xffffu : Sel == Sdwa::Word1 ? 0xffff0000u : ~0u;
+}
+
+std::string RegisterChecker::explain(const Source &S, unsigned Register,
+                                     bool Scalar) const {
+  const std::string Name = registerName(Register, Scalar);
+  if (!S.I)
+    return Name + " was never written";
+  const std::string Other = registerName(S.Register, S.Scalar);
+  const std::string Place =
+      W.L->Symbols->symbolize(S.I->Address) + ": " + W.L->Code->text(S.I);
+  switch (S.From) {
+  case Origin::NeverWritten:
+  case Origin::Race: // reportRaces() speaks of it
+    break;
+  case Origin::InactiveLane:
+    return Name + " depends on " + Other +
+           " of a lane that was not active when it was read, at " + Place +
+           (S.I->Class == InstClass::LDS
+                ? " (hardware gives 0 there; HIP's shuffles promise nothing)"
+                : "");
+  case Origin::UsedLds:
+    return Name + " depends on " + Other + ", which was loaded from byte " +
+           std::to_string(S.Address) + " of LDS at " + Place + "; " +
+           LdsUsedText;
+  case Origin::Memory:
+    if (S.Space == MemorySpace::Scratch)
+      return Name + " depends on " + Other +
+             ", which was loaded from scratch memory that was never written, "
+             "at " +
+             Place;
+    std::string Where = "byte " + std::to_string(S.Address) + " of LDS";
+    if (S.Space != MemorySpace::Lds) {
+      const Region *R = findRegion(W, S.Address, 1);
+      const auto *Shadow =
+          static_cast<const BufferShadow *>(R ? R->Notes : nullptr);
+      Where =
+          "byte " + std::to_string(S.Address - (R ? R->Begin : 0)) +
+          " of the buffer" +
+          (Shadow && !Shadow->Name.empty() ? " '" + Shadow->Name + "'" : "");
+    }
+    return Name + " depends on " + Other + ", which was loaded at " + Place +
+           ", where " + Where + " was never written" +
+           (S.Space == MemorySpace::Lds ? " by this workgroup" : "") +
+           (S.SoFar ? " so far; if another wave is to write it, a barrier "
+                      "between the two is missing"
+                    : "");
+  }
+  return Name + " depends on " + Other +
+         ", which was never written before it was read at " + Place;
+}
+
+/// The first source that is not defined, or what the result keeps.
+RegisterChecker::Source RegisterChecker::blame(const Inst *I, const Effects &E,
+                                               uint64_t Lanes) const {
+  for (const RegisterSpan &S : E.VectorRead)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (Lanes & ~Vectors.defined(S.First + K))
+        return blameRow(I, S.First + K);
+  for (const RegisterSpan &S : E.ScalarRead)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (ScalarMissing[S.First + K])
+        return blameScalar(I, S.First + K);
+  if (E.ReadsScc && ScalarMissing[SlotSCC])
+    return blameScalar(I, SlotSCC);
+  for (const RegisterSpan &S : E.VectorWrite)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (Lanes & ~Vectors.defined(S.First + K))
+        return blameRow(I, S.First + K);
+  return blameScalar(I, SlotSCC);
+}
+
+/// Why a register that is not defined, in some lane, is not: what was noted, or
+/// that it was never written before it was read.
+RegisterChecker::Source RegisterChecker::blameRegister(const Inst *I,
+                                                       unsigned Register,
+                                                       bool Scalar) const {
+  Source From = Scalar ? ScalarWhy[Register] : Why[Register];
+  if (!From.I) {
+    From.I = I;
+    From.Register = uint16_t(Register);
+    From.Scalar = Scalar;
+  }
+  return From;
+}
+
+RegisterChecker::Source
+RegisterChecker::blameInactive(const Inst *I, unsigned Register) const {
+  Source From;
+  From.I = I;
+  From.Register = uint16_t(Register);
+  From.From = Origin::InactiveLane;
+  return From;
+}
 
 void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   Vectors.start(VectorsSet);

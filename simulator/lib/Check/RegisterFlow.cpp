@@ -8,8 +8,11 @@
 //
 // Whether a result is defined follows from the sources. Where all of them are,
 // which is nearly always, it is. Where a bit is missing, moves between lanes
-// are executed on the missing bits themselves, and
-// everything else on several fillings of what is missing (RegisterFill.cpp).
+// are executed on the missing bits themselves, and everything else on several
+// fillings of what is missing (RegisterFill.cpp). Of a conversion of 4 to 8
+// bits an element of the result is defined if the element that it is made of
+// is, with its scale and its random number; the rest of the result's registers
+// stays what it was.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +21,49 @@
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 #include "Core/Operation.h"
+#include "Core/SmallConversion.h"
 
 #include <algorithm>
 
 using namespace lnbwd::sim;
+
+void RegisterChecker::define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
+                             const Source &Reason) {
+  const bool Missing = (Lanes & ~Good) != 0;
+  for (unsigned K = 0; K < S.Count; ++K) {
+    Vectors.set(S.First + K, Lanes, Good);
+    Vectors.written(S.First + K, Lanes);
+    if (Missing)
+      Why[S.First + K] = Reason;
+  }
+}
+
+void RegisterChecker::defineScalar(RegisterSpan S, uint32_t Missing,
+                                   const Source &Reason) {
+  for (unsigned K = 0; K < S.Count; ++K) {
+    ScalarMissing[S.First + K] = Missing;
+    if (Missing)
+      ScalarWhy[S.First + K] = Reason;
+  }
+}
+
+bool RegisterChecker::newExec(const Inst *I, const Source &Reason) {
+  return undefined(I, -1, "the new EXEC", Reason, Reason.Register,
+                   Reason.Scalar);
+}
+
+/// All scalar results are defined, or none.
+bool RegisterChecker::scalarResults(const Inst *I, const Effects &E,
+                                    bool Good) {
+  const Source Reason = Good ? Source() : blame(I, E, W.exec());
+  if (E.WritesExec && !Good)
+    return newExec(I, Reason) && scalarResults(I, E, true);
+  for (const RegisterSpan &S : E.ScalarWrite)
+    defineScalar(S, Good ? 0 : ~0u, Reason);
+  if (E.WritesScc)
+    defineScalar({SlotSCC, 1}, Good ? 0 : 1, Reason);
+  return true;
+}
 
 static bool isShort(OperandType T) {
   return T == OperandType::F16 || T == OperandType::BF16 ||
@@ -441,4 +483,63 @@ bool RegisterChecker::propagate(const Inst *I, const Effects &E,
     return propagateScalars(I, E);
   }
   return true;
+}
+
+void RegisterChecker::propagateConversion(const Inst *I, const Effects &E,
+                                          uint64_t Exec) {
+  const SmallConversion &C = *I->Conversion;
+  const RegisterSpan To = E.VectorWrite[0];
+  const unsigned Width = bitsOf(C.From), ResultWidth = bitsOf(C.To);
+  const unsigned PerSource = C.TwoSources ? C.Count / 2u : C.Count;
+  const bool KeepsBits = C.ResultBit || C.Count * ResultWidth % 32;
+  bool Whole = true;
+  for (unsigned K = 0; K < I->NumSrc; ++K) {
+    for (unsigned R = 0; R < E.VectorRead[K].Count; ++R)
+      Whole &= !(Exec & ~Vectors.defined(E.VectorRead[K].First + R));
+    Whole &= scalarDefined(E.ScalarRead[K]);
+  }
+  if (Whole && (!KeepsBits || !(Exec & ~Vectors.defined(To.First))))
+    return define(To, Exec, ~0ull, Source());
+
+  auto Missing = [&](unsigned K, unsigned Bit, unsigned Bits, unsigned Lane) {
+    if (!scalarDefined(E.ScalarRead[K]))
+      return true;
+    if (!E.VectorRead[K].Count)
+      return false;
+    const unsigned Row = E.VectorRead[K].First + Bit / 32;
+    uint64_t Holes = Vectors.missing(Row, Lane);
+    if (Bit % 32 + Bits > 32)
+      Holes |= uint64_t(Vectors.missing(Row + 1, Lane)) << 32;
+    return (Holes >> Bit % 32 & ((1ull << Bits) - 1)) != 0;
+  };
+  const Source Reason = Whole ? Why[To.First] : blame(I, E, Exec);
+  uint32_t Holes[32][64];
+  for (unsigned R = 0; R < To.Count; ++R)
+    Vectors.missing(To.First + R, Holes[R], W.N);
+  for (unsigned Lane : LaneMask(Exec)) {
+    // The exponent of an f32.
+    const bool All =
+        (C.Scale >= 0 && Missing(unsigned(C.Scale), 23, 8, Lane)) ||
+        (C.Random >= 0 && Missing(unsigned(C.Random), 0, 32, Lane));
+    for (unsigned K = 0; K < C.Count; ++K) {
+      const bool Hole =
+          All || Missing(K / PerSource, C.SourceBit + K % PerSource * Width,
+                         Width, Lane);
+      const unsigned Bit = C.ResultBit + K * ResultWidth;
+      const uint64_t Bits = ((1ull << ResultWidth) - 1) << Bit % 32;
+      for (unsigned Part = 0; Part < 2; ++Part) {
+        const uint32_t Mask = uint32_t(Bits >> 32 * Part);
+        if (!Mask)
+          continue;
+        uint32_t &H = Holes[Bit / 32 + Part][Lane];
+        H = Hole ? H | Mask : H & ~Mask;
+      }
+    }
+  }
+  for (unsigned R = 0; R < To.Count; ++R) {
+    Vectors.set(To.First + R, Exec, Holes[R]);
+    Vectors.written(To.First + R, Exec);
+    if (Exec & ~Vectors.defined(To.First + R))
+      Why[To.First + R] = Reason;
+  }
 }
