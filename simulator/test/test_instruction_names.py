@@ -26,7 +26,7 @@ OTHERS = {
     "lib/Report/ReportPrinter.cpp": {"scratch_bytes"},
     "simulator/lib/Check/Resources.cpp": {
         "global_load", "global_store", "global_atomic", "scratch_load", "scratch_store"},
-    "simulator/lib/Check/RaceReports.cpp": {
+    "simulator/lib/Check/RaceChecker.cpp": {
         "buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1_vol", "s_dcache_inv"},
     "simulator/lib/Decode/AsmText.cpp": {"flat_scratch"},
     "simulator/lib/Hip/HipModule.cpp": {"global_buffer"},

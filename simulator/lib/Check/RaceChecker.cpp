@@ -1,4 +1,4 @@
-//===- RaceChecker.cpp - The clock of a wave ------------------------------===//
+//===- RaceChecker.cpp - The clock of a wave, and reports of races --------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,13 +11,22 @@
 // has been waited for. What it has released with a store is found out when
 // somebody reads what was stored, from the log that it keeps.
 //
+// What is said of a race are both accesses, and what is missing between them.
+// Lanes of one instruction that store to one place need no clock. Which other
+// accesses are races is in RaceConflicts.cpp.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Check/RaceChecker.h"
 
+#include "Core/Execution.h"
+#include "Core/LaneMask.h"
+#include "Core/Launch.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 using namespace lnbwd::sim;
@@ -351,4 +360,215 @@ void RaceChecker::take() {
   }
   Takes.clear();
   Arriving.push_back({Now, std::move(K)});
+}
+
+bool RaceChecker::storesOneValue(const Effects &E, uint64_t Mask,
+                                 unsigned Bytes, const uint32_t *Data) const {
+  if (E.Use.Changes || (L.Rounding && L.Rounding->wantsAll()))
+    return false;
+  const unsigned First = unsigned(__builtin_ctzll(Mask));
+  for (unsigned Row = 0; Row < (Bytes + 3) / 4; ++Row)
+    for (unsigned Lane : LaneMask(Mask))
+      if (Data[Row * W.N + Lane] != Data[Row * W.N + First])
+        return false;
+  return true;
+}
+
+bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
+                             uint64_t Mask, unsigned Bytes,
+                             const uint32_t *Data) {
+  // Mostly each lane has a higher address than the one before it.
+  uint64_t End = 0;
+  bool Ascending = true, OnePlace = true;
+  for (unsigned Lane : LaneMask(Mask)) {
+    Ascending &= A[Lane] >= End;
+    OnePlace &= A[Lane] == A[__builtin_ctzll(Mask)];
+    End = A[Lane] + Bytes;
+  }
+  if (Ascending || (OnePlace && storesOneValue(E, Mask, Bytes, Data)))
+    return true;
+  std::pair<uint64_t, unsigned> Order[64];
+  unsigned Count = 0;
+  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
+    const unsigned Lane = unsigned(__builtin_ctzll(Left));
+    Order[Count++] = {A[Lane], Lane};
+  }
+  std::sort(Order, Order + Count);
+  for (unsigned K = 1; K < Count; ++K) {
+    const auto &[Low, One] = Order[K - 1];
+    const auto &[High, Two] = Order[K];
+    if (High >= Low + Bytes)
+      continue;
+    bool Same = true;
+    if (High == Low && I->ElementBytes >= 4 && E.Space == MemorySpace::Lds &&
+        L.Rounding)
+      for (unsigned Row = 0; Row < Bytes / 4; ++Row)
+        Same &=
+            L.Rounding->accepts(place(E, High + 4ull * Row, One << 8 | Two),
+                                Data[Row * W.N + One], Data[Row * W.N + Two]);
+    else
+      for (uint64_t X = High; X < Low + Bytes; ++X)
+        Same &= storedByte(I, Data, One, W.N, unsigned(X - Low)) ==
+                storedByte(I, Data, Two, W.N, unsigned(X - High));
+    const bool Lost = E.Use.Changes && High == Low;
+    // Atomic stores may meet: one of the values stays.
+    const bool IsAtomic = E.Use.Cache.Coherent && E.Space != MemorySpace::Lds;
+    if ((Same || IsAtomic) && !Lost)
+      continue;
+    const unsigned First = std::min(One, Two), Second = std::max(One, Two);
+    return noteFinding(W, "races", I, nullptr, int(Second), "lanes", [&] {
+      return std::string("a race: lanes ") + std::to_string(First) + " and " +
+             std::to_string(Second) + " of the wave " +
+             (Lost ? "both load, change and store one address without an "
+                     "atomic: one of the changes is lost"
+                   : "store different values at one address");
+    });
+  }
+  return true;
+}
+
+std::string RaceChecker::waveName(uint64_t M, bool IsLds) const {
+  const uint32_t From = Moment::of(M).wave();
+  if (From - First < NumWaves)
+    return std::string(IsLds ? "" : "of this workgroup ") + "wave " +
+           std::to_string(From - First);
+  const uint64_t N = (From - 1) / NumWaves;
+  const Launch &Of = *W.L;
+  return "workgroup (" + std::to_string(N % Of.Grid[0]) + ", " +
+         std::to_string(N / Of.Grid[0] % Of.Grid[1]) + ", " +
+         std::to_string(N / Of.Grid[0] / Of.Grid[1]) + ")" +
+         (NumWaves > 1 ? ", wave " + std::to_string((From - 1) % NumWaves) + ","
+                       : "");
+}
+
+/// What drops the caches in the way of a load.
+static const char *cacheRemedy(const Launch &L, bool InNear) {
+  if (L.Chip->Generation >= 12)
+    return InNear ? "global_inv scope:SCOPE_SE, or a wider scope,"
+                  : "global_inv scope:SCOPE_DEV";
+  if (L.Chip->Generation >= 10)
+    return InNear ? "buffer_gl0_inv" : "buffer_gl1_inv";
+  return L.Chip->HasL2PerDie ? "buffer_inv sc1" : "buffer_wbinvl1_vol";
+}
+
+/// Whether the two may be atomic in the source and no read-modify-writes, so
+/// that machine code does not say it: one element each, and no bits for it.
+bool RaceChecker::mayBeAtomic(const AccessRange &R, const Conflict &C) const {
+  if (C.Stale || R.Bytes != R.LaneBytes || R.LaneBytes > 8)
+    return false;
+  if (R.isLds() || Moment::of(C.Other).wave() - First < NumWaves)
+    return true;
+  auto MayBe = [&](const MemoryUse &Use, bool Loads) {
+    return Use.Cache.Coherent || !(Loads || Caches.MarksStores);
+  };
+  return MayBe(R.E->Use, R.Access == MemoryAccess::Load) &&
+         MayBe(useOf(C.Other), !C.Wrote);
+}
+
+bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
+                         const Conflict &C) {
+  Reported = Mark;
+  const Moment Where = Moment::of(C.Other);
+  const int Lane = R.Lane < 0 || !R.LaneBytes
+                       ? R.Lane
+                       : R.Lane + int((Address - R.Address) / R.LaneBytes);
+  const auto &List = L.TheEffects.MemoryInstructions;
+  const Inst *Other = Where.id() < List.size() ? List[Where.id()] : nullptr;
+  // Neither lanes nor elements, of which a line may access many, nor which of
+  // the two accesses the simulator has executed first.
+  const std::string Group =
+      "race " + (R.isLds() ? "LDS" : std::to_string(R.Shadow->begin())) +
+      (Other ? "" : " with " + std::to_string(Where.id())) +
+      (C.Missed   ? " missed"
+       : C.Stale  ? " stale"
+       : C.Narrow ? " narrow"
+                  : "");
+  auto Text = [&] {
+    const char *Verb = R.Access == MemoryAccess::Load    ? "read"
+                       : R.Access == MemoryAccess::Store ? "write"
+                                                         : "atomic";
+    const uint64_t OfLane = R.LaneBytes ? R.LaneBytes : R.Bytes;
+    std::string Text;
+    if (R.isLds())
+      Text = std::string("LDS ") + Verb + " of " + std::to_string(OfLane) +
+             " bytes at " + std::to_string(Address) + " of " +
+             std::to_string(W.WG->LdsSize) + ": ";
+    else
+      Text = R.Shadow->describe(Verb, OfLane, Address) + ": ";
+    Text += (C.Missed  ? "a barrier missed: "
+             : C.Stale ? "a stale read: "
+                       : "a race: ") +
+            waveName(C.Other, R.isLds()) +
+            (C.Later   ? " writes"
+             : C.Wrote ? " has written"
+                       : " has read") +
+            " it" + (C.Later ? " later" : "") +
+            (R.isLds() ? "" : " in the same launch");
+    if (Other)
+      Text += ", with " + describeInstruction(W, Other);
+    const bool Mine = Where.wave() - First < NumWaves;
+    const uint32_t Issued = Mine ? All.Local[Where.wave() - First].Issued
+                                 : All.Remote.at(Where.wave()).Issued;
+    if (C.Missed)
+      return Text +
+             ", and has ended without reaching the barrier before this read as "
+             "often as this wave: " +
+             describeInstruction(W, PassedBy);
+    const std::string Atomic =
+        mayBeAtomic(R, C)
+            ? "; if both are atomic in the source, which this machine "
+              "code does not show, this is no race"
+            : "";
+    if (C.Stale)
+      return Text + ", and the two are ordered, but " +
+             (C.Scalar ? "the cache of scalar loads" : "a cache") +
+             " may still hold the old value: " +
+             (C.Scalar ? "s_dcache_inv" : cacheRemedy(*W.L, C.Near)) +
+             " is missing after the acquire";
+    if (C.Narrow)
+      return Text +
+             ", and both synchronize workgroups, but one of them does not have "
+             "device scope: " +
+             (L.Generation >= 12 ? "scope:SCOPE_DEV" : "sc1") + " is missing";
+    const std::string Counter =
+        counterName(R.isLds()                      ? WaitLds
+                    : C.Wrote || L.Generation == 9 ? Waits.storeCounter()
+                                                   : WaitLoad,
+                    L.Generation);
+    if (Where.clock() <= Issued && R.isLds())
+      return Text +
+             "; the access was still in flight when that wave signalled the "
+             "barrier between the two: a wait for " +
+             Counter + " of 0 is missing before the barrier";
+    if (Where.clock() <= Issued)
+      return Text + ", and the " + (C.Wrote ? "store" : "load") +
+             " was still in flight" +
+             (Caches.KeepsStores && C.Wrote ? ", or not written back," : "") +
+             " when the atomic or store that releases it was issued: " +
+             (Caches.KeepsStores && C.Wrote ? "buffer_wbl2 sc1, or a wait for "
+                                            : "a wait for ") +
+             Counter + " of 0" + (Caches.KeepsStores && C.Wrote ? "," : "") +
+             " is missing before that";
+    if (R.isLds())
+      return Text +
+             ", and no barrier that both waves have reached orders the two" +
+             Atomic;
+    return Text +
+           (Mine ? ", and neither a barrier nor an atomic orders the two"
+                 : ", and no atomic orders the two") +
+           Atomic;
+  };
+  // Where a block has fewer elements than the workgroup has lanes, Triton has
+  // several waves load the same ones, and all but one drop what comes of it.
+  const uint64_t Offset = Address - R.Address;
+  if (R.Access == MemoryAccess::Load && !R.isLds() && Lane >= 0 &&
+      !R.E->ToLds && !isOfOthers(C.Other) && C.Wrote &&
+      !(C.Stale || C.Narrow || C.Missed) &&
+      Registers.awaitUse(
+          R, unsigned(Lane),
+          unsigned(R.Lane) +
+              (std::min(Offset + Bytes, R.Bytes) - 1) / R.LaneBytes + 1,
+          Other, Group, Text))
+    return true;
+  return noteFinding(W, "races", R.I, Other, Lane, Group, Text);
 }
