@@ -174,6 +174,11 @@ enum LdsContents : uint8_t {
   LdsForOnce
 };
 
+/// What is said of a byte that ought to have been stored again.
+inline constexpr const char *LdsUsedText =
+    "what it holds is of an earlier operation: it was stored, and perhaps "
+    "read, before other barriers than the last one";
+
 /// The bytes [Begin, End) of LDS.
 struct LdsPiece {
   LdsPiece(uint32_t Begin, uint32_t End) : Begin(Begin), End(End) {}

@@ -17,7 +17,6 @@
 
 #include "Check/RegisterChecker.h"
 
-#include "Check/LdsChecker.h"
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 

@@ -12,7 +12,7 @@
 
 #include "Check/WaveChecker.h"
 
-#include "Check/AddressOrigin.h"
+#include "Check/MemoryChecker.h"
 
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"

@@ -16,13 +16,11 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_WAVECHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_WAVECHECKER_H
 
-#include "Check/GlobalChecker.h"
 #include "Check/HazardChecker.h"
 #include "Check/LaunchShadow.h"
-#include "Check/LdsChecker.h"
+#include "Check/MemoryChecker.h"
 #include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
-#include "Check/SymbolBorders.h"
 #include "Check/WaitChecker.h"
 #include "Core/Observer.h"
 #include "Core/Wave.h"
