@@ -6,22 +6,381 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One checker for each wave.
+// One checker for each wave, which has all checks in their order for each
+// instruction.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Check/LaunchChecker.h"
 
 #include "Check/CodeAnalysis.h"
-#include "Check/WaveChecker.h"
+#include "Check/HazardChecker.h"
+#include "Check/MemoryChecker.h"
+#include "Check/RaceChecker.h"
+#include "Check/RegisterChecker.h"
+#include "Check/WaitChecker.h"
+#include "Core/Execution.h"
+#include "Core/LaneMask.h"
+#include "Core/Wave.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 using namespace lnbwd::sim;
+
+namespace {
+/// All checks, in their order for each instruction.
+class WaveChecker final : public WaveObserver {
+public:
+  WaveChecker(WorkgroupShadow &WG, Wave &W);
+  ~WaveChecker() override;
+  void started(unsigned ScalarsSet, unsigned VectorsSet) override;
+  bool before(const Inst *I) override;
+  void after(const Inst *I) override;
+  void ended(const Inst *I) override;
+  const Region *argumentOf(const Inst *I) const override;
+  bool globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
+                    unsigned Bytes) override;
+  bool ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
+                 unsigned Bytes) override;
+  bool scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
+                     unsigned Bytes) override;
+  bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
+                  unsigned Bytes) override;
+  bool scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
+                  uint64_t Asked) override;
+
+private:
+  bool limitFault(const Inst *I, const Effects &E);
+  void barrier(const Inst *I, const Effects &E);
+  /// Of a launch with interleaved waves: who may go on behind an access to
+  /// shared memory.
+  void letOthersGoOn(const Inst *I, const Effects &E);
+  bool ldsRange(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
+                MemoryAccess Access);
+
+  LaunchShadow &L;
+  WorkgroupShadow &WG;
+  Wave &W;
+  bool flatLds(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane);
+  bool ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
+                const LdsPattern &P, unsigned Bytes, MemoryAccess Access);
+  bool ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
+                MemoryAccess Access, uint64_t Undefined);
+  /// Whether a wave that ends there has done anything since it was sent there.
+  bool leftAtOnce(const Inst *I) const;
+
+  const Effects *Current = nullptr;
+  unsigned LdsPart = 0;  ///< accesses to LDS that the instruction has made
+  bool IsPrivate = true; ///< of the instruction's accesses, all
+  const Inst *Previous = nullptr;
+  const Inst *Branched = nullptr; ///< where the wave came to by a branch
+  CheckCounts Counts;
+  RegisterChecker Registers;
+  LdsChecker Lds;
+  WaitChecker Waits;
+  RaceChecker Races;
+  GlobalChecker Global;
+  HazardChecker Hazards;
+  SymbolBorders Borders;
+};
+} // namespace
+
+WaveChecker::WaveChecker(WorkgroupShadow &WG, Wave &W)
+    : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
+      Races(WG, W, Registers, Waits), Global(WG, W, Registers, Races, Counts),
+      Hazards(L.TheEffects, L.Hazards, W), Borders(W) {}
+
+WaveChecker::~WaveChecker() {
+  if (!L.counts())
+    return;
+  for (unsigned K = 0; K < unsigned(CountClass::Count); ++K)
+    Counts.PossibleLanes +=
+        isVector(CountClass(K)) ? Counts.Issued[K] * W.N : 0;
+  std::lock_guard<std::mutex> Guard(L.Lock);
+  L.Counts.add(Counts);
+}
+
+void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
+  Registers.start(ScalarsSet, VectorsSet);
+  Waits.start();
+  Races.start();
+  Hazards.start();
+  Borders.start(L.memory() ? W.L->Symbols->dataSymbols()
+                           : llvm::ArrayRef<DataSymbol>());
+  Previous = Branched = nullptr;
+}
+
+bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
+  auto Text = [](const char *Kind, unsigned Used, unsigned Limit) {
+    return std::string(Kind) + std::to_string(Used - 1) +
+           " is used, but the kernel descriptor allocates only " +
+           std::to_string(Limit);
+  };
+  if (E.MaxVgpr > L.VgprLimit)
+    return faultCheck(W, "limits", I, -1, Text("v", E.MaxVgpr, L.VgprLimit));
+  if (E.MaxAgpr > L.AgprLimit)
+    return faultCheck(W, "limits", I, -1, Text("a", E.MaxAgpr, L.AgprLimit));
+  return faultCheck(W, "limits", I, -1, Text("s", E.MaxSgpr, L.SgprLimit));
+}
+
+bool WaveChecker::leftAtOnce(const Inst *I) const {
+  for (const Inst *K = Branched ? Branched : I; K < I; ++K) {
+    const Effects &E = L.TheEffects.of(K);
+    if ((E.Access != MemoryAccess::None && E.Space != MemorySpace::Scalar) ||
+        E.Barrier != BarrierKind::None)
+      return false;
+  }
+  return true;
+}
+
+void WaveChecker::barrier(const Inst *I, const Effects &E) {
+  if (!L.races())
+    return;
+  if (E.Barrier != BarrierKind::Wait)
+    Races.barrierSignalled(I);
+  if (E.Barrier != BarrierKind::Signal)
+    Races.barrierAwaited();
+}
+
+bool WaveChecker::before(const Inst *I) {
+  const Effects &E = L.TheEffects.of(I);
+  if (__builtin_expect(L.TheEffects.Covered != nullptr, 0))
+    L.TheEffects.Covered->note(I);
+  if (!Previous || I != Previous + 1 || Current->Counted == CountClass::Branch)
+    Branched = I;
+  Previous = I;
+  Current = &E;
+  const uint64_t Exec = W.exec();
+  if (L.counts() && I->Class != InstClass::Uncounted) {
+    ++Counts.Issued[unsigned(E.Counted)];
+    if (Exec != W.FullMask && isVector(E.Counted)) {
+      Counts.InactiveLanes += W.N - unsigned(__builtin_popcountll(Exec));
+      ++Counts.PartialInstructions;
+    }
+  }
+  if (L.MayExceed && (E.MaxVgpr > L.VgprLimit || E.MaxAgpr > L.AgprLimit ||
+                      E.MaxSgpr > L.SgprLimit))
+    return limitFault(I, E);
+  if (E.Idles && !E.ControlsCache)
+    return !L.hazards() || Hazards.check(I, E);
+  if (Waits.anything()) {
+    if (Waits.mayTouch(E) && L.waits() && !Waits.checkPending(I, E))
+      return false;
+    if (E.Waits != WaitKind::None)
+      Waits.waitInstruction(I, E);
+  }
+  if (L.hazards() && !Hazards.check(I, E))
+    return false;
+  if (L.races())
+    Races.before(E);
+  if (L.registers()) {
+    if (E.MayNeed && !Registers.checkDefined(I, E, Exec))
+      return false;
+    if (E.Access == MemoryAccess::None && !Registers.propagate(I, E, Exec))
+      return false;
+  }
+  if (E.Barrier != BarrierKind::None)
+    barrier(I, E);
+  if (E.Access == MemoryAccess::None)
+    return true;
+  Registers.startAccess();
+  Global.startAccess();
+  LdsPart = 0;
+  IsPrivate = true;
+  Lds.Filled.clear();
+  return true;
+}
+
+/// What others take up, or have left, is in memory: between two accesses for
+/// order, or two stores, anybody may come.
+void WaveChecker::letOthersGoOn(const Inst *I, const Effects &E) {
+  if (IsPrivate || (E.Space == MemorySpace::Lds && !L.TheEffects.PollsLds &&
+                    E.Access != MemoryAccess::Atomic))
+    return;
+  const MemoryUse &Use = E.Use;
+  const bool ForOrder =
+      Use.Spins || (Use.Decides && (E.Returns || Use.Cache.Coherent));
+  const bool IsLoad = E.Access == MemoryAccess::Load;
+  if (IsLoad && !ForOrder)
+    return;
+  W.Yields = true;
+  // It may do no more than wait.
+  W.Polled = IsLoad || Use.Spins ? I : nullptr;
+}
+
+void WaveChecker::after(const Inst *I) {
+  const Effects &E = *Current;
+  if (__builtin_expect(Borders.anything(), 0))
+    Borders.after(I, E, W.exec());
+  if (E.Access != MemoryAccess::None) {
+    Races.accessed();
+    if (L.registers())
+      Registers.loaded(I, E);
+    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+    if (__builtin_expect(L.IsInterleaved, 0))
+      letOthersGoOn(I, E);
+  } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
+    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+  }
+}
+
+const Region *WaveChecker::argumentOf(const Inst *I) const {
+  return lnbwd::sim::argumentOf(*W.L, L.TheEffects, I);
+}
+
+void WaveChecker::ended(const Inst *I) {
+  if (L.races())
+    Races.ended(leftAtOnce(I));
+}
+
+bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
+                               unsigned Bytes) {
+  IsPrivate = false;
+  if (__builtin_expect(Borders.anything(), 0) &&
+      !I->Record->Facts.Memory.Descriptor &&
+      !Borders.check(I, *Current, A, Mask, Bytes))
+    return false;
+  return Global.global(I, *Current, A, Mask, Bytes);
+}
+
+bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
+                             uint64_t Asked) {
+  if (__builtin_expect(Borders.anything(), 0) &&
+      !I->Record->Facts.Memory.Descriptor &&
+      !Borders.checkScalar(I, *Current, Address, Bytes))
+    return false;
+  return Global.scalarLoad(I, *Current, Address, Bytes, Asked);
+}
+
+bool WaveChecker::scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
+                                unsigned Bytes) {
+  return Registers.scratch(I, *Current, A, Mask, Bytes);
+}
+
+bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
+                           unsigned Lane, MemoryAccess Access) {
+  if (Waits.anyLoadToLds() && L.waits() && Access != MemoryAccess::Store &&
+      !Waits.unfinishedLds(I, Address, Bytes, Lane))
+    return false;
+  Lds.Missing = 0;
+  if (!Lds.access(I, Address, Bytes, Lane, Access))
+    return false;
+  if (__builtin_expect(Lds.Missing != 0, 0))
+    Registers.loadedMissing(Lane, Lds.Missing << LdsPart * Bytes,
+                            MemorySpace::Lds, Address, Lds.Fresh, Lds.SoFar,
+                            Lds.Used ? RegisterChecker::Origin::UsedLds
+                                     : RegisterChecker::Origin::Memory);
+  return true;
+}
+
+bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
+                           const LdsPattern &P, unsigned Bytes,
+                           MemoryAccess Access) {
+  AccessRange R;
+  R.I = I;
+  R.E = Current;
+  R.Access = Access;
+  R.LaneBytes = Bytes;
+  const bool Stores = Access == MemoryAccess::Store && !Current->ToLds;
+  if (Stores)
+    R.Data = W.row(I->Src[1 + LdsPart].Reg);
+  // A flag perhaps, of one element: who waits for it is to go on from here.
+  if (Stores && L.TheEffects.PollsLds && P.Count)
+    W.Yields = P.Runs[0].Bytes == Bytes;
+  if (P.OnePlace && Stores &&
+      Races.storesOneValue(*Current, Mask, Bytes, R.Data))
+    return Races.accessLds(R, P.runs().take_front());
+  if (!Races.accessLds(R, P.runs()))
+    return false;
+  if (!Stores || !P.Meet)
+    return true;
+  uint64_t Wide[64];
+  std::copy_n(A, W.N, Wide);
+  return Races.collisions(I, *Current, Wide, Mask, Bytes, R.Data);
+}
+
+bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
+                            unsigned Bytes) {
+  MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
+  IsPrivate = false;
+  Lds.start(*Current);
+  const LdsPattern &P =
+      Lds.pattern(*Current, A, Mask, Bytes, Access == MemoryAccess::Load);
+  if (Current->ToLds)
+    for (const LdsRun &R : P.runs())
+      Lds.Filled.emplace_back(R.Address, R.Address + R.Bytes);
+  // First, since whether the memory has been written may depend on a race.
+  if (L.races() && !ldsRaces(I, A, Mask, P, Bytes, Access))
+    return false;
+  // A store of something that is not defined leaves the memory not written.
+  uint64_t Undefined = 0;
+  if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
+    Undefined = Registers.incompleteStored(*Current);
+  const bool MayBeUnderWay = Waits.anyLoadToLds() && L.waits();
+  if ((Undefined & Mask) || MayBeUnderWay || !Lds.isPlain(P, Access)) {
+    if (!ldsLanes(I, A, Mask, Bytes, Access, Undefined))
+      return false;
+  }
+  ++LdsPart;
+  Counts.LdsCycles += P.Cycles;
+  Counts.LdsConflictCycles += P.Cycles - P.Least;
+  return true;
+}
+
+/// The lanes one by one, where there is more to see than ranges tell.
+bool WaveChecker::ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask,
+                           unsigned Bytes, MemoryAccess Access,
+                           uint64_t Undefined) {
+  for (unsigned Lane : LaneMask(Mask)) {
+    if (!ldsRange(I, A[Lane], Bytes, Lane, Access))
+      return false;
+    if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory()) {
+      const uint32_t Gone =
+          Registers.missingBytes(I, *Current, 1 + LdsPart, Lane);
+      for (unsigned K = 0; K < Bytes; ++K)
+        if (Gone >> K & 1)
+          WG.Written[A[Lane] + K] = LdsUndefined;
+    }
+  }
+  return true;
+}
+
+bool WaveChecker::flatLds(const Inst *I, uint32_t Address, unsigned Bytes,
+                          unsigned Lane) {
+  Lds.start(*Current);
+  if (!ldsRange(I, Address, Bytes, Lane, Current->Access))
+    return false;
+  AccessRange R;
+  R.I = I;
+  R.E = Current;
+  R.Access = Current->Access;
+  R.Address = Address;
+  R.Bytes = R.LaneBytes = Bytes;
+  R.Lane = int(Lane);
+  if (R.Access == MemoryAccess::Store) {
+    R.Data = W.row(I->Src[1].Reg);
+    W.Yields = L.races() && L.TheEffects.PollsLds;
+  }
+  return !L.races() || Races.access(R);
+}
+
+bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
+                             unsigned Bytes) {
+  uint64_t A[64];
+  A[Lane] = uint32_t(Address);
+  if (Address >> 32 == PrivateAperture >> 32)
+    return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
+  IsPrivate = false;
+  if (Address >> 32 == SharedAperture >> 32)
+    return flatLds(I, uint32_t(Address), Bytes, Lane);
+  A[Lane] = Address;
+  return globalAccess(I, A, 1ull << Lane, Bytes);
+}
 
 namespace {
 class WorkgroupChecker final : public WorkgroupObserver {

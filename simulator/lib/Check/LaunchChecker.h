@@ -6,7 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The observer that checks a launch.
+// What AMD's users have no compute-sanitizer for. A checked launch carries,
+// beside the state of each wave, what is known of it: which lanes of which
+// register were ever written, which loads have not been waited for, and who
+// touched LDS and global memory last.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +26,7 @@
 
 namespace lnbwd::sim {
 
+/// The observer that checks a launch.
 class LaunchChecker final : public LaunchObserver {
 public:
   /// Code, kernel and grid of the launch are set. Checks are bits of
@@ -69,6 +73,15 @@ private:
   const Launch &L;
   LaunchShadow Shadow;
 };
+
+/// Executes a launch that Checker observes. Whether two accesses are ordered
+/// shows in most executions; whether they would have been, had another
+/// workgroup come first, only in some. So if nothing is found, its workgroups
+/// order themselves and OtherOrders are wanted, it is executed in some orders
+/// in which they overlap, too; memory and counters are then as after the first
+/// time. False: the launch says what was found.
+bool runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
+                bool OtherOrders);
 
 } // namespace lnbwd::sim
 

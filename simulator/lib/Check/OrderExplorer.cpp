@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check/OrderExplorer.h"
+#include "Check/LaunchChecker.h"
 
 #include "Check/ShadowMemory.h"
 #include "Core/Scheduler.h"

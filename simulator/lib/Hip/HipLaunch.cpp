@@ -15,7 +15,6 @@
 #include "Hip/HipState.h"
 
 #include "Check/LaunchChecker.h"
-#include "Check/OrderExplorer.h"
 #include "Check/Resources.h"
 #include "Core/HostServices.h"
 #include "Core/Scheduler.h"
