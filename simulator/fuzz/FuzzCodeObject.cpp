@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
     const Kernel *K = Object->kernel(Name);
     const uint32_t Block[3] = {64, 1, 1};
     checkKernelLimits(Chip, *K, Block, K->LdsSize);
-    CodeAnalysis::of(Object->program(K->WaveSize));
+    CodeAnalysis::of(Object->code(K->WaveSize));
     Object->sourceLine(K->Entry);
   }
   return 0;
