@@ -9,9 +9,9 @@
                                   block of the results: known, random, stream, operations
                                   and operations_random from operations.py, row_functions and
                                   quantized from row_functions.py, regions from region_times.py,
-                                  coverage from region_exam.py, steps from training_step.py, host
-                                  from host_cost.py, compile_time from compile_time.py, linear
-                                  from layer_norm_linear.py
+                                  converted from fused_nodes.py convert --counts, steps from
+                                  training_step.py, host from host_cost.py, compile_time from
+                                  compile_time.py, linear from layer_norm_linear.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
                                   simulator, with the build of LNBWD_BUILD_DIR, build/ otherwise
   dashboard.py chooser            trains the trees of docs/sweeps in five folds, for their regret
@@ -256,46 +256,63 @@ def quantized(block: Block) -> list[str]:
                     for row in block["rows"])), where(block), ""]
 
 
-def regions(block: Block, coverage: Block | None) -> list[str]:
-    """Patterns of torch.compile's graphs: how many are taken, and how fast those are."""
-    patterns = list(map(json.loads, results.patterns()))
-    found_rows = sorted((row["us"]["torch"] / row["us"]["lnbwd"], row["place"], row)
-                        for row in block["rows"] if "us" in row)
+def conversions(block: Block) -> list[str]:
+    """How many of the nodes that Inductor fuses are row programs."""
+    return ["Nodes that Inductor fuses in graphs of real models, and how many of them are "
+            "converted to row programs:", "",
+            *table(("fused nodes", "number", "converted", "%"),
+                   ((row["kind"], str(row["nodes"]), str(row["converted"]),
+                     f"{100 * row['converted'] / row['nodes']:.0f}") for row in block["rows"])),
+            where(block), ""]
+
+
+def speeds(found: list[float]) -> tuple[str, ...]:
+    """How many there are of torch.compile's times over ours, means, parts and the slow ones."""
+    found = sorted(found)
+    return (str(len(found)), f"{statistics.fmean(found):.3f}", f"{mean(found):.3f}",
+            *(f"{found[int(part * (len(found) - 1))]:.2f}" for part in (0, 0.05, 0.5, 0.95)),
+            *(str(sum(factor < bound for factor in found)) for bound in (0.98, 0.9)))
+
+
+def regions(block: Block, converted: Block | None) -> list[str]:
+    """Patterns of torch.compile's graphs: what row programs compute of them, and how fast."""
+    rows = block["rows"]
     outcomes = collections.Counter(
-        (results.BLOCKS[not patterns[row["place"]].get("seen", True)], row["outcome"])
-        for row in block["rows"])
-    gains: dict[str, list[float]] = {}
-    for factor, place, row in found_rows:
-        block_of = results.BLOCKS[not patterns[place].get("seen", True)]
-        for kind in (row["outcome"], "all"):
-            gains.setdefault(f"{kind}, of models {block_of}", []).append(factor)
-    cells = [(kind, str(len(found)), f"{mean(found):.3f}",
-              *(f"{found[int(part * (len(found) - 1))]:.2f}" for part in (0, 0.05, 0.5, 0.95)),
-              *(str(sum(factor < bound for factor in found)) for bound in (0.98, 0.9)))
-             for kind, found in sorted(gains.items(), reverse=True)]
-    of_all = [factor for factor, place, _ in found_rows
-              for _ in range(patterns[place].get("occurs", 0))]
-    worst = [(str(place), patterns[place]["model"], f"{row['us']['lnbwd']:.1f}",
-              f"{row['us']['torch']:.1f}", f"{factor:.2f}")
-             for factor, place, row in found_rows[:5]]
-    counts = [(f"{one}, measured on a card", *(outcomes[one, kind] for kind in _OUTCOMES))
-              for one in results.BLOCKS if outcomes[one, "left"]]  # Else that is not known.
-    counts += [(f"{row['block']}, estimated", *(row[kind] for kind in _OUTCOMES))
-               for row in (coverage or {"rows": []})["rows"]]
+        (results.BLOCKS[not row["seen"]], row["outcome"]) for row in rows)
+    counts = [(models, [outcomes[models, outcome] for outcome in _OUTCOMES])
+              for models in results.BLOCKS]
+    weights: dict[str, Callable[[Block], int]] = {
+        "all": lambda row: 1, "of models looked at": lambda row: row["seen"],
+        "of models not looked at": lambda row: not row["seen"],
+        "by occurrence": lambda row: row["occurs"]}
+    cells = []
+    for kind, weight in weights.items():
+        for way, times in (("graph pass", "before_us"), ("backend", "us")):
+            found = [row[times]["torch"] / row[times]["lnbwd"]
+                     for row in rows if times in row for _ in range(weight(row))]
+            if found:
+                cells.append((kind, way, *speeds(found)))
+    slowest = sorted(rows, key=lambda row: row["us"]["torch"] / row["us"]["lnbwd"])[:5]
     return ["## Regions of compiled graphs", "",
-            "Patterns of real models that are fused around a reduction: what is taken where each "
-            "region is timed beside torch.compile's kernels, and without a card.", "",
-            *table(("of models", "patterns", "taken whole", "taken in part", "left"),
-                   ((name, *map(str, (sum(found), *found))) for name, *found in counts)),
-            *([where(coverage), ""] if coverage else []),
-            "Of those that are taken, how many times faster than torch.compile's kernels the "
-            "backend `lnbwd` is:", "",
-            *table(("taken", "patterns", "mean", "least", "5 %", "median", "95 %", "below 0.98",
-                    "below 0.9"), cells),
-            *([f"Weighted by how often patterns occur in models: {mean(of_all):.3f}.", ""]
-              if of_all else []), where(block), "", "The five slowest:", "",
+            "Patterns of real models that are fused around a reduction. What row programs compute "
+            "of them:", "",
+            *table(("of models", "patterns", "whole", "part", "left"),
+                   ((models, *map(str, (sum(found), *found))) for models, found in counts)),
+            *(conversions(converted) if converted else []),
+            "How many times faster than torch.compile's kernels the backend `lnbwd` is"
+            + (", and the graph pass before it was"
+               if any("before_us" in row for row in rows) else "")
+            + ". *By occurrence*, a pattern counts as often as it occurs in models; that is known "
+            f"of {sum(row['occurs'] > 0 for row in rows)} patterns.", "",
+            *table(("patterns", "by", "number", "arithmetic mean", "geometric mean", "least", "5 %",
+                    "median", "95 %", "below 0.98", "below 0.9"), cells),
+            where(block), "",
+            "The five slowest of the backend; numbers are lines, from 0 on, of "
+            "[region-patterns.jsonl.xz](results/region-patterns.jsonl.xz):", "",
             *table(("pattern", "of", "lnbwd, µs", "torch.compile, µs", "torch.compile ÷ lnbwd"),
-                   worst)]
+                   ((str(row["pattern"]), row["model"],
+                     *(f"{row['us'][who]:.1f}" for who in ("lnbwd", "torch")),
+                     f"{row['us']['torch'] / row['us']['lnbwd']:.2f}") for row in slowest))]
 
 
 def steps(block: Block) -> list[str]:
@@ -455,7 +472,7 @@ def page(blocks: dict[str, Block]) -> str:
         (known_shapes, ("known",)), (random_shapes, ("random", "stream")),
         (operations, ("operations", "operations_random")), (row_functions, ("row_functions",)),
         (quantized, ("quantized",)),
-        (regions, ("regions", "coverage")),
+        (regions, ("regions", "converted")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
         (compile_time, ("compile_time",)),
         (amd, ("amd_counts", "amd_predicted", "amd_float8")),
@@ -513,15 +530,35 @@ def of_quantized(documents: list[Block]) -> Block:
                                  if "liger" in row["timed"])))}} for name, mine in rows.items()]}
 
 
+def at_place(lines: list[str], row: Block) -> Block:
+    """A row of region_times.py with what is known of its pattern.
+
+    Raises:
+        ValueError: the pattern of that place is of another model.
+    """
+    place = row["place"]
+    pattern = json.loads(lines[place]) if place < len(lines) else {"model": "no model"}
+    if pattern["model"] != row["model"]:
+        raise ValueError(f"expected pattern {place} of {results.PATTERNS.name} to be of "
+                         f"{row['model']}, got {pattern['model']}")
+    return {"pattern": place, "seen": pattern.get("seen", True),
+            "occurs": pattern.get("occurs", 0), **row}
+
+
 def of_regions(documents: list[Block]) -> Block:
-    """Of region_times.py."""
-    return {"rows": [{**{key: row[key] for key in ("place", "outcome")}, **({
-        "us": {who: round(time, 2) for who, time in row["us"].items()}} if "us" in row else {})}
-        for row in documents[0]["results"] if "us" in row or row.get("outcome") == "left"]}
+    """Of region_times.py, or rows that know their patterns and have times of the graph pass too."""
+    lines, rows = results.patterns(), []
+    for row in (row for document in documents for row in document["results"] if "us" in row):
+        known = row if "pattern" in row else at_place(lines, row)
+        rows.append({
+            **{key: known[key] for key in ("pattern", "model", "seen", "occurs", "outcome")},
+            **{times: {who: round(time, 2) for who, time in row[times].items()}
+               for times in ("us", "before_us") if times in row}})
+    return {"rows": rows}
 
 
 def of_rows(documents: list[Block]) -> Block:
-    """Of region_exam.py and test/Bench/quantized_cases.py, which write rows."""
+    """Of fused_nodes.py and test/Bench/quantized_cases.py, which write rows."""
     return {key: documents[0][key] for key in ("shapes", "rows") if key in documents[0]}
 
 
@@ -573,7 +610,7 @@ def of_compile_time(documents: list[Block]) -> Block:
 
 TAKEN: dict[str, Callable[[list[Block]], Block]] = {
     **dict.fromkeys(OF_OPERATIONS, of_operations), "quantized": of_quantized,
-    "regions": of_regions, "coverage": of_rows, "steps": of_steps, "host": of_host,
+    "regions": of_regions, "converted": of_rows, "steps": of_steps, "host": of_host,
     "linear": of_linear, "linear_host": of_linear_host, "compile_time": of_compile_time,
     "amd_float8": of_rows}
 

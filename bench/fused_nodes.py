@@ -8,8 +8,10 @@ The steps, of which only the last needs a GPU:
 
   fused_nodes.py capture MODEL ... --out PATTERNS    what each fused node of models computes, with
                                                      reductions or without, as graphs of ATen
-  fused_nodes.py convert PATTERNS --out CALLS        each graph fused again by Inductor's scheduler
-                                                     for a GPU, and its nodes as row programs
+  fused_nodes.py convert PATTERNS --out CALLS [--counts FILE]
+                                                     each graph fused again by Inductor's scheduler
+                                                     for a GPU, and its nodes as row programs; how
+                                                     many are converted, for the dashboard
   fused_nodes.py check CALLS                         row programs, computed by PyTorch's operations,
                                                      against float64
   fused_nodes.py time CALLS [--out FILE]             row programs beside torch.compile of the graph,
@@ -22,6 +24,7 @@ from __future__ import annotations
 import argparse
 import collections
 import copy
+import datetime
 import functools
 import itertools
 import json
@@ -43,8 +46,7 @@ sys.path[:0] = [str(SOURCE / part) for part in ("python", "bench", "test/python"
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-import region_exam  # noqa: E402
-from lnbwd_bench import processes  # noqa: E402
+from lnbwd_bench import patterns, processes  # noqa: E402
 
 Pattern = dict[str, Any]
 
@@ -113,9 +115,9 @@ def _calls_of_graph(graph: Any) -> dict[str, Any]:
     from torch._inductor import ir
     from torch._inductor.virtualized import V
 
-    from lnbwd_bench.fused_nodes import converter, scheduling
-    from lnbwd_bench.fused_nodes import torch_internals as internals
-    from lnbwd_bench.fused_nodes.places import NotConvertible
+    from lnbwd.inductor import converter, scheduling
+    from lnbwd.inductor import torch_internals as internals
+    from lnbwd.inductor.places import NotConvertible
 
     nodes: list[dict[str, Any]] = []
     buffers, outputs = dict[str, Any](), list[Any]()
@@ -141,7 +143,7 @@ def _calls_of_graph(graph: Any) -> dict[str, Any]:
         for argument in (one for call in calls for one in call.arguments):
             layout: Any = internals.layout_of(argument.buffer)
             dtype = str(internals.dtype_of(argument.buffer)).removeprefix("torch.")
-            buffers[argument.buffer] = [dtype, *map(list, layout)]
+            buffers[argument.buffer] = [dtype, *(list(map(int, part)) for part in layout[:2])]
     for out in V.graph.graph_outputs:
         if isinstance(out, ir.IRNode) and out.has_tensor_output():
             layout = out.get_layout()
@@ -170,7 +172,7 @@ def converted(pattern: Pattern) -> dict[str, Any]:
 
     region_capture.patterns_of = keep
     with FakeTensorMode(allow_non_fake_inputs=True):
-        module = region_exam.graph_of(pattern, "cuda")
+        module = patterns.graph_of(pattern, "cuda")
         inputs = [node.meta["val"] for node in module.graph.find_nodes(op="placeholder")]
         for node in module.graph.nodes:
             node.meta.clear()
@@ -180,14 +182,15 @@ def converted(pattern: Pattern) -> dict[str, Any]:
     return one
 
 
-def convert(patterns: list[Pattern], out: pathlib.Path) -> None:
-    """Writes patterns with their calls, and prints what was converted."""
+def convert(rows: list[Pattern], out: pathlib.Path) -> list[dict[str, Any]]:
+    """Writes patterns with their calls, and prints what was converted. Returns the numbers of nodes
+    of each kind."""
     import region_capture
 
     region_capture.pretend_gpu()
     made, counts = [], collections.Counter[tuple[str, str]]()
     reasons: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for place, pattern in enumerate(patterns):
+    for place, pattern in enumerate(rows):
         try:
             row = {**pattern, **converted(pattern), "place": place}
         except Exception as error:
@@ -205,11 +208,14 @@ def convert(patterns: list[Pattern], out: pathlib.Path) -> None:
                     reasons[kind][re.sub(r"\b\d[\d, ]*\b", "#", node["reason"])] += 1
         made.append(row)
     _write(out, made)
-    for kind in sorted({kind for kind, _ in counts}):
+    kinds = sorted({kind for kind, _ in counts})
+    for kind in kinds:
         print(f"{kind}: {counts[kind, 'converted']} of {counts[kind, 'all']} converted; by "
               f"occurrence {counts[kind, 'converted, occurring']} of {counts[kind, 'occurring']}")
         for reason, count in reasons[kind].most_common():
             print(f"  {count:4} {reason}")
+    return [{"kind": kind, "nodes": counts[kind, "all"], "converted": counts[kind, "converted"]}
+            for kind in kinds]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -291,7 +297,7 @@ def timed(row: Pattern, file: pathlib.Path, loosened: bool) -> dict[str, Any]:
     import region_times
 
     with FakeTensorMode():
-        module = region_exam.graph_of(row, "cuda")
+        module = patterns.graph_of(row, "cuda")
     for node in module.graph.nodes:
         node.meta.clear()
     with processes.turn(file):
@@ -432,7 +438,10 @@ def main() -> int:
         command.add_argument(takes, nargs="+" if takes == "models" else None,
                              type=str if takes == "models" else pathlib.Path)
         command.add_argument("--out", type=pathlib.Path, required=name in ("capture", "convert"))
-    commands.choices["convert"].add_argument("--most", type=int, help="so many of them, at random")
+    of_convert = commands.choices["convert"]
+    of_convert.add_argument("--most", type=int, help="so many of them, at random")
+    of_convert.add_argument("--counts", type=pathlib.Path, metavar="FILE",
+                            help="JSON for the dashboard: how many nodes are converted")
     for name, most in (("check", 1 << 24), ("time", 1 << 28)):
         command = commands.choices[name]
         command.add_argument("--count", type=int, default=200, help="so many of them, at random")
@@ -448,10 +457,15 @@ def main() -> int:
     if options.command == "capture":
         capture(options.models, options.out)
     elif options.command == "convert":
-        patterns = _read(options.file)
+        rows = _read(options.file)
         if options.most:
-            patterns = random.Random(0).sample(patterns, options.most)
-        convert(patterns, options.out)
+            rows = random.Random(0).sample(rows, options.most)
+        counts = convert(rows, options.out)
+        if options.counts:
+            most = ["--most", str(options.most)] if options.most else []
+            options.counts.write_text(json.dumps({
+                "date": datetime.date.today().isoformat(),
+                "command": ["fused_nodes.py", "convert", *most], "rows": counts}, indent=1) + "\n")
     elif options.command == "check":
         return check(options.file, options)
     else:

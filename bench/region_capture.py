@@ -2,7 +2,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Takes out of models what torch.compile fuses around reductions: patterns for region_exam.py.
+"""Takes out of models what torch.compile fuses around reductions, as patterns.
 
 Models of transformers (two layers, otherwise as published) and of timm (two of equal layers that
 follow each other) are compiled on fake tensors of a GPU, as far as the fused nodes of Inductor's
@@ -12,7 +12,8 @@ often they occur, and none is taken that --known has.
 
   region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE ...] [--out FILE]
 
-Without --models, models are drawn that --known has none of: region_exam.py --patterns takes FILE.
+Without --models, models are drawn that --known has none of. region_times.py --patterns FILE times
+the patterns, and fused_nodes.py convert FILE makes row programs of them.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times the patterns of real models that backend="lnbwd" takes beside torch.compile's kernels.
+"""Times patterns of real models with backend="lnbwd" beside torch.compile's own kernels.
 
-Each pattern of region_exam.py is compiled by both, and lnbwd's results are compared with PyTorch's
+Each pattern is compiled by both, and lnbwd's results are compared with PyTorch's
 in float64: the command fails if some are wrong. CUDA graphs of both, over rotating inputs, are
 timed in turns. Processes compile side by side; one at a time has the GPU, to try configurations
 and schedules as well. One has all large patterns. Another takes the place of one that dies.
@@ -36,12 +36,13 @@ from torch import Tensor  # noqa: E402
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-import region_exam  # noqa: E402
+import lnbwd.inductor  # noqa: E402
 from lnbwd import tuning  # noqa: E402
 from lnbwd._files import write_whole  # noqa: E402
-from lnbwd.graphs.fusion import is_scatter  # noqa: E402
-from lnbwd.inductor import measuring  # noqa: E402
+from lnbwd.inductor import choice  # noqa: E402
 from lnbwd_bench import processes, results  # noqa: E402
+from lnbwd_bench.patterns import graph_of  # noqa: E402
+from lnbwd_bench.random_inputs import is_scatter  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
 _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
@@ -75,7 +76,7 @@ def in_order(graph: torch.fx.Graph) -> Iterator[None]:
 def timed(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """The medians of a pattern's times, in microseconds, and what is wrong with the results."""
     with FakeTensorMode():
-        module = region_exam.graph_of(pattern, "cuda")
+        module = graph_of(pattern, "cuda")
     for node in module.graph.nodes:
         node.meta.clear()
     with processes.turn(file):
@@ -85,9 +86,12 @@ def timed(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     repetitions = max(2, int(_MEASURED_SECONDS / (count * (size / 3e12 + 4e-6))))
     calls = {}
     torch._dynamo.reset()
+    lnbwd.inductor.decisions(clear=True)
     for name, backend in BACKENDS.items():
         calls[name] = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
         calls[name](*first)
+    taken = {one.taken for one in lnbwd.inductor.decisions()}
+    outcome = "part" if len(taken) == 2 else "whole" if True in taken else "left"
     with in_order(module.graph):  # PyTorch has compiled code for each of both.
         calls["lnbwd"](*first)
     with processes.turn(file), in_order(module.graph):
@@ -110,7 +114,7 @@ def timed(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
                 torch.cuda.synchronize()
                 times[name].append(start.elapsed_time(end) * 1e3 / repetitions / count)
         return {"us": {name: statistics.median(values) for name, values in times.items()},
-                "wrong": wrong}
+                "outcome": outcome, "wrong": wrong}
 
 
 def prepare(file: pathlib.Path) -> None:
@@ -119,7 +123,7 @@ def prepare(file: pathlib.Path) -> None:
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
     processes.take_turns(file, (CachingAutotuner, "autotune_to_one_config"), (tuning, "measure"),
-                         (measuring, "time_calls"))
+                         (choice, "time_calls"))
 
 
 def recovered(row: dict[str, Any]) -> dict[str, Any]:
@@ -136,9 +140,7 @@ def work(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """What a process does for a pattern."""
     row: dict[str, Any] = {}
     try:
-        row["outcome"] = region_exam.examine(pattern, "cuda")[0]
-        if row["outcome"] != "left":
-            row |= timed(pattern, file)
+        row |= timed(pattern, file)
     except Exception as error:
         row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
     return recovered(row)
@@ -154,7 +156,7 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, help="JSON for the dashboard")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        parser.error("expected a GPU, got none; region_exam.py needs none")
+        parser.error("expected a GPU, got none; fused_nodes.py convert needs none")
     patterns = dict(enumerate(map(json.loads, results.patterns(options.patterns))))
     small, large = ({place: patterns[place] for place in options.only or patterns
                      if any(math.prod(shape) >= _LARGE for _, shape, _ in patterns[place]["inputs"])

@@ -104,9 +104,9 @@ def begin(name: str, mode: str, config: Config, autocast: bool, device: str,
     owners: list[tuple[Any, str]] = [(CachingAutotuner, "autotune_to_one_config")]
     if name == "lnbwd":
         from lnbwd import tuning
-        from lnbwd.inductor import measuring
+        from lnbwd.inductor import choice
 
-        owners += [(tuning, "measure"), (measuring, "time_calls")]
+        owners += [(tuning, "measure"), (choice, "time_calls")]
     processes.take_turns(turns, *owners)
     # First steps are to compile: no way is to find what another, or another run, compiled.
     torch.compiler.config.force_disable_caches = True

@@ -64,7 +64,15 @@ from .launching import (
 from .operations import ELEMENTS, KINDS, Dims
 from .row_evaluation import evaluate
 from .row_mlir import mlir
-from .rowprogram import KIND_NAMES, Draft, Input, Output, RowProgram, count_groups
+from .rowprogram import (
+    KIND_NAMES,
+    SUM_KINDS,
+    Draft,
+    Input,
+    Output,
+    RowProgram,
+    count_groups,
+)
 from .spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
@@ -215,13 +223,20 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     return program
 
 
+_LEAST_SEARCHED = 1 << 17
+"""Elements from which the schedule of a program without sums matters: with fewer it takes as long
+as a launch."""
+
+
 def register_row_program(program: RowProgram, is_tuned: bool = False,
                          is_region: bool = True) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again;
     with ``is_tuned`` its schedule is searched for; ``is_region`` as :func:`.tuned`."""
     expected = program.expected_rows
     rows = (program.rows or expected) if is_tuned else None
-    is_tuned = rows is not None and (program.groups is not None or not program.has_groups)
+    is_tuned = rows is not None and (program.groups is not None or not program.has_groups) and (
+        program.has_row_sums or any(one.kind in SUM_KINDS for one in program.outputs)
+        or rows * program.length >= _LEAST_SEARCHED)
     for_any = dataclasses.replace(program, expected_rows=None)
 
     def stand_ins() -> Iterable[str]:
@@ -273,9 +288,20 @@ def operand(value: Input | Output, length: int) -> Operand:
                    size, is_part)
 
 
+def _read_program(text: str) -> RegionProgram | None:
+    """The row program in a text, such as a compiled graph from a cache has it; None if it is no
+    row program of this version."""
+    try:
+        return register_row_program(RowProgram.from_text(text), is_tuned=True)
+    except ValueError:
+        return None
+
+
 def find_program(text: str) -> RegionProgram:
     """What a text stands for. Raises LnbwdError if nobody knows."""
     program = _programs.get(text)
+    if program is None:
+        program = _read_program(text)
     if program is None:
         program = next(filter(None, (resolve(text) for resolve in resolvers)), None)
         if program is not None:
@@ -317,11 +343,13 @@ def make_kernel_from_spec(make: Callable[[str, str], Spec],
             return dataclasses.replace(spec, rows=max(rows, ROWS_HINTS[0])) if (
                 spec.rows and rows) else spec
 
-        schedule = "" if tuned_for is None else tuning.tuned(
+        found = tuning.Tuned("") if tuned_for is None else tuning.tuned(
             of_call(device.chip, code_format(device.chip)), device, *tuned_for,
             is_region=is_region)
-        return load_code(lambda chip, format: dataclasses.replace(
-            of_call(chip, format), schedule=schedule), device)
+        kernel = load_code(lambda chip, format: dataclasses.replace(
+            of_call(chip, format), schedule=found.schedule), device)
+        kernel.microseconds = found.microseconds
+        return kernel
 
     return make_kernel
 
@@ -554,7 +582,7 @@ def region_call(text: str, device: str, orders: Sequence[MemoryOrder] = ()) -> C
     *outputs) -> None``. Where ``rows`` is a tuple, their dimensions, the outputs have these, and
     row scalars one more, of size 1.
 
-    It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
+    It is what compiled graphs call (:mod:`lnbwd.inductor.scheduling`), for it costs the host a
     fraction of what the operator does. It does not check sizes, and knows no autograd.
     Graphs on disk name it: it stays where it is.
 

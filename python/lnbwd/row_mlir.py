@@ -148,7 +148,12 @@ class _Writer:
         self.wide: dict[tuple[int, str, bool], str] = {}
         self.narrow: dict[tuple[int, str, bool], str] = {}
         self.types = program.types()
+        self.seeds = {node[1] for node in program.nodes if node[0] == "random"}
         self.cheap = [False] * len(program.nodes) if is_exact else _is_cheap(program)
+        # LLVM narrows a product that is rounded, and would contract it with a sum after that.
+        self.rounded_products = {
+            node[1] for node in program.nodes
+            if node[0] == "round" and program.nodes[node[1]][0] == "mul"}
 
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
@@ -402,9 +407,8 @@ class _Writer:
         if name == "input":
             given, value = self.program.inputs[operands[0]], f"%in{operands[0]}"
             memory = self.type(_element(given.dtype), is_row)
-            if given.dtype == "f32" or (given.kind, given.dtype) == ("number", "i64") or (
-                    given.kind in TABLES):
-                return value  # (Of integers, a seed.)
+            if given.dtype == "f32" or given.kind in TABLES or index in self.seeds:
+                return value
             if given.dtype == "i8":
                 return self.op("arith.cmpi ne,", memory, value, self.constant(0, memory))
             return self.cast("arith.uitofp" if given.dtype == "ui8" else "arith.sitofp"
@@ -462,7 +466,8 @@ class _Writer:
             flags = " fastmath<afn>" if self.cheap[index] else ""
             return self.op(UNARY[name], type_, values[0] + flags)
         if name in BINARY:
-            flags = (" fastmath<contract>" if name in _CONTRACTED
+            flags = ("" if index in self.rounded_products
+                     else " fastmath<contract>" if name in _CONTRACTED
                      else " fastmath<arcp>" if name == "div" and self.elements[index] else "")
             return self.op(BINARY[name], type_, values[0], values[1] + flags)
         if name in COMPARISONS:

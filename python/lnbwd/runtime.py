@@ -446,6 +446,8 @@ class Kernel(_Handle):
         self._count = len(program.arguments)
         self._pack = struct.Struct(f"{self._count}P").pack  # A C array; faster than ctypes'.
         self._launch = _library(keeps_lock).lnbwd_kernel_launch
+        self.microseconds: float | None = None
+        """The time of a launch as a search for its schedule measured it (:mod:`lnbwd.tuning`)."""
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
         """The bytes of workspace that a launch with M = ``rows`` in B = ``groups`` needs; may be

@@ -307,7 +307,7 @@ class MeasurementSpec(_Described):
 
     Attributes:
         kind: what for: "tuning" (:mod:`lnbwd.tuning`) or "times"
-            (:mod:`lnbwd.inductor.measuring`).
+            (:mod:`lnbwd.inductor.choice`).
         source: the program, or what names it or its neighbourhood.
         chip: what it is compiled for.
         device: the name of the device.

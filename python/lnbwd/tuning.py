@@ -14,6 +14,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextvars
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -23,7 +24,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import compiler, kernels, runtime, schedule
 from .batch_invariance import order
@@ -45,7 +46,7 @@ _BATCH_US, _MOST_LAUNCHES = 150.0, 24
 # The host makes so many launches while the device fills memory once.
 _LAUNCHES_AHEAD = 12
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 24
-_LEAST_BYTES = 16
+_ALIGNMENT, _WORKSPACE = 256, ""
 # Bytes of small numbers, neither zero nor subnormal, in each element type.
 _PATTERN = 0x3C
 
@@ -66,7 +67,7 @@ def autotune(enabled: bool = True) -> None:
 
     It holds for the whole process; at first it is what LNBWD_AUTOTUNE in the environment says,
     "1" or "0". If that says nothing, regions of torch.compile alone have a search, a shorter one.
-    With a search, regions are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
+    With a search, row programs are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
     Kernels that are loaded already stay as they are. The model's best :data:`CANDIDATES` schedules
     are compiled and timed on the device, on memory of their own, which takes a second or two a
     kernel; the result is kept in the cache on disk. Nothing is searched for while a CUDA graph is
@@ -135,23 +136,28 @@ def _candidates(spec: Spec, count: int) -> list[_Candidate]:
 
 
 class _Rotation:
-    """Buffers for the arguments and workspaces of kernels, by the names of the arguments, in sets
-    that launches of M ``rows`` in B ``groups`` rotate among. They are freed when it goes."""
+    """Memory for the arguments and workspaces of kernels, in sets that launches of M ``rows`` in B
+    ``groups`` rotate among: addresses by the names of the arguments. It is freed with this."""
 
     def __init__(self, kernels: Sequence[runtime.Kernel], rows: int, sizes: Mapping[str, int],
                  count: int, groups: int | None = None) -> None:
         device, self.rows, self.groups, self._next = kernels[0].device, rows, groups, 0
         most = max(kernel.workspace_size(rows, groups) for kernel in kernels)
-        self.sets = [{name: device.allocate(max(size, _LEAST_BYTES))
-                      for name, size in sizes.items()} for _ in range(count)]
-        self._workspaces = [device.allocate(max(most, _LEAST_BYTES)) for _ in range(count)]
+        # (One allocation: each takes longer than a launch.)
+        places = list(itertools.accumulate(
+            (-(-size // _ALIGNMENT) * _ALIGNMENT for size in (*sizes.values(), most)), initial=0))
+        self._memory = device.allocate(max(count * places[-1], _ALIGNMENT))
+        self._memory.fill(_PATTERN)
+        self.sets = [dict(zip((*sizes, _WORKSPACE), (
+            self._memory.pointer + number * places[-1] + place for place in places), strict=False))
+            for number in range(count)]
 
     def launch_next(self, kernel: runtime.Kernel) -> None:
         """Enqueues a kernel on the set that was not used for longest."""
         self._next = (self._next + 1) % len(self.sets)
-        buffers = self.sets[self._next]
-        kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
-                      self.rows, self._workspaces[self._next].pointer,
+        pointers = self.sets[self._next]
+        kernel.launch([pointers[argument.name] for argument in kernel.program.arguments],
+                      self.rows, pointers[_WORKSPACE],
                       kernel.workspace_size(self.rows, self.groups), groups=self.groups)
 
 
@@ -222,24 +228,21 @@ def measure(device: runtime.Device, codes: list[bytes], rows: int,
     size = sum(sizes.values())
     simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
+    # A driver that compiles PTX takes longer than what is measured.
+    loaded = [runtime.Kernel(device, program, not simulated) for program in programs]
     with measuring:
-        loaded = [runtime.Kernel(device, program, not simulated) for program in programs]
         rotation = _Rotation(loaded, rows, sizes, count, groups)
-        for buffers in rotation.sets:
-            for buffer in buffers.values():
-                buffer.fill(_PATTERN)
         if simulated:
             return _count(device, loaded, rotation)
         return _time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
 
 
 def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
-            count: int) -> tuple[_Candidate, dict[str, object]]:
+            count: int) -> tuple[_Candidate, dict[str, Any]]:
     """The best, and what is kept of a search: the schedule ("": the compiler's own), and what was
     measured."""
     found = _candidates(spec, count)
-    times = (measure(device, [candidate.code for candidate in found], rows, groups)
-             if len(found) > 1 else [0.0])
+    times = measure(device, [candidate.code for candidate in found], rows, groups)
     # Of those that are as fast the first, and the compiler's own unless another is faster by more
     # than measuring is unsure of.
     best = min(range(len(found)), key=lambda index: (times[index], index))
@@ -251,20 +254,34 @@ def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
                      for candidate, time in zip(found, times, strict=True)]}
 
 
-def _read(data: bytes | None) -> str | None:
-    """The schedule of a result from the cache; None if there is none that can be used."""
+class Tuned(NamedTuple):
+    """What a search found: the schedule as ``schedule=`` takes it, "" for the compiler's own
+    choice, and the microseconds of a launch; None if nothing was measured."""
+
+    schedule: str
+    microseconds: float | None = None
+
+
+def _tuned(result: Mapping[str, Any], device: runtime.Device) -> Tuned:
+    times = {one["schedule"]: one["us"] for one in result["measured"]}
+    return Tuned(str(result["schedule"]),
+                 None if device.is_stand_in else float(times[result["schedule"]]))
+
+
+def _read(data: bytes | None, device: runtime.Device) -> Tuned | None:
+    """A result from the cache; None if there is none that can be used."""
     if data is None:
         return None
     try:
-        text = json.loads(data)["schedule"]
-        schedule.parse_printed(text)
+        found = _tuned(json.loads(data), device)
+        schedule.parse_printed(found.schedule)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return str(text)
+    return found
 
 
 def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = None,
-          is_region: bool = False) -> str:
+          is_region: bool = False) -> Tuned:
     """The fastest schedule for a kernel on a device, from the cache or searched for now.
 
     Args:
@@ -274,28 +291,28 @@ def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = No
         is_region: whether it is one of torch.compile's, which have a search if nothing was said.
 
     Returns:
-        the schedule as ``schedule=`` takes it; "" for the compiler's own choice: it is the
-        fastest, or no search was possible, of which a warning says why if one was asked for.
+        the schedule and its time. It is the compiler's own choice if that is the fastest, or if
+        no search was possible, of which a warning says why if one was asked for.
     """
     count = CANDIDATES if is_on() else 0 if device.is_stand_in else REGION_CANDIDATES
     # It times schedules of the default order.
     if spec.schedule or not count or not is_on(is_region) or order():
-        return spec.schedule
+        return Tuned(spec.schedule)
     search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
     cache = kernels.kernel_cache()
     identity = compiler.compiler_id()
-    known = _read(cache.load(search, identity))
+    known = _read(cache.load(search, identity), device)
     if known is not None:
         return known
     if identity is None or spec.chip not in compiler.chips():
-        return ""
+        return Tuned("")
     try:
         best, result = _search(spec, device, rows, groups, count)
     except LnbwdError as error:
         if is_on():
             warnings.warn(f"no schedule was searched for, and the compiler's own is used: {spec}: "
                           f"{error}", RuntimeWarning, stacklevel=2)
-        return ""
+        return Tuned("")
     cache.store(search, identity, json.dumps(result).encode())
     cache.store(dataclasses.replace(spec, schedule=best.text), identity, best.code)
-    return best.text
+    return _tuned(result, device)

@@ -3,10 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares what backend="lnbwd" makes of patterns of real models with PyTorch in float64.
 
-Where a pattern allows it, its sizes are made smaller, so that the simulator runs the kernels. What
-is left of it after the regions is run by PyTorch. As a command it says what is wrong, and how many
-patterns it could check; with --programs it computes row programs by their reference, without
-kernels, which takes a tenth of the time.
+Where a pattern allows it, its sizes are made smaller, so that the simulator runs the kernels. As a
+command it says what is wrong, and how many patterns it could check; with --programs PyTorch's
+operations compute the row programs, without kernels.
 
   pattern_check.py [--only PLACE ...] [--programs] [--chip CHIP] [--patterns FILE]
 """
@@ -19,9 +18,11 @@ import logging
 import math
 import pathlib
 import sys
+from unittest import mock
 
 import torch
 from torch._inductor import inductor_prims
+from torch._inductor.utils import fresh_cache
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
@@ -29,13 +30,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import lnbwd
 import lnbwd.inductor
-import region_exam
-from lnbwd import regions_op
-from lnbwd.inductor.random_inputs import random_inputs
+from lnbwd import native, regions_op
+from lnbwd.inductor import torch_internals
 from lnbwd.row_evaluation import random_numbers
 from lnbwd_bench import results
+from lnbwd_bench.patterns import graph_of
+from lnbwd_bench.random_inputs import random_inputs
 
-_REGION = torch.ops.lnbwd._region.default
 # Operators whose first or second argument is a shape.
 _SHAPED = {f"{name}.default" for name in (
     "aten.reshape", "aten.expand", "aten.full", "aten.repeat", "prims.inductor_random")}
@@ -109,12 +110,12 @@ def _smaller(pattern, change):
 
 def _elements(pattern):
     with FakeTensorMode():
-        nodes = region_exam.graph_of(pattern).graph.nodes
+        nodes = graph_of(pattern).graph.nodes
     return sum(n.meta["val"].numel() for n in nodes if isinstance(n.meta.get("val"), torch.Tensor))
 
 
 def on_few_rows(pattern):
-    """The pattern with small sizes of which a region is taken; None if none of those tried are."""
+    """The pattern with small sizes; None if none of those that are tried fit."""
     # PyTorch writes where the indices say, and random ones may lie outside.
     if any("max_pool2d_with_indices_backward" in target for target, *_ in pattern["nodes"]):
         return None
@@ -127,18 +128,15 @@ def on_few_rows(pattern):
         # Not all sizes fit one another then.
         with contextlib.suppress(RuntimeError, IndexError, ValueError, AssertionError, TypeError):
             small = _smaller(pattern, change)
-            if _elements(small) > _MOST_ELEMENTS:
-                continue
-            with region_exam.no_kernels(), region_exam.always_taken():
-                if region_exam.examine(small)[0] != "left":
-                    return small
+            if _elements(small) <= _MOST_ELEMENTS:
+                return small
     return None
 
 
 def inputs_of(pattern, device="cpu", seed=1, has_special=False):
     """Random inputs as a pattern wants them."""
     with FakeTensorMode():
-        graph = region_exam.graph_of(pattern, device).graph
+        graph = graph_of(pattern, device).graph
     values = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
     return random_inputs(graph, values, torch.Generator(device).manual_seed(seed), has_special)
 
@@ -210,7 +208,7 @@ def expected(pattern, inputs):
     found = []
     for is_exact in (False, True):
         with FakeTensorMode():
-            module = region_exam.graph_of(pattern, device)
+            module = graph_of(pattern, device)
         _add_biases(module.graph)
         torch.manual_seed(0)
         found.append(runnable(module, is_exact)(*(
@@ -249,33 +247,45 @@ def faults(got, eager, exact):
     return found
 
 
+@contextlib.contextmanager
+def no_kernels():
+    """Row programs are computed by PyTorch's operations."""
+    loading = mock.Mock()
+    with (mock.patch.object(regions_op, "load_later", lambda *_: loading),
+          mock.patch.object(regions_op, "load_kernel", lambda *_: None),
+          mock.patch.object(regions_op, "find_kernel", lambda *_: None),
+          mock.patch.object(native, "make_region_call", lambda *_: None)):
+        yield
+
+
 def check(pattern, has_kernels=True):
     """What is wrong with a pattern's results with kernels, or those of its row programs; None if it
     cannot be checked."""
     pattern = on_few_rows(pattern)
     if not pattern:
         return None
-    with (FakeTensorMode(), region_exam.always_taken(),
-          contextlib.nullcontext() if has_kernels else region_exam.no_kernels()):
-        module = region_exam.graph_of(pattern)
-        lnbwd.inductor.pass_()(module.graph, is_inference=True)
-    regions = [node for node in module.graph.nodes if node.target is _REGION]
-    if not regions:
-        return None
-    for node in () if has_kernels else regions:
-        node.target = lambda inputs, text: regions_op.find_program(text).evaluate(inputs)
-    runnable(module)
+    torch._dynamo.reset()
+    with FakeTensorMode():
+        module = graph_of(pattern)
+    for node in module.graph.nodes:
+        node.meta.clear()
     found = []
-    for has_special in (False, True):
-        inputs = inputs_of(pattern, has_special=has_special)
-        try:
-            eager, exact = expected(pattern, inputs)
-        except (RuntimeError, IndexError):  # A convolution, or an index that is too large.
-            return None
-        torch.manual_seed(0)
-        found += [f"{'NaN and infinities: ' if has_special else ''}{fault}"
-                  for fault in faults(module(*inputs), eager, exact)]
-    return found
+    lnbwd.inductor.decisions(clear=True)
+    # Small nodes are fused as large ones are.
+    with (contextlib.nullcontext() if has_kernels else no_kernels(), fresh_cache(),
+          mock.patch.object(torch_internals, "LEAST_FUSED", 1)):
+        compiled = torch.compile(module, backend="lnbwd", fullgraph=True, dynamic=False)
+        for has_special in (False, True):
+            inputs = inputs_of(pattern, has_special=has_special)
+            try:
+                eager, exact = expected(pattern, inputs)
+            except (RuntimeError, IndexError):  # A convolution, or an index that is too large.
+                return None
+            torch.manual_seed(0)
+            found += [f"{'NaN and infinities: ' if has_special else ''}{fault}"
+                      for fault in faults(compiled(*inputs), eager, exact)]
+    is_taken = any(one.taken for one in lnbwd.inductor.decisions(clear=True))
+    return found if is_taken else None
 
 
 def main():

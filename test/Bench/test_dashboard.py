@@ -4,6 +4,7 @@
 """bench/dashboard.py: the page is what it writes, and it reads what the programs write."""
 
 import json
+import lzma
 import pathlib
 import sys
 import xml.etree.ElementTree
@@ -75,11 +76,10 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
 
 @pytest.mark.parametrize("block,document,rows", [
     ("regions", {"results": [
-        {"place": 3, "model": "tiny", "outcome": "whole", "us": {"torch": 3.0, "lnbwd": 2.004},
-         "wrong": []}, {"place": 4, "model": "tiny", "outcome": "left"},
-        {"place": 5, "model": "tiny", "failure": "no room"}]},
-     [{"place": 3, "outcome": "whole", "us": {"torch": 3.0, "lnbwd": 2.0}},
-      {"place": 4, "outcome": "left"}]),
+        {"pattern": "new12", "model": "tiny", "seen": False, "occurs": 2, "outcome": "whole",
+         "us": {"torch": 3.0, "lnbwd": 2.004}, "before_us": {"torch": 3.001, "lnbwd": 2.5}}]},
+     [{"pattern": "new12", "model": "tiny", "seen": False, "occurs": 2, "outcome": "whole",
+       "us": {"torch": 3.0, "lnbwd": 2.0}, "before_us": {"torch": 3.0, "lnbwd": 2.5}}]),
     ("steps", {"results": [{"model": "tiny", "precision": "bf16", "ways": {
         "torch": {"times_ms": [2.0, 4.0, 3.0], "peak_bytes": 100, "first_seconds": 5.0},
         "lnbwd": {"times_ms": [2.5], "peak_bytes": 99, "first_seconds": 4.0}}}]},
@@ -106,6 +106,87 @@ def test_results_of_the_other_programs_are_read(block, document, rows, tmp_path)
     path = tmp_path / "results.json"
     path.write_text(json.dumps(document))
     assert dashboard.take(block, [path])["rows"] == rows
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """A file of patterns of two models, of which the second was not looked at."""
+    patterns = [{"model": "old"}, {"model": "new", "seen": False, "occurs": 3}]
+    file = tmp_path / "patterns.jsonl.xz"
+    file.write_bytes(lzma.compress("\n".join(map(json.dumps, patterns)).encode()))
+    read = dashboard.results.patterns
+    monkeypatch.setattr(dashboard.results, "patterns", lambda: read(file))
+
+
+def test_a_place_is_looked_up_in_the_corpus(corpus):
+    result = {"outcome": "part", "us": {"torch": 2.0, "lnbwd": 1.0}}
+    found = dashboard.of_regions([{"results": [
+        {"place": 0, "model": "old", **result}, {"place": 1, "model": "new", **result}]}])
+    assert found["rows"] == [
+        {"pattern": 0, "model": "old", "seen": True, "occurs": 0, **result},
+        {"pattern": 1, "model": "new", "seen": False, "occurs": 3, **result}]
+
+
+@pytest.mark.parametrize("place,got", [(1, "new"), (2, "no model")])
+def test_places_of_another_file_are_refused(place, got, corpus):
+    row = {"place": place, "model": "old", "outcome": "part", "us": {"torch": 2.0, "lnbwd": 1.0}}
+    with pytest.raises(ValueError, match=f"expected pattern {place} .* of old, got {got}"):
+        dashboard.of_regions([{"results": [row]}])
+
+
+def test_patterns_that_failed_have_no_row(corpus):
+    assert not dashboard.of_regions([{"results": [
+        {"place": 0, "model": "old", "failure": "no room"}]}])["rows"]
+
+
+def timed(pattern, ours, before=None, **about):
+    """A row of the block regions, where torch.compile takes 10 us."""
+    row = {"pattern": pattern, "model": "tiny", "seen": True, "occurs": 0, "outcome": "whole",
+           "us": {"torch": 10.0, "lnbwd": ours}, **about}
+    return {**row, "before_us": {"torch": 10.0, "lnbwd": before}} if before else row
+
+
+def regions_of(*rows):
+    """The lines of the section of some rows."""
+    return dashboard.regions({"date": "2026-01-02", "machine": "card", "command": "region_times.py",
+                              "rows": list(rows)}, None)
+
+
+def test_outcomes_are_counted_by_models():
+    lines = regions_of(timed(0, 5.0), timed(1, 5.0, outcome="left"), timed(2, 5.0, seen=False))
+    assert "| looked at | 2 | 1 | 0 | 1 |" in lines
+    assert "| not looked at | 1 | 1 | 0 | 0 |" in lines
+
+
+def test_the_backend_is_beside_the_graph_pass():
+    lines = regions_of(timed(0, 5.0, before=8.0), timed(1, 20.0, before=10.0))
+    assert ("| all | graph pass | 2 | 1.125 | 1.118 | 1.00 | 1.00 | 1.00 | 1.00 | 0 | 0 |"
+            in lines)
+    assert "| all | backend | 2 | 1.250 | 1.000 | 0.50 | 0.50 | 0.50 | 0.50 | 1 | 1 |" in lines
+
+
+def test_without_the_graph_pass_the_backend_is_alone():
+    text = "\n".join(regions_of(timed(0, 5.0)))
+    assert "| all | backend | 1 |" in text and "graph pass" not in text
+
+
+def test_models_not_looked_at_are_apart():
+    text = "\n".join(regions_of(timed(0, 5.0), timed(1, 2.5, seen=False)))
+    assert "| of models looked at | backend | 1 | 2.000 |" in text
+    assert "| of models not looked at | backend | 1 | 4.000 |" in text
+
+
+def test_patterns_count_as_often_as_they_occur():
+    text = "\n".join(regions_of(timed(0, 1.0), timed(1, 5.0, occurs=1), timed(2, 10.0, occurs=3)))
+    assert "| by occurrence | backend | 4 | 1.250 |" in text
+    assert "that is known of 2 patterns" in text
+
+
+def test_the_slowest_patterns_come_in_order():
+    lines = regions_of(*(timed(f"new{ours}", float(ours)) for ours in (3, 7, 5, 4, 6, 8)))
+    slowest = lines[lines.index("| pattern | of | lnbwd, µs | torch.compile, µs | "
+                                "torch.compile ÷ lnbwd |") + 2:-1]
+    assert [line.split()[1] for line in slowest] == ["new8", "new7", "new6", "new5", "new4"]
 
 
 def test_what_is_no_result_is_refused(elsewhere, monkeypatch, capsys):

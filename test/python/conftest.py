@@ -88,25 +88,15 @@ def device():
 
 
 @pytest.fixture
-def fresh_regions(monkeypatch):
-    """What torch.compile, and this backend, remember of other tests is forgotten. Regions of tests
-    are smaller than what a second kernel costs, which is nothing therefore."""
+def fresh_inductor():
+    """Inductor and this backend remember nothing of other tests."""
     import lnbwd.inductor
-    from lnbwd.inductor import estimates
 
-    monkeypatch.setattr(estimates, "LAUNCH", 0)
     torch._dynamo.reset()
     lnbwd.inductor.decisions(clear=True)
-    yield
+    with torch._inductor.utils.fresh_cache():
+        yield
     torch._dynamo.reset()
-
-
-@pytest.fixture
-def always_taken(monkeypatch):
-    """Regions are taken that the estimate would leave: a card's times decide."""
-    from lnbwd.inductor import graph_pass
-
-    monkeypatch.setattr(graph_pass, "_is_worth", lambda _: True)
 
 
 @pytest.fixture(scope="session", autouse=True)

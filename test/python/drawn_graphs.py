@@ -4,8 +4,8 @@
 """Functions of tensors with few different sizes, drawn by a number: what tells dimensions apart by
 their sizes takes one for another in them.
 
-Run as a program, it compares drawn functions with themselves in float64 for some time, whatever
-becomes regions being taken: ``drawn_graphs.py CHIP SEED SECONDS``.
+Run as a program, it compares drawn functions with themselves in float64 for some time:
+``drawn_graphs.py CHIP SEED SECONDS``.
 """
 
 import contextlib
@@ -18,17 +18,16 @@ import traceback
 
 import torch
 import torch.nn.functional as F
-from captured import Captured, taken
 
 import lnbwd
-from lnbwd.inductor import estimates, graph_pass
+import lnbwd.inductor
 
 STEPS = ["bin", "bin", "bin", "un", "un", "red", "red", "keep", "keep", "perm", "resh", "where",
          "scale", "cat", "slice", "clone", "gn", "ln", "expand", "group", "softmax"]
 TYPES = [torch.float32] * 4 + [torch.bfloat16, torch.float16]
 MOST_ELEMENTS, MOST_DIMS = 4000, 5
-FAILURES = ("error in lnbwd", "does not compile", "no kernel")
-"""Parts of the reasons for which no region should be left."""
+FAILURES = ("error in lnbwd", "no kernel")
+"""Parts of the reasons for which no node should be left."""
 
 
 class Drawn:
@@ -74,10 +73,9 @@ class Drawn:
         return [result.detach() for result in results] + list(gradients)
 
     def difference(self):
-        """What is wrong with the results of its regions; empty: nothing."""
+        """What is wrong with its results; empty: nothing."""
         torch._dynamo.reset()
-        compiled = torch.compile(self.function, backend=Captured(True).backend,
-                                 dynamic=self.is_dynamic)
+        compiled = torch.compile(self.function, backend="lnbwd", dynamic=self.is_dynamic)
         found = zip(self.results(compiled), self.results(self.function),
                     self.results(self.function, torch.float64), strict=True)
         for place, (got, plain, exact) in enumerate(found):
@@ -252,9 +250,7 @@ def moved(name, numbers, a):
 
 def main():
     chip, seed, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    estimates.LAUNCH = 0
-    graph_pass._is_worth = lambda _: True
-    end, tried, regions = time.time() + seconds, 0, 0
+    end, tried, taken = time.time() + seconds, 0, 0
     with lnbwd.simulate(chip):
         for number in itertools.count(seed * 100000):
             if time.time() > end:
@@ -269,13 +265,14 @@ def main():
                 difference = drawn.difference()
             except Exception:
                 difference = traceback.format_exc()
-            tried, regions = tried + 1, regions + len(taken())
+            tried += 1
             for decision in lnbwd.inductor.decisions():
+                taken += decision.taken
                 if any(what in decision.reason for what in FAILURES):
-                    print(f"{number}: {decision.region}: {decision.reason[:300]}", flush=True)
+                    print(f"{number}: {decision.kernel}: {decision.reason[:300]}", flush=True)
             if difference:
                 print(f"{number}: {difference}", flush=True)
-    print(f"{tried} graphs, {regions} regions")
+    print(f"{tried} graphs, {taken} nodes taken")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 """Small models, each compiled and trained for a step twice, on the road that the environment picks.
 
 Run as a program, it prints a line of JSON for each case: the largest relative error of results and
-gradients against float64, a digest of their bits in each step, how many regions were taken, and
+gradients against float64, a digest of their bits in each step, how many nodes were taken, and
 what Inductor's caches did. test_torch_roads.py runs it once for each road and compares.
 """
 
@@ -17,13 +17,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import test_torch_layouts as layouts
 import torch
 import torch.nn.functional as F
+from compiled import as_list
+from test_torch_layouts import TABLE
 from torch import Tensor, nn
 
 import lnbwd.inductor
-from lnbwd.inductor import graph_pass
 
 LAST = torch.channels_last
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -159,11 +159,15 @@ MODELS = {
         10, device=DEVICE).reshape(2, 5), reduction="none"), lambda: [
             normal(5, 2, 40).transpose(0, 1)]),
 }
-LAYOUTS = {
-    name: Case(lambda function=function: function, lambda inputs=inputs: inputs,
-               has_gradients=False)
-    for name, (function, inputs) in (layouts.CASES | layouts.STORED).items()}
-"""Regions that read and write tensors as they lie."""
+LAYOUTS = "tensors as they lie"
+"""The case of all functions of test_torch_layouts.py, in one graph."""
+
+
+def layouts(*operands):
+    """All results of those functions."""
+    given = iter(operands)
+    return [y for case in TABLE.cases.values()
+            for y in as_list(case.function(*(next(given) for _ in case.operands)))]
 
 
 def step(function: Callable[..., Tensor], parameters: Sequence[nn.Parameter],
@@ -222,9 +226,11 @@ def run(case: Case) -> dict[str, object]:
 
 def main() -> None:
     """Runs all cases; with the argument "models" those alone."""
-    cases = MODELS if sys.argv[1:] == ["models"] else MODELS | LAYOUTS
+    cases = MODELS if sys.argv[1:] == ["models"] else MODELS | {LAYOUTS: Case(
+        lambda: layouts, lambda: [t.detach() for case in TABLE.cases.values()
+                                  for t in case.operands],
+        tolerance=4e-3, has_gradients=False)}
     torch._inductor.config.compile_threads = 1
-    graph_pass._is_worth = lambda _: True  # Regions are smaller than those that pay.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for name, case in cases.items():

@@ -1,12 +1,11 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Regions as Inductor's generated code calls them: the function, and the code."""
+"""Row programs as Inductor's generated code calls them: the function, and the code."""
 
 import functools
 import gc
 import itertools
-import logging
 import pathlib
 import sysconfig
 import weakref
@@ -17,13 +16,11 @@ from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch._inductor.utils import run_and_get_code, run_fw_bw_and_get_code
 
 import lnbwd
-import lnbwd.inductor
 from lnbwd import native, regions_op
-from lnbwd.inductor import graph_pass, lowering
 from lnbwd.regions_op import Operand
 from lnbwd.rowprogram import Builder, Input, Output
 
-pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
 F32, BF16 = torch.float32, torch.bfloat16
 N = 64
 SOURCE = f"""
@@ -175,7 +172,7 @@ def declared(request, device, monkeypatch):
     y = builder.add("sub", x, builder.add("mul", builder.add("row_sum", x),
                                           builder.constant(1 / N)))
     program = builder.finish(None, [Input("row", "f32")], [Output("row", "f32", y)])
-    text = graph_pass.register(program.text()).text
+    text = regions_op.register_row_program(program).text
     if request.param == "evaluation":
         monkeypatch.setattr(regions_op, "find_kernel", lambda *_: None)
     elif request.param == "library" and native.make_region_call(text, device, print) is None:
@@ -249,8 +246,8 @@ def compiled_code(function, *arguments):
 
 
 def calls(code):
-    """The lines that call a region."""
-    return [line.strip() for line in code.splitlines() if line.strip().startswith("lnbwd_region_")
+    """The lines that call a row program."""
+    return [line.strip() for line in code.splitlines() if line.strip().startswith("lnbwd_rows_")
             and "lnbwd_region_call(" not in line]
 
 
@@ -284,13 +281,13 @@ def test_generated_code_calls_without_the_dispatcher(device):
 
 
 def test_a_program_that_is_called_twice_is_made_once(device):
-    def function(x, gamma, w):
+    def function(x, w):
         for _ in range(2):
-            x = norm(x, x, gamma)[1] @ w
+            x = centred(x) @ w
         return x
 
-    x, w, gamma = operands(device, N)
-    _, code, _ = compiled_code(function, x, gamma, w)
+    x, w, _ = operands(device, N)
+    _, code, _ = compiled_code(function, x, w)
     assert len(calls(code)) == 2 and code.count("= lnbwd_region_call('{") == 1
 
 
@@ -426,25 +423,6 @@ def test_memory_is_taken_where_a_region_stands(device):
         output = lines[place].rstrip(")").split(", ")[-1]
         made = next(i for i, line in enumerate(lines) if line.startswith(f"{output} = "))
         assert before < made < place
-
-
-def test_what_fails_in_the_lowering_stays_an_operator(device, monkeypatch, caplog):
-    def fail(*_):
-        raise RuntimeError("a mistake")
-
-    monkeypatch.setattr(lowering, "_lower", fail)
-    arguments = operands(device)
-    with caplog.at_level(logging.WARNING, "lnbwd.regions"):
-        got, code, _ = compiled_code(norm, *arguments)
-    assert_is(got, norm(*arguments))
-    assert not calls(code) and "torch.ops.lnbwd._region.default" in code
-    assert "a region is called as an operator: RuntimeError: a mistake" in caplog.text
-
-
-def test_generated_cpp_is_left_to_inductor(device):
-    with torch._inductor.config.patch(cpp_wrapper=True):
-        assert "cpp_wrapper" in graph_pass._can_run_on(device)
-    assert not graph_pass._can_run_on(device)
 
 
 @pytest.mark.skipif(native.load() is None, reason="no operators in C++ here")

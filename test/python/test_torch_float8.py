@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Float8 tensors in row functions and regions, against PyTorch's conversions after a clamp."""
+"""Float8 tensors in row functions and compiled graphs, against PyTorch's conversions after a
+clamp."""
 
 import functools
 import importlib
@@ -10,8 +11,8 @@ import pathlib
 import pytest
 import torch
 import torch._dynamo.testing
-from captured import run_captured
 from cases import diagonal
+from compiled import run
 
 import lnbwd
 import lnbwd.inductor
@@ -76,26 +77,6 @@ def test_float8_is_of_rows():
     with lnbwd.simulate("gfx942"), pytest.raises(
             TypeError, match=r"scale: expected float16, bfloat16.*got torch\.float8_e4m3fn"):
         widened(rows(), torch.ones(12, 1).to(torch.float8_e4m3fn))
-
-
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
-def test_a_conversion_joins_a_region(dtype):
-    most = torch.finfo(dtype).max
-
-    def norm(x, weight):
-        y = torch.nn.functional.rms_norm(x, (96,), weight, 1e-5) * 150
-        return y.clamp(-most, most).to(dtype)
-
-    x, weight = rows()[1:], torch.rand(96) + 0.5
-    with lnbwd.simulate("gfx950"):
-        y, captured = run_captured(norm, x, weight)
-    operations = {str(node.target) for node in captured.graphs[0].nodes
-                  if node.op == "call_function" and node.users}
-    assert operations == {"lnbwd._region.default", "<built-in function getitem>"}, operations
-    assert y.dtype == dtype
-    difference = y.float() - norm(x, weight).float()
-    # Float32 sums in another order: the next number, at most, and of few.
-    assert (difference != 0).float().mean() < 0.01
 
 
 def scaled_rows(y: torch.Tensor):
@@ -200,14 +181,21 @@ def scaled_tensor(y: torch.Tensor):
     return ((y.float() * torch.full((), 37.0)).clamp(-448.0, 448.0).to(torch.float8_e4m3fn),)
 
 
-# Of as many rows as a block has, what is of blocks looks like a column.
+def scaled_rows_in_float32(y: torch.Tensor):
+    factor = 448.0 / y.abs().amax(-1, keepdim=True).clamp(min=1e-12)
+    return (y.float() * factor).clamp(-448.0, 448.0).to(torch.float8_e4m3fn), 1 / factor
+
+
+def in_other_formats(y: torch.Tensor):
+    return tuple(narrow(y * 100, dtype) for dtype in FORMATS)
+
+
+# Factors in float64 and of blocks are Inductor's.
 @pytest.mark.parametrize("quantise, shape, is_taken", [
-    (scaled_rows, (2, 48, 256), True), (scaled_tensor, (96, 256), True),
-    (scaled_blocks, (2, 48, 384), True),
-    (functools.partial(scaled_blocks, size=32), (96, 96), True),
-    (functools.partial(scaled_blocks, size=48), (96, 384), False),
-    (scaled_blocks, (128, 256), False)])
-def test_quantisations_join_the_region_of_a_norm(quantise, shape, is_taken):
+    (scaled_rows_in_float32, (2, 48, 256), True), (scaled_tensor, (96, 256), True),
+    (in_other_formats, (12, 96), True), (scaled_rows, (2, 48, 256), False),
+    (scaled_blocks, (2, 48, 384), None)])
+def test_quantisations_join_the_program_of_a_norm(fresh_inductor, quantise, shape, is_taken):
     def norm(x, residual, weight):
         total = x + residual
         return total, *quantise(torch.nn.functional.rms_norm(total, shape[-1:], weight, 1e-5))
@@ -216,33 +204,27 @@ def test_quantisations_join_the_region_of_a_norm(quantise, shape, is_taken):
     x[..., :4] *= 1e3
     x[..., 0, :] = 0
     residual[..., 0, :] = 0
-    with lnbwd.simulate("gfx942"):
-        results, captured = run_captured(norm, x, residual, weight)
-    names = [str(node.target) for node in captured.graphs[0].nodes if node.op == "call_function"]
-    assert names.count("lnbwd._region.default") == is_taken, names
-    assert ("aten.amax.default" in names) != is_taken or quantise is scaled_tensor, names
-    for found, wanted in zip(results, norm(x, residual, weight), strict=True):
-        assert found.shape == wanted.shape and found.dtype == wanted.dtype
+    found = run(norm, x, residual, weight)
+    assert is_taken is None or bool(found.reasons) != is_taken, found.reasons
+    for result, wanted in zip(found.results, norm(x, residual, weight), strict=True):
+        result = result.cpu()
+        assert result.shape == wanted.shape and result.dtype == wanted.dtype
         # Float32 sums in another order: the next number, at most, and of few.
-        assert ((found.float() - wanted.float()).abs() > 1e-6 * wanted.float().abs()).float().mean(
+        assert ((result.float() - wanted.float()).abs() > 1e-6 * wanted.float().abs()).float().mean(
             ) < 0.01
-        torch.testing.assert_close(found.float(), wanted.float(), rtol=0.13, atol=1e-6)
+        torch.testing.assert_close(result.float(), wanted.float(), rtol=0.13, atol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [lambda s: s * 2, lambda s: s.clamp(min=0.25) * 2,
-                                   lambda s: s.clamp(min=0.25), lambda s: s.reciprocal() * 448])
-def test_other_numbers_in_float64(scale):
-    """What is multiplied need be no reciprocal."""
-    def centred(x):
-        y = x - x.mean(-1, keepdim=True)
-        of_row = y.abs().amax(-1, keepdim=True) / 448
-        return y, scale(of_row.double()).float()
+def test_compiled_graphs_read_float8(fresh_inductor):
+    def widen(x, scale):
+        wide = x.float() * scale
+        return wide, wide - wide.mean(-1, keepdim=True)
 
-    x = made(6, 256) * 100
-    with lnbwd.simulate("gfx942"):
-        results, _ = run_captured(centred, x)
-    for found, wanted in zip(results, centred(x), strict=True):
-        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-4)
+    x, scale = narrow(rows()[1:], torch.float8_e4m3fn), made(11, 1)
+    found = run(widen, x, scale)
+    assert found.taken and not found.reasons
+    for result, wanted in zip(found.results, widen(x, scale), strict=True):
+        torch.testing.assert_close(result.cpu(), wanted, rtol=1e-5, atol=1e-3)
 
 
 def reference(y: torch.Tensor, dtype: torch.dtype, factor: torch.Tensor | None):
@@ -604,7 +586,7 @@ def test_schedules_are_searched_for(monkeypatch):
 
     def tuned(spec, device, rows, groups=None, is_region=True):
         asked.append((rows, is_region))
-        return spec.schedule
+        return tuning.Tuned(spec.schedule)
 
     monkeypatch.setattr(tuning, "tuned", tuned)
     with lnbwd.simulate("gfx942"):

@@ -6,16 +6,13 @@
 import pytest
 import torch
 import torch.nn.functional as F
-import torch.utils.checkpoint
-from captured import draw, run_captured, taken
 from cases import diagonal
-from torch._inductor import inductor_prims
+from compiled import normal, on_device, simulated
+from torch.utils import checkpoint
 
 import lnbwd
+import lnbwd.inductor
 from lnbwd import regions_op
-from lnbwd.graphs import nodes
-from lnbwd.inductor import regions
-from lnbwd.inductor.graph_pass import RegionPass
 from lnbwd.row_evaluation import evaluate, random_numbers
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
@@ -75,106 +72,53 @@ def test_groups_of_unknown_sizes_are_refused():
         mlir(program)
 
 
-def renamed(graph):
-    """The pass on a graph whose arguments have other names than PyTorch gives them."""
-    for place, node in enumerate(graph.find_nodes(op="placeholder")):
-        node._rename(f"given_{place}")
-        node.target = node.name
-    RegionPass()(graph)
-
-
-@pytest.mark.parametrize("region_pass", [None, renamed])
 @pytest.mark.parametrize("shape", [(6, 64), (2, 5, 96)])
-def test_dropout_is_drawn_in_its_region(shape, region_pass):
+def test_dropout_is_drawn_in_its_program(shape, fresh_inductor):
     """The mask is that of the seed and of each element's place, forward and backward."""
     n = shape[-1]
-    x, h, gamma, beta = (torch.randn(s).requires_grad_() for s in (shape, shape, n, n))
 
     def function(x, h, gamma, beta):
         stream = x + F.dropout(h, 0.25)
         return F.layer_norm(stream, (n,), gamma, beta), stream
 
-    with lnbwd.simulate():
+    x, h, gamma, beta = (t.detach().requires_grad_() for t in on_device(
+        [normal(*s, seed=place) for place, s in enumerate((shape, shape, (n,), (n,)))]))
+    with simulated():
+        compiled = torch.compile(function, backend="lnbwd", fullgraph=True)
+        compiled(x, h, gamma, beta)
         torch.manual_seed(3)
-        (y, stream), captured = run_captured(
-            function, x, h, gamma, beta, region_pass=region_pass)
+        y, stream = compiled(x, h, gamma, beta)
         (y.square().sum() + stream.sum()).backward()
-    forward, _ = captured.graphs
-    assert not any(node.target is inductor_prims.random for node in forward.nodes)
-    assert any("random" in str(node.args) for node in forward.nodes
-               if node.target is torch.ops.lnbwd._region.default)
+    made = lnbwd.inductor.decisions(clear=True)
+    assert any(program.draws for one in made for program in one.programs)
+    assert all(one.taken for one in made), [*map(str, made)]
     torch.manual_seed(3)
-    [seed] = inductor_prims.seeds(1, torch.device("cpu"))
+    # As Inductor's code draws it.
+    [seed] = torch.randint(-2 ** 63, 2 ** 63 - 1, (1,), device=x.device)
     kept = (random_numbers(seed, x.numel() // n, n) > 0.25).reshape(shape)
     torch.testing.assert_close(stream, x + h * kept / 0.75)
     torch.testing.assert_close(h.grad, x.grad * kept / 0.75)
 
 
-def dropped(x, scale):
-    y = F.dropout(x * scale, 0.5)
-    return (y - y.mean(-1, keepdim=True)).sin()
+@pytest.mark.parametrize("is_checkpoint", [False, True])
+def test_both_passes_have_the_same_mask(is_checkpoint, fresh_inductor):
+    """Also where the backward pass draws it again."""
+    def layer(x):
+        return F.dropout(x.softmax(-1), 0.3) * 2
 
+    def function(x):
+        return checkpoint.checkpoint(layer, x, use_reentrant=False) if is_checkpoint else layer(x)
 
-def noisy(x, scale):
-    """The numbers' only use in the forward pass is a result."""
-    y = x * torch.rand_like(x)
-    return y, (y - y.mean(-1, keepdim=True)).sin() * scale
-
-
-@pytest.mark.parametrize("layer", [dropped, noisy])
-@pytest.mark.parametrize("region_pass", [None, renamed])
-@pytest.mark.usefixtures("fresh_regions", "always_taken")
-def test_numbers_of_two_graphs_are_left(layer, region_pass):
-    """What the backward pass draws again, Inductor may draw in a kernel of another kind."""
-    x, scale = torch.randn(6, 64).requires_grad_(), torch.randn(64).requires_grad_()
-    with lnbwd.simulate():
-        results, captured = run_captured(
-            lambda *given: torch.utils.checkpoint.checkpoint(layer, *given, use_reentrant=False),
-            x, scale, region_pass=region_pass)
-        sum(y.sum() for y in (results if isinstance(results, tuple) else (results,))).backward()
-    forward, backward = captured.graphs
-    for graph in (forward, backward):
-        assert any(node.target is draw for node in graph.nodes)
-    assert taken() and not any(d.program.draws for d in taken())
-
-
-@pytest.mark.parametrize("is_made, is_kept, users, is_seed", [
-    (True, False, None, True), (False, False, None, False), (True, True, 1, True),
-    (True, True, 2, False), (True, True, None, False), (False, True, 1, False)])
-def test_seeds_that_are_drawn_of_in_one_graph(is_made, is_kept, users, is_seed):
-    """Who makes a seed and keeps it to itself alone draws of it; or, in a forward pass, who hands
-    on all that both passes compute of the numbers; and any graph of inference."""
-    graph = torch.fx.Graph()
-    given = graph.placeholder("given")
-    seeds = graph.call_function(
-        inductor_prims.seeds, (2, torch.device("cpu"))) if is_made else given
-    seed = graph.call_function(inductor_prims.lookup_seed, (seeds, 1))
-    drawn = graph.call_function(inductor_prims.random, ([4, 8], seed, "rand"))
-    mask = graph.call_function(torch.ops.aten.gt.Scalar, (drawn, 0.5))
-    if users is not None:
-        drawn.meta[nodes.USERS] = users
-    graph.output((seeds, mask) if is_kept else (mask,))
-    assert nodes.is_seed(seed) is is_seed
-    nodes.mark_seeds(graph)
-    assert nodes.is_seed(seed)
-
-
-def test_the_backward_pass_is_not_known_by_names():
-    """The same row blocks are computed again where tangents have other names; none, where PyTorch
-    does not say what is traced for the backward pass."""
-    def function(x, gamma):
-        return F.layer_norm(x, (64,), gamma).sin()
-
-    with lnbwd.simulate():
-        _, captured = run_captured(
-            function, torch.randn(6, 64).requires_grad_(), torch.randn(64).requires_grad_())
-    [joint] = captured.joint
-    again, _ = regions.normalised(joint)
-    assert again
-    for node in joint.find_nodes(op="placeholder"):
-        node._rename(node.name.replace("tangents", "given"))
-        node.target = node.name
-    assert regions.normalised(joint)[0] == again
-    for node in joint.nodes:
-        node.meta.pop("partitioner_tag", None)
-    assert regions.normalised(joint) == (set(), set())
+    x, = (t.requires_grad_() for t in on_device([normal(32, 64)]))
+    with simulated():
+        y = torch.compile(function, backend="lnbwd", fullgraph=True)(x)
+        gradient, = torch.autograd.grad(y, x, y.detach())
+    mask = y != 0
+    assert 0.6 < mask.float().mean() < 0.8
+    exact = x.detach().double().requires_grad_()
+    want = exact.softmax(-1) * mask / 0.7 * 2
+    gradient_wanted, = torch.autograd.grad(want, exact, y.detach().double())
+    torch.testing.assert_close(y.double(), want, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(gradient.double(), gradient_wanted, rtol=1e-5, atol=1e-6)
+    assert any(program.draws for one in lnbwd.inductor.decisions(clear=True)
+               for program in one.programs)

@@ -10,9 +10,7 @@ import pytest
 import torch
 from cases import diagonal
 
-import lnbwd.inductor
-from lnbwd import compiler, regions_op
-from lnbwd.inductor.graph_pass import register
+from lnbwd import LnbwdError, compiler, regions_op
 from lnbwd.row_evaluation import evaluate
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import COMPARISONS, Builder, Input, Output, RowProgram
@@ -451,7 +449,6 @@ def test_tables(device, dtype):
 
 def run(program, inputs):
     text = program.text()
-    register(text)
     return torch.ops.lnbwd.region(inputs, text)
 
 
@@ -533,4 +530,5 @@ def test_a_process_that_knows_the_text_alone(device):
     regions_op._programs.pop(text, None)
     inputs = arguments(program, 5, 3, device)
     assert len(torch.ops.lnbwd.region(inputs, text)) == len(program.outputs)
-    assert lnbwd.inductor.graph_pass.resolve("no program") is None
+    with pytest.raises(LnbwdError, match="is not registered in this process"):
+        regions_op.find_program("no program")

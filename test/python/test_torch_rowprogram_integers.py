@@ -188,3 +188,15 @@ def test_elements_of_tables(device, dtype):
     indices = torch.randint(-3, 103, (M, N), generator=torch.Generator().manual_seed(1))
     given = torch.arange(100) % 2 == 0 if dtype == "i8" else torch.arange(100).to(TYPES[dtype])
     check(program, [indices, given], device)
+
+
+def test_a_number_is_an_integer_or_a_float(device):
+    """A number of 64 bits may be a divisor, and no seed."""
+    b = Builder(16)
+    quotient = b.add("div", b.add("input", 0), b.add("input", 1))
+    program = b.finish(4, [Input("row", "f32"), Input("number", "i64")],
+                       [Output("row", "f32", quotient)])
+    text = regions_op.register_row_program(program).text
+    x = torch.randn(4, 16, device=device)
+    got, = regions_op.raw_region([x, torch.tensor([3], device=device)], text)
+    torch.testing.assert_close(got, x / 3)

@@ -640,10 +640,10 @@ def test_torch_compile(device, backend, dynamic, monkeypatch, tmp_path):
     compiled = torch.compile(model, backend=backend, fullgraph=True, dynamic=dynamic)
     assert_close(run(compiled, tensors), plain, tensors)
     if backend == "lnbwd":
-        # The region pass sees through the call: what surrounds it is in the same kernels.
-        taken = [d for d in lnbwd.inductor.decisions(clear=True) if d.taken]
-        assert [d.row_sums for d in taken] == [1, 1]
-        assert any(node[0] == "tanh" for node in taken[0].program.nodes)
+        # What surrounds the call is in the same kernels.
+        made = lnbwd.inductor.decisions(clear=True)
+        assert made and all(one.taken for one in made)
+        assert any(node[0] == "tanh" for node in made[0].programs[0].nodes)
     torch._dynamo.reset()
 
 

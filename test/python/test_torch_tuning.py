@@ -7,6 +7,7 @@ counts."""
 import functools
 import json
 import threading
+import types
 import unittest.mock
 
 import pytest
@@ -24,7 +25,6 @@ from lnbwd import (
     schedule,
     tuning,
 )
-from lnbwd.inductor import graph_pass
 from lnbwd.rowprogram import Builder, Input, Output
 from lnbwd.spec import KernelSpec
 
@@ -166,7 +166,7 @@ def test_nothing_is_searched_for_while_a_graph_is_captured(tune, monkeypatch):
 
 def test_a_schedule_by_hand_stays(tune):
     device = launching.open_device(torch.device("cpu"))
-    assert tuning.tuned(spec_of("row_groups=2"), device, ROWS) == "row_groups=2"
+    assert tuning.tuned(spec_of("row_groups=2"), device, ROWS) == tuning.Tuned("row_groups=2")
     assert not tune.searches
 
 
@@ -183,16 +183,23 @@ def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
 def test_a_result_that_is_none_is_searched_for_again(tune, monkeypatch):
     load()
     tune.begin()
-    monkeypatch.setattr(tuning, "_read", lambda data: None)
+    monkeypatch.setattr(tuning, "_read", lambda data, device: None)
     load()
     assert len(tune.searches) == 2
 
 
-@pytest.mark.parametrize("data", [None, b"{}", b"[]", b"\xff", b'{"schedule": "speed=9"}',
-                                  b'{"schedule": 3}'])
+MEASURED = b'"measured": [{"schedule": "", "us": 3.5}, {"schedule": "stages=2", "us": 2.5}]'
+
+
+@pytest.mark.parametrize("data", [
+    None, b"{}", b"[]", b"\xff", b'{"schedule": "speed=9", %b}' % MEASURED,
+    b'{"schedule": 3, %b}' % MEASURED, b'{"schedule": "stages=2"}'])
 def test_damaged_results_are_none(data):
-    assert tuning._read(data) is None
-    assert tuning._read(b'{"schedule": "stages=2"}') == "stages=2"
+    card, stand_in = (types.SimpleNamespace(is_stand_in=value) for value in (False, True))
+    assert tuning._read(data, card) is None
+    whole = b'{"schedule": "stages=2", %b}' % MEASURED
+    assert tuning._read(whole, card) == tuning.Tuned("stages=2", 2.5)
+    assert tuning._read(whole, stand_in) == tuning.Tuned("stages=2")
 
 
 def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path):
@@ -270,7 +277,7 @@ def region(tune, monkeypatch):
     x = builder.add("input", 0)
     program = builder.finish(2 * ROWS, [Input("row", "f32")], [
         Output("scalar", "f32", builder.add("row_sum", x)), Output("group_sum", "f32", x)], GROUPS)
-    return graph_pass.register(program.text())
+    return regions_op.register_row_program(program, is_tuned=True)
 
 
 @pytest.fixture

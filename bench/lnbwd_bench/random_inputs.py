@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
-from ..graphs.domains import INTEGERS
-from ..graphs.fusion import base_of, is_alias, is_scatter
-from ..graphs.nodes import INDEXED, is_view
-from ..rowprogram import reached
+from lnbwd.graphs.domains import INTEGERS
+from lnbwd.graphs.fusion import base_of, is_alias, is_scatter
+from lnbwd.graphs.nodes import INDEXED, is_view
+from lnbwd.rowprogram import reached
 
 aten = torch.ops.aten
 

@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,26 +30,33 @@ from torch.utils._sympy.functions import (
     PythonMod,
 )
 
-from lnbwd.native import ELEMENT_NAMES
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import (
+from ..native import ELEMENT_NAMES
+from ..row_mlir import mlir
+from ..rowprogram import (
     INPUT_KINDS,
     OUTPUT_KINDS,
     SUM_KINDS,
+    TABLES,
     Builder,
     Input,
     Output,
     RowProgram,
 )
-
 from .places import Digits, Form, NeedsCut, NotConvertible, add
 from .torch_internals import DefaultHandler, LoopBody, emulates_casts, run_body
 
 LONGEST_ROW = 262144
 """Elements of a row over which a program sums."""
 
-LARGEST_EXACT = 2 ** 24
-"""Integers up to here are float32 inside where their ranges are known, and integers elsewhere."""
+LARGEST_EXACT = 2 ** 24 - 1
+"""Integers up to here are float32 inside where their ranges are known: no other integer is rounded
+to them."""
+
+LARGEST_COPY = 1 << 16
+"""Elements of a tensor that may be copied in each call."""
+
+MOST_READ_APART, LONGEST_READ_APART = 1 << 21, 256
+"""Elements of tensors, and of their rows, that may lie apart."""
 
 MOST_OPERANDS = 64
 
@@ -60,6 +67,10 @@ _FLOATS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 _INTEGERS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
     torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)}
 _WIDE = (torch.int64, torch.int32)
+_EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
+    torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)}
+"""Of row blocks alone."""
+_NARROW = (torch.float16, torch.bfloat16)
 
 _SAME = ("abs", "exp", "exp2", "expm1", "sqrt", "rsqrt", "cos", "sin", "erf", "log", "log2",
          "log1p", "tanh", "copysign")
@@ -75,27 +86,42 @@ _ROUNDS_TO_ZERO = ("truncdiv", "mod")
 
 @dataclass(frozen=True)
 class Argument:
-    """What a call gets: so many elements of a buffer's memory, from one of them on."""
+    """What a call gets: so many elements of a buffer's memory, from one of them on. With dynamic
+    shapes the count may be an expression."""
 
     buffer: str
     offset: int
-    count: int
+    count: Any
 
 
 @dataclass(frozen=True)
 class Call:
-    """A row program and what it is called with, inputs and then outputs; ``nodes`` are the bodies
-    that it computes, by their places."""
+    """A call of a row program.
+
+    Attributes:
+        program: the row program.
+        arguments: its inputs and then its outputs.
+        bodies: the places of the loop bodies that it computes.
+        numbers: M, and where there are groups of rows B, which stand before the tensors; with
+            dynamic shapes they may be expressions.
+        indices: from 0 to this, integers that are read are indices; 0: none is.
+    """
 
     program: RowProgram
     arguments: tuple[Argument, ...]
     bodies: tuple[int, ...]
+    numbers: tuple[Any, ...]
+    indices: int = 0
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """M, and where there are groups of rows B: what a call gets before its tensors."""
-        rows, groups = self.program.rows or 0, self.program.groups or 0
-        return (rows, groups) if self.program.has_groups else (rows,)
+    def elements(self) -> dict[Argument, int]:
+        """How many elements the program reads or writes of each argument."""
+        program, found = self.program, dict[Argument, int]()
+        for one, operand in zip(self.arguments, (*program.inputs, *program.outputs), strict=True):
+            count = math.prod(part[1] for part in operand.parts) if operand.parts else one.count
+            if operand.kind in TABLES and program.rows is not None:
+                count = program.rows * program.length
+            found[one] = max(found.get(one, 0), min(count, one.count))
+        return found
 
 
 @dataclass(frozen=True)
@@ -107,12 +133,21 @@ class Memory:
         size: how many elements its memory has.
         same: the name of the buffer whose memory it is.
         is_needed: whether others read what a node writes there.
+        values: numbers that stand for symbols in sizes and indices.
+        unit: a number that every choice of a row's length divides; 0: any.
     """
 
     dtype: Callable[[str], torch.dtype]
     size: Callable[[str], int]
     same: Callable[[str], str]
     is_needed: Callable[[str], bool]
+    values: Mapping[Any, int] = field(default_factory=dict)
+    unit: int = 0
+
+    def number(self, expression: Any) -> Any:
+        """An expression without the symbols that have values."""
+        return expression.subs(self.values) if self.values and hasattr(
+            expression, "subs") else expression
 
 
 @dataclass(frozen=True)
@@ -160,12 +195,39 @@ def convert(bodies: Sequence[LoopBody], memory: Memory) -> list[Call]:
         NotConvertible: there are none; says why.
     """
     bodies = list(bodies)
-    sizes = [_static_sizes(body) for body in bodies]
+    sizes = [_static_sizes(body, memory) for body in bodies]
+    failure: NotConvertible | None = None
+    try:
+        calls = _programs_of(bodies, sizes, memory, reduces_rows=True)
+    except NotConvertible as error:
+        calls, failure = [], error
+    # What reads sums over rows needs another program. Where a cache holds all, short rows may be
+    # what lies apart in memory.
+    most = max((math.prod((*outer, *inner)) for outer, inner in sizes), default=0)
+    if len(calls) != 1 and most <= MOST_READ_APART and all(
+            math.prod(inner) <= LONGEST_READ_APART for _, inner in sizes):
+        with contextlib.suppress(NotConvertible):
+            other = _programs_of(bodies, sizes, memory, reduces_rows=False)
+            if not calls or len(other) < len(calls):
+                return other
+    if failure is not None:
+        raise failure
+    return calls
+
+
+def _programs_of(bodies: Sequence[LoopBody], sizes: Sequence[Any], memory: Memory,
+                 reduces_rows: bool) -> list[Call]:
+    """The same, with sums over rows, or over the elements of rows alone."""
     left = [*range(len(bodies))]
     calls: list[Call] = []
     while left:
-        space = _Space(bodies, sizes, left)
+        space = _Space(bodies, sizes, left, reduces_rows)
         taken = space.first_program(left)
+        if not taken:  # The first one is of other loops than those that reduce.
+            counts = {place: math.prod((*sizes[place][0], *sizes[place][1])) for place in left}
+            alike = [place for place in left if counts[place] == counts[left[0]]]
+            space = _Space(bodies, sizes, alike, reduces_rows)
+            taken = space.first_program(left, alike)
         if not taken:
             raise NotConvertible("its loops have different numbers of elements")
         later = {name for place in left if place not in taken for name in _read(bodies[place])}
@@ -174,11 +236,11 @@ def convert(bodies: Sequence[LoopBody], memory: Memory) -> list[Call]:
     return calls
 
 
-def _static_sizes(body: LoopBody) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if not all(isinstance(size, int) or size.is_Integer for sizes in body.sizes for size in sizes):
+def _static_sizes(body: LoopBody, memory: Memory) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    first, second = (tuple(map(memory.number, sizes)) for sizes in body.sizes)
+    if not all(isinstance(size, int) or size.is_Integer for size in (*first, *second)):
         raise NotConvertible("has sizes that are symbols")
-    first, second = (tuple(map(int, sizes)) for sizes in body.sizes)
-    return first, second
+    return tuple(map(int, first)), tuple(map(int, second))
 
 
 def _read(body: LoopBody) -> set[str]:
@@ -201,16 +263,21 @@ class _Space:
     run through it."""
 
     def __init__(self, bodies: Sequence[LoopBody], sizes: Sequence[Any],
-                 places: Sequence[int]) -> None:
+                 places: Sequence[int], reduces_rows: bool) -> None:
         self.bodies, self.sizes = bodies, sizes
+        self.sizes_of = {place: dict(zip(
+            (*bodies[place].iter_vars, *bodies[place].reduce_vars),
+            (*sizes[place][0], *sizes[place][1]), strict=True)) for place in places}
         reducing = [place for place in places if sizes[place][1]]
-        self.swapped = {place: self._is_swapped(place) for place in reducing}
+        self.swapped = {place: reduces_rows and self._is_swapped(place) for place in reducing}
         # All that reduce over rows in one program; what is swapped there reduces columns.
         straight = [place for place in reducing if not self.swapped[place]]
         if straight:
             self.rows, self.length = self._numels(straight[0])
         elif reducing:
-            self.length, self.rows = self._numels(reducing[0])
+            columns, reduced = self._numels(reducing[0])
+            groups = self._groups(reducing[0])
+            self.length, self.rows = columns // groups, groups * reduced
         else:
             self.length = 0
             self.rows = max(math.prod(sizes[place][0]) for place in places)
@@ -218,6 +285,34 @@ class _Space:
         if self.is_free and self.length:
             self.rows, self.length = self.rows * self.length, 0
         self.count = self.rows * (self.length or 1)
+        self.order: tuple[int, ...] = ()
+
+    def choose_order(self, places: Sequence[int]) -> None:
+        """Chooses in which order the loops of bodies without sums run, so that neighbours are
+        neighbours in memory: ``order`` has the loops from the outermost to the innermost, and is
+        empty if they run as they are."""
+        sizes, reduced = self.sizes[places[0]]
+        if not self.is_free or reduced or any(self.sizes[one] != (sizes, ()) for one in places):
+            return
+        votes = dict.fromkeys(range(len(sizes)), 0)
+        strides = dict[int, Any]()
+        most = 0
+        for place in places:
+            body, size_of = self.bodies[place], self.sizes_of[place]
+            for expression in (*body.get_read_exprs(), *body.get_write_exprs()):
+                found = {dim: expression.coeff(v) for dim, v in enumerate(body.iter_vars)
+                         if isinstance(v, sympy.Symbol) and expression.coeff(v) != 0}
+                count = math.prod(size_of[body.iter_vars[dim]] for dim in found)
+                for dim, stride in found.items():
+                    if stride == 1:
+                        votes[dim] += count
+                        if count >= most:
+                            most, strides = count, found
+        inner = max((dim for dim, size in enumerate(sizes) if size > 1), default=0)
+        if votes and max(votes.values()) > votes[inner] and all(
+                getattr(stride, "is_Integer", False) for stride in strides.values()):
+            self.order = tuple(sorted(votes, key=lambda dim: (
+                -int(strides[dim]) if dim in strides else -math.inf, dim)))
 
     def _numels(self, place: int) -> tuple[int, int]:
         first, second = self.sizes[place]
@@ -233,24 +328,72 @@ class _Space:
         votes = {True: 0, False: 0}
         for expression in body.get_read_exprs():
             symbols: set[Any] = getattr(expression, "free_symbols", set())
-            size = math.prod(int(body.var_ranges[s]) if s in body.var_ranges else outer
-                             for s in symbols)
+            if not symbols.intersection(body.reduce_vars):
+                continue  # One number for all that is reduced: a row's, or a column's.
+            size = math.prod(self.sizes_of[place].get(s, outer) for s in symbols)
             for variables, is_swapped in ((body.iter_vars, True), (body.reduce_vars, False)):
                 if any(isinstance(v, sympy.Symbol) and expression.coeff(v) == 1
                        for v in variables):
                     votes[is_swapped] += size
         return votes[True] > votes[False]
 
-    def first_program(self, left: Sequence[int]) -> list[int]:
+    def _groups(self, place: int) -> int:
+        """How many groups of rows a body reduces, each by itself: the indices of the outermost
+        loops that have larger strides than those that it reduces."""
+        body, size_of = self.bodies[place], self.sizes_of[place]
+        reduced = [v for v in body.reduce_vars if size_of[v] > 1]
+        groups, most = 1, 0
+        for expression in body.get_read_exprs():
+            symbols: set[Any] = getattr(expression, "free_symbols", set())
+            count = math.prod(size_of.get(s, 1) for s in symbols)
+            if count > most and symbols.issuperset(reduced):
+                stride = max((abs(expression.coeff(v)) for v in reduced), default=0)
+                groups, most = 1, count
+                for v in body.iter_vars:
+                    if size_of[v] > 1 and not (
+                            isinstance(v, sympy.Symbol) and expression.coeff(v) > stride > 0):
+                        break
+                    groups *= size_of[v]
+        return groups
+
+    def turned(self, place: int) -> int:
+        """Of a body whose columns are outside of the rows: the rows that it has for each; else
+        0."""
+        outer, inner = self._numels(place)
+        if self.is_free or self.length <= 1:
+            return 0
+        if inner > 1 or self.sizes[place][1]:
+            return inner if self.swapped[place] and outer > 1 else 0
+        return self.turned(next(iter(self.swapped))) if self._is_turned(place) else 0
+
+    def _is_turned(self, place: int) -> bool:
+        """Whether a body without sums runs as those that reduce rows, if none reduces columns:
+        unless most of its operands have neighbours where its loops have them."""
+        if self.length <= 1 or not self.swapped or not all(self.swapped.values()) or math.prod(
+                self.sizes[next(iter(self.swapped))][0]) == 1:
+            return False
+        body, size_of = self.bodies[place], self.sizes_of[place]
+        *outer, inner = [v for v in body.iter_vars if size_of[v] > 1] or [None]
+        expressions = (*body.get_read_exprs(), *body.get_write_exprs())
+        return inner is not None and sum(
+            (expression.coeff(inner) == 1) - any(expression.coeff(v) == 1 for v in outer)
+            for expression in expressions) <= 0
+
+    def first_program(self, left: Sequence[int], places: Collection[int] = ()) -> list[int]:
         """The bodies that one program computes: those whose loops run through the row block or the
-        rows, up to what reads sums over rows."""
+        rows, up to what reads sums over rows; of some places alone, if they are given."""
         taken: list[int] = []
         combined = set[str]()
         for place in left:
+            if places and place not in places:
+                combined |= _written(self.bodies[place])
+                continue
             outer, inner = self._numels(place)
             body = self.bodies[place]
             fits = (outer * inner == self.count or (
                 self.length > 1 and inner == 1 and outer == self.rows and not self.sizes[place][1]))
+            if self.swapped.get(place) and not self.is_free:
+                fits = fits and (outer == 1 or outer % self.length == 0)
             if not fits or combined & _read(body):
                 combined |= _written(body)
                 continue
@@ -281,11 +424,12 @@ def _with_cuts(space: _Space, bodies: list[LoopBody], places: list[int], memory:
 
     if space.length:
         return run(space.length, {space.length})
+    space.choose_order(places)
     cuts = set[int]()
     with contextlib.suppress(NotConvertible):
         run(space.count, cuts)
     failure: NotConvertible | None = None
-    for length in _lengths(Digits(space.count, [*cuts])):
+    for length in _lengths(Digits(space.count, [*cuts]), memory.unit):
         try:
             return run(length, {*cuts, length})
         except NotConvertible as error:
@@ -314,15 +458,17 @@ def _both(first: dict[Any, tuple[int, int]], second: dict[Any, tuple[int, int]])
     return result
 
 
-def _lengths(digits: Digits) -> list[int]:
+def _lengths(digits: Digits, unit: int) -> list[int]:
     """How many elements a row may have where no sum says it, the best first: whole digits, or a
-    part of one."""
+    part of one; ``unit`` as of :class:`Memory`."""
     found = dict[int, bool]()
     for cut, after in itertools.pairwise(digits.cuts):
         for factor in range(1, min(after // cut, 4 * USUAL_LENGTH // cut) + 1):
             if (after // cut) % factor == 0:
                 found[cut * factor] = found.get(cut * factor, False) or factor == 1 or (
                     cut * factor == after)
+    if unit:
+        found = {length: is_cut for length, is_cut in found.items() if unit % length == 0}
     return sorted(found, key=lambda one: _quality(one, found[one]), reverse=True)[:4] or [1]
 
 
@@ -344,6 +490,7 @@ class _Conversion(DefaultHandler):
         self.outputs: list[tuple[Argument, Output, Form]] = []
         self.stored: dict[str, tuple[Form, _Value]] = {}
         self.combined = set[str]()
+        self.groups = set[int]()
         self.indirect: dict[sympy.Symbol, tuple[_Value, int]] = {}
         self.masks: list[_Value] = []
         self.body: Any = None
@@ -371,42 +518,40 @@ class _Conversion(DefaultHandler):
         self.is_swapped = bool(self.space.swapped.get(place)) and not self.space.is_free
         self.reduces = bool(inner)
         self.variables = {}
-        # A loop of all elements runs as those that reduce rows, if none reduces columns.
-        is_turned = (not inner and not self.is_rows and self.space.length > 1
-                     and bool(self.space.swapped) and all(self.space.swapped.values())
-                     and math.prod(self.space.sizes[next(iter(self.space.swapped))][0]) > 1)
-        turned = self.is_swapped and math.prod(outer) > 1
+        turned = 0 if self.is_rows else self.space.turned(place)
         distance = self.length if self.is_rows else 1
-        for variables, sizes in ((self.body.reduce_vars, inner), (self.body.iter_vars, outer)):
+        order = self.space.order or range(len(outer))
+        loops = [(self.body.reduce_vars, inner), ([self.body.iter_vars[dim] for dim in order],
+                                                  [outer[dim] for dim in order])]
+        for variables, sizes in loops:
             for variable, size in zip(reversed(variables), reversed(sizes), strict=True):
                 if isinstance(variable, sympy.Symbol):
-                    self.variables[variable] = self._digits_of(
-                        distance, size, turned or is_turned)
+                    self.variables[variable] = self._digits_of(distance, size, turned)
                 distance *= size
 
-    def _digits_of(self, distance: int, size: int, is_turned: bool) -> Form:
-        """A variable of a loop that has ``distance`` elements inside of it."""
+    def _digits_of(self, distance: int, size: int, turned: int) -> Form:
+        """A variable of a loop that has ``distance`` elements inside of it; ``turned`` as
+        :meth:`_Space.turned` gives it."""
         if size == 1:
             return Form()
-        if not is_turned:
+        if not turned:
             return self.digits.range(distance, distance * size, distance)
-        # The columns are outside of the rows.
-        rows, length = self.rows, self.length
-        first, end = distance, distance * size
+        first, end, length = distance, distance * size, self.length
         result = Form()
-        if first < rows:
-            stop = min(end, rows)
-            if rows % first or (end > rows and end % rows):
-                raise NotConvertible("its loops are no dimensions of one another")
-            result = self.digits.range(first * length, stop * length, first * length)
-        if end > rows:
-            start = max(first, rows)
-            inner = self.digits.range(start // rows, end // rows, start // rows)
-            result = add(result, inner, max(rows // first, 1))
+        # Rows, then columns, then groups of rows, and where these are in the row block.
+        for start, stop, place in ((1, turned, length), (turned, turned * length, 1),
+                                   (turned * length, self.space.count, turned * length)):
+            low, high = max(first, start), min(end, stop)
+            if low < high:
+                if low % first or low % start or high % low:
+                    raise NotConvertible("its loops are no dimensions of one another")
+                low_place = low // start * place
+                result = add(result, self.digits.range(
+                    low_place, low_place * (high // low), low_place), low // first)
         return result
 
     def form(self, index: Any) -> Form:
-        return self.digits.form(index, self._variable)
+        return self.digits.form(self.memory.number(index), self._variable)
 
     def _variable(self, symbol: sympy.Symbol) -> Form:
         if symbol in self.variables:
@@ -441,6 +586,7 @@ class _Conversion(DefaultHandler):
             return self._row_of_table(name, form, dtype)
         try:
             place, offset = self._place(form, dtype, self.memory.size(name))
+            place, offset = self._aligned(place, offset, form, dtype)
             return self._input(name, offset, place, dtype)
         except NotConvertible:
             return self._elements(name, self._index(form), dtype)
@@ -459,6 +605,26 @@ class _Conversion(DefaultHandler):
         return _Value(self.inputs[key], dtype,
                       _range_of(dtype) if dtype in _INTEGERS and dtype not in _WIDE else None)
 
+    def _aligned(self, place: Input, offset: int, form: Form, dtype: torch.dtype) -> tuple[
+            Input, int]:
+        """What a tensor is that begins at an address that is no multiple of 16 bytes. One of its
+        dimensions has other indices then, so that its memory begins at a multiple. A strided part
+        may begin anywhere, and each call copies a small tensor."""
+        shift = offset % (16 // dtype.itemsize)
+        if not shift or place.kind == "number" or place.is_strided:
+            return place, offset
+        parts = [*self.digits.runs(form)]
+        for number, (distance, size, stride) in reversed([*enumerate(parts)]):
+            is_dimension = distance >= self.length or distance * size <= self.length
+            if is_dimension and shift % stride == 0:
+                by = shift // stride
+                return Input("part", place.dtype, (
+                    *parts[:number], (distance, size, stride, by, size + by),
+                    *parts[number + 1:])), offset - shift
+        if self.count_of(place) > LARGEST_COPY:
+            raise NotConvertible("reads a large tensor at an address that is no multiple of 16")
+        return place, offset
+
     def count_of(self, value: Input | Output) -> int:
         """The elements of an argument's memory."""
         of_rows = value.dims.has_rows and value.dims.has_groups
@@ -470,6 +636,8 @@ class _Conversion(DefaultHandler):
         begins."""
         runs = self.digits.runs(form)
         element = _element(dtype)
+        if dtype in _EIGHTS and runs == [(1, self.space.count, 1)]:
+            element = _EIGHTS[dtype]
         if element is None:
             raise NotConvertible(f"reads {str(dtype).removeprefix('torch.')}")
         low, high = self.digits.bounds(form)
@@ -560,6 +728,9 @@ class _Conversion(DefaultHandler):
         columns = self.digits.runs(Form(form.strides))
         [(symbol, stride), *more] = form.others
         value, size = self.indirect[symbol]
+        if not more and stride == 1 and size == self.length and self.is_rows and (
+                form == Form(self._own_row(), 0, form.others)):
+            return self._element_of_row(name, value, dtype)
         is_row = columns == [(1, self.length, 1)] and stride == self.length
         if more or form.constant or not is_row or dtype not in _FLOATS:
             return self._elements(name, self._index(form), dtype)
@@ -571,6 +742,21 @@ class _Conversion(DefaultHandler):
         if key not in self.inputs:
             self.inputs[key] = self.builder.add("input", len(self.inputs))
         return _Value(self.builder.add("take", self.inputs[key], value.node), dtype)
+
+    def _own_row(self) -> tuple[tuple[int, int], ...]:
+        """The strides of the first element of each row, of rows one after another."""
+        return self.digits.range(self.length, self.space.count, 1).strides
+
+    def _element_of_row(self, name: str, place: _Value, dtype: torch.dtype) -> _Value:
+        """The element of each row at a place that is read; 0 outside of the row."""
+        b = self.builder
+        if dtype not in _FLOATS:
+            raise NotConvertible("reads elements at indices that are read")
+        row = self._input(name, 0, Input("row", _FLOATS[dtype]), dtype)
+        column = _Value(b.add("index"), torch.int64, (0, self.length - 1))
+        is_here = self._compared("eq", column, place)
+        here = b.add("select", is_here.node, row.node, b.constant(0))
+        return _Value(b.add("row_sum", here), dtype)
 
     def _elements(self, name: str, index: _Value, dtype: torch.dtype) -> _Value:
         """An element for each index."""
@@ -617,6 +803,7 @@ class _Conversion(DefaultHandler):
 
     def indirect_indexing(self, value: _Value, size: Any, check: bool = True,
                           wrap_neg: bool = True) -> sympy.Symbol:
+        size = self.memory.number(size)
         if not value.is_integer or not (isinstance(size, int) or size.is_Integer):
             raise NotConvertible("reads at an index that is no integer of a known range")
         if not value.is_small:
@@ -654,7 +841,7 @@ class _Conversion(DefaultHandler):
         self.stored[name] = form, value
         if not self.is_needed(name):
             return
-        element = _element(dtype)
+        element = _element(dtype) or _EIGHTS.get(dtype)
         if element is None:
             raise NotConvertible(f"writes {str(dtype).removeprefix('torch.')} elements")
         if value.is_integer and not value.is_small:
@@ -667,6 +854,8 @@ class _Conversion(DefaultHandler):
                 distance < unit for distance, _, _ in runs):
             raise NotConvertible("writes elements more than once")
         kind = "scalar" if is_of_rows else "row"
+        if kind == "scalar" and dtype in _EIGHTS:
+            raise NotConvertible("writes float8 numbers of rows")
         if runs in ([(unit, count, 1)], []):
             output = Output(kind, element, value.node)
         else:
@@ -696,7 +885,17 @@ class _Conversion(DefaultHandler):
             kind, count = f"column_{value.how}", self.length
             output = Output(kind, _FLOATS[dtype], value.value.node)
         else:
-            raise NotConvertible("writes sums over rows in another order than that of columns")
+            expected = 1
+            for _, size, stride in reversed(runs):
+                if stride != expected:
+                    raise NotConvertible("writes sums over rows in another order than that of them")
+                expected *= size
+            kind, count, parts = f"part_{value.how}", expected, tuple(
+                (distance, size) for distance, size, _ in runs)
+            if parts[1:] == ((1, self.length),) and math.prod(parts[0]) == self.space.count:
+                kind, parts = f"group_{value.how}", ()
+                self.groups.add(runs[0][1])
+            output = Output(kind, _FLOATS[dtype], value.value.node, 1, parts)
         self.outputs.append((Argument(self.memory.same(name), form.constant, count), output, form))
 
     def _finish(self, places: Sequence[int]) -> Call:
@@ -716,19 +915,30 @@ class _Conversion(DefaultHandler):
             raise NotConvertible(f"has more than {MOST_OPERANDS} operands")
         if program.has_row_sums and self.length > LONGEST_ROW:
             raise NotConvertible("reduces rows that are too long")
+        if any(one.kind in SUM_KINDS for one in program.outputs) and not any(
+                map(self._is_row_block, (*program.inputs, *program.outputs))):
+            raise NotConvertible("combines rows that are all the same")
         arguments = (*(one for one, _ in inputs), *(one for one, _, _ in outputs))
         self._check_overlaps(inputs, outputs)
         try:
             mlir(program)
         except (ValueError, AssertionError) as error:
             raise NotConvertible(f"no row program: {error}") from error
-        return Call(program, arguments, tuple(places))
+        numbers = (self.rows, program.groups or 0) if program.has_groups else (self.rows,)
+        return Call(program, arguments, tuple(places), numbers,
+                    min((size for _, size in self.indirect.values()), default=0))
+
+    def _is_row_block(self, value: Any) -> bool:
+        """Whether a tensor has all dimensions of the row block."""
+        return value.kind == "row" or bool(
+            value.kind == "part" and all(part[4:] != (1,) for part in value.parts)
+            and math.prod(part[1] for part in value.parts) == self.space.count)
 
     def _in_groups(self) -> tuple[list[tuple[Argument, Input]], int | None]:
         """The inputs, those of groups of rows as such, and the number of groups."""
         length, count = self.length, self.space.count
         found = dict[int, Input]()
-        sizes = set[int]()
+        sizes = set(self.groups)
         for place, (_, one) in enumerate(self.inputs):
             first = one.parts[0] if one.kind == "part" else ()
             if not first or first[0] <= length or first[0] * first[1] != count:
@@ -769,6 +979,10 @@ class _Conversion(DefaultHandler):
     # ----------------------------------------------------------------------------------------------
 
     def _default(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        values = [one for one in args if isinstance(one, _Value)]
+        if values and all(isinstance(one, _Value | int | float) for one in args):
+            args = tuple(one if isinstance(one, _Value) else self.constant(one, values[0].dtype)
+                         for one in args)
         if kwargs or not all(isinstance(one, _Value) for one in args):
             raise NotConvertible(f"computes {name}")
         if name in _COMPARED:
@@ -809,6 +1023,10 @@ class _Conversion(DefaultHandler):
         else:
             values = [one if one.dtype.is_floating_point else self.to_dtype(one, torch.float32)
                       for one in (first, second)]
+            # The largest element of a row has been rounded, and is equal to one of those that are.
+            if values[0].dtype == values[1].dtype in _NARROW and all(
+                    one.number is None for one in values):
+                values = [self.rounded(one, one.dtype) for one in values]
         return _Value(self.builder.add(name, *(one.node for one in values)), torch.bool,
                       ranges=self._range(name, first, second))
 
@@ -1026,7 +1244,7 @@ class _Conversion(DefaultHandler):
     def to_dtype(self, value: _Value, dtype: torch.dtype, src_dtype: Any = None,
                  use_compute_types: bool = True) -> _Value:
         b = self.builder
-        if dtype == value.dtype:
+        if dtype == value.dtype and (use_compute_types or dtype not in _FLOATS):
             return value
         if dtype == torch.bool:
             return _Value(b.add("ne", value.node, b.constant(0)), torch.bool)
@@ -1035,6 +1253,8 @@ class _Conversion(DefaultHandler):
             if dtype not in _FLOATS and dtype not in _INTEGERS:
                 raise NotConvertible(f"computes in {str(dtype).removeprefix('torch.')}")
             return _Value(node, dtype, (0, 1))
+        if dtype in _EIGHTS and value.dtype in _FLOATS:
+            return self.rounded(value, dtype)
         if dtype in _FLOATS:
             node = b.add("float", value.node) if value.is_exact else value.node
             result = _Value(node, dtype, number=value.number)
@@ -1131,6 +1351,10 @@ class _Conversion(DefaultHandler):
             squares = b.add("row_sum", b.add("mul", centered, centered))
             return (_Value(mean, dtype), _Value(squares, dtype),
                     _Value(b.constant(self.length), dtype))
+        if kind == "online_softmax_reduce":
+            largest = b.add("row_max", value.node)
+            power = b.add("exp", b.add("sub", value.node, largest))
+            return _Value(largest, dtype), _Value(b.add("row_sum", power), dtype)
         if kind in ("argmax", "argmin"):
             sized = value.node if kind == "argmax" else b.add("neg", value.node)
             is_it = b.add("or", b.add("eq", sized, b.add("row_max", sized)),

@@ -1,0 +1,267 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The choice between row programs and Inductor's own kernels for a fused node, by their times.
+
+Row programs that use most of the memory's bandwidth are taken at once: no kernel is much faster.
+For other nodes Inductor's kernel is compiled and timed too. The kernel cache keeps both times.
+
+Inductor by itself would have lowered or fused some nodes otherwise. Their row programs wait: the
+graph is compiled again with these nodes as Inductor has them, and the times of all kernels that
+compute them are added up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+from .. import compiler, launching, regions_op, runtime, tuning
+from ..errors import LnbwdError
+from ..kernels import kernel_cache
+from ..spec import MeasurementSpec
+from . import torch_internals as internals
+from .converter import Argument, Call
+
+log = logging.getLogger("lnbwd.regions")
+
+_SHARE_OF_PEAK, _SHARE_IF_CHANGED = 0.8, 0.75
+"""Row programs that use this share of the memory's bandwidth are not compared. The second is of
+nodes for which Inductor by itself has other kernels: two or more, for which the graph would have to
+be lowered again."""
+
+_LEAST_US = 1.0
+"""Any kernel takes so long beside what it reads and writes."""
+
+_TIE = 1.01
+"""A difference of times that may be noise."""
+
+_GAP_US = 1.0
+"""The time between two launches, which a search for a schedule counts too."""
+
+_MOST_OF_MEMORY, _ALIGNMENT = 0.25, 16
+# More than the caches of a GPU have.
+_ROTATED_BYTES, _MOST_SETS = 150_000_000, 16
+_SECONDS, _ROUNDS = 2e-3, 5
+
+
+@dataclass(eq=False)
+class Choice:
+    """A node whose row programs are compiled, with the times that are known.
+
+    Attributes:
+        node: the node of Inductor's scheduler.
+        calls: the row programs and their arguments.
+        kernels: the loaded kernel of each call.
+        device: where they run.
+        is_changed: whether Inductor by itself would have lowered or fused the node otherwise.
+        microseconds: the times, as :class:`.Decision` has them.
+        is_waiting: whether the time of Inductor's own kernels is not known yet.
+    """
+
+    node: Any
+    calls: Sequence[Call]
+    kernels: Sequence[runtime.Kernel]
+    device: torch.device
+    is_changed: bool = False
+    microseconds: dict[str, float] = field(default_factory=dict)
+    is_waiting: bool = False
+    _compiled: Any = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the row programs compute the node."""
+        times = self.microseconds
+        return not self.is_waiting and bool(self.calls) and (
+            "torch" not in times or times["rows"] <= _TIE * times["torch"])
+
+    @property
+    def best(self) -> float | None:
+        """The time of what computes the node; None if it is not known."""
+        return min(self.microseconds.values(), default=None)
+
+    def start(self, is_compared: bool) -> None:
+        """Looks the times up, or starts to compile Inductor's kernel if it has to be timed.
+
+        Args:
+            is_compared: whether it has to be in any case, as kernels that others wait for.
+        """
+        times = [kernel.microseconds for kernel in self.kernels]
+        if self.calls and set(times) == {None}:  # There was no search: the model alone decides.
+            if is_compared:
+                self.microseconds["rows"] = _LEAST_US * len(times)
+            return
+        if self.calls:
+            ours = self.microseconds["rows"] = sum(
+                _LEAST_US + _GAP_US if time is None else time for time in times)
+            share, least = ((_SHARE_IF_CHANGED, 2 * _LEAST_US) if self.is_changed
+                            else (_SHARE_OF_PEAK, _LEAST_US))
+            # (A search reads the same elements of a table again and again.)
+            is_fast = ours - _GAP_US * len(times) <= least + self._bytes() / (
+                share * _peak(self.device)) and not self._indices() and all(
+                    call.program.inputs for call in self.calls) and not self._has_copies()
+            if (is_fast and not is_compared) or not internals.has_triton():
+                return
+            self.is_waiting = self.is_changed and not internals.attempt().is_last
+        if self._look_up() or self.is_waiting:
+            return
+        try:
+            self._compiled = internals.compiled_kernel(self.node)
+        except Exception as error:
+            log.info("Inductor's kernel is not timed: %s: %s", type(error).__name__, error)
+
+    def _look_up(self) -> bool:
+        """Whether the times are known."""
+        known = kernel_cache().load(self.spec(), compiler.compiler_id()) if self.calls else None
+        if known is not None:
+            self.microseconds, self.is_waiting = json.loads(known), False
+        return known is not None
+
+    def finish(self) -> None:
+        """Times what :meth:`start` found to be timed."""
+        if self._compiled is None and not self.is_waiting:
+            return
+        try:
+            kernel = self._compiled() if self._compiled is not None else None
+            with unset_fake_temporarily(), torch.no_grad(), torch.cuda.device(self.device):
+                self.microseconds = self._measured(kernel)
+        except Exception as error:
+            log.info("a node is not timed: %s: %s", type(error).__name__, error)
+            return
+        if self.calls and not self.is_waiting:
+            self.keep()
+
+    def keep(self) -> None:
+        """Keeps the times in the kernel cache."""
+        identity = compiler.compiler_id()
+        if identity is not None:
+            kernel_cache().store(self.spec(), identity, json.dumps(self.microseconds).encode())
+
+    def spec(self) -> MeasurementSpec:
+        """The times' name in the kernel cache."""
+        target = launching.open_device(self.device)
+        places = {name: place for place, name in enumerate(dict.fromkeys(
+            one.buffer for call in self.calls for one in call.arguments))}
+        source = "\n".join(f"{call.program.text()} " + str(
+            [(places[one.buffer], one.offset, one.count) for one in call.arguments])
+            for call in self.calls)
+        return MeasurementSpec("times", f"{self.is_changed} {source}", target.chip,
+                               target.info.name, self.calls[0].program.rows or 0,
+                               torch.__version__)
+
+    def _arguments(self) -> list[Argument]:
+        return [*dict.fromkeys(one for call in self.calls for one in call.arguments)]
+
+    def _bytes(self) -> int:
+        """What has to be read and written: of parts of a buffer not more than it has."""
+        counts, ends = dict[str, int](), dict[str, int]()
+        for call in self.calls:
+            for one, count in call.elements().items():
+                counts[one.buffer] = counts.get(one.buffer, 0) + count
+                ends[one.buffer] = max(ends.get(one.buffer, 0), one.offset + one.count)
+        return sum(min(count, ends[name]) * internals.dtype_of(name).itemsize
+                   for name, count in counts.items())
+
+    def _has_copies(self) -> bool:
+        """Whether calls copy operands, which begin where the kernels do not take them."""
+        return any(one.offset * internals.dtype_of(one.buffer).itemsize % argument.alignment
+                   for call, kernel in zip(self.calls, self.kernels, strict=True)
+                   for one, argument in zip(call.arguments, kernel.program.arguments, strict=True))
+
+    def _indices(self) -> int:
+        """As of :class:`Call`."""
+        return min((call.indices for call in self.calls if call.indices), default=0)
+
+    def _measured(self, kernel: internals.CompiledKernel | None) -> dict[str, float]:
+        size = sum(one.count * internals.dtype_of(one.buffer).itemsize
+                   for one in self._arguments()) or _ROTATED_BYTES // 4
+        count = int(min(_MOST_SETS, _ROTATED_BYTES // size + 1))
+        free, _ = torch.cuda.mem_get_info(self.device)
+        if size * count > _MOST_OF_MEMORY * free:
+            raise LnbwdError("its operands take too much of the device's memory")
+        functions = [regions_op.region_call(call.program.text(), str(self.device))
+                     for call in self.calls]
+
+        def run(tensors: dict[Argument, Tensor]) -> None:
+            for function, call in zip(functions, self.calls, strict=True):
+                function(*call.numbers, *(tensors[one] for one in call.arguments))
+
+        # One after the other: sets of both at once take twice the memory.
+        times = {}
+        if self.calls:
+            times["rows"] = time_calls(run, [self._tensors() for _ in range(count)])
+        if kernel is not None:
+            sets = [kernel.arguments() for _ in range(count)]
+            for argument in itertools.chain.from_iterable(sets):
+                self._set_indices(argument)
+            times["torch"] = time_calls(kernel.call, sets)
+        return times
+
+    def _set_indices(self, argument: object) -> None:
+        """Makes integers random indices, if some are indices."""
+        if self._indices() and isinstance(argument, Tensor) and argument.dtype in (
+                torch.int32, torch.int64):
+            argument.random_(self._indices())
+
+    def _tensors(self) -> dict[Argument, Tensor]:
+        """Memory for the arguments, at addresses like theirs: numbers near 1, and integers that are
+        0, or random indices."""
+        def made(one: Argument) -> Tensor:
+            dtype = internals.dtype_of(one.buffer)
+            first = one.offset % (_ALIGNMENT // dtype.itemsize)
+            if dtype.is_floating_point and dtype.itemsize > 1:
+                tensor = torch.rand(first + one.count, dtype=dtype, device=self.device) + 0.5
+            else:
+                tensor = torch.zeros(first + one.count, dtype=dtype, device=self.device)
+                self._set_indices(tensor)
+            return tensor[first:]
+
+        return {one: made(one) for one in self._arguments()}
+
+
+def is_timed(device: torch.device) -> bool:
+    """Whether kernels on a device have times."""
+    return device.type == "cuda"
+
+
+def _peak(device: torch.device) -> float:
+    """Bytes that a GPU's memory moves in a microsecond at best; infinite if nobody knows."""
+    properties: Any = torch.cuda.get_device_properties(device)
+    clock, width = (getattr(properties, name, math.inf)
+                    for name in ("memory_clock_rate", "memory_bus_width"))
+    return float(2e3 * clock * width / 8e6)  # Both edges of a clock in kHz; bits.
+
+
+def time_calls(call: Callable[[Any], object], sets: Sequence[Any]) -> float:
+    """The median microseconds of a call on the device, on sets of arguments in turn, without the
+    host's time."""
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def run(repetitions: int) -> float:
+        first.record()
+        for _ in range(repetitions):
+            graph.replay()
+        last.record()
+        last.synchronize()
+        return float(1e3 * first.elapsed_time(last) / repetitions)
+
+    with tuning.measuring:
+        call(sets[0])  # Triton tries its configurations.
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        # Other threads load kernels meanwhile.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            for arguments in sets:
+                call(arguments)
+        repetitions = max(1, int(_SECONDS * 1e6 / run(1)))
+        return statistics.median(run(repetitions) for _ in range(_ROUNDS)) / len(sets)
