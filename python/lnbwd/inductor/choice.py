@@ -13,7 +13,6 @@ compute them are added up.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import math
@@ -35,7 +34,7 @@ from .converter import Argument, Call
 
 log = logging.getLogger("lnbwd.regions")
 
-_SHARE_OF_PEAK, _SHARE_IF_CHANGED = 0.8, 0.75
+_SHARE_OF_PEAK, _SHARE_IF_CHANGED = 0.87, 0.8
 """Row programs that use this share of the memory's bandwidth are not compared. The second is of
 nodes for which Inductor by itself has other kernels: two or more, for which the graph would have to
 be lowered again."""
@@ -43,8 +42,10 @@ be lowered again."""
 _LEAST_US = 1.0
 """Any kernel takes so long beside what it reads and writes."""
 
-_TIE = 1.01
-"""A difference of times that may be noise."""
+_MOST, _MOST_IF_CHANGED = 0.98, 0.95
+"""Row programs are taken that take at most this part of the time of Inductor's kernel: less may be
+noise. Two kernels that are timed each by itself read from memory what in one run may still be in a
+cache."""
 
 _GAP_US = 1.0
 """The time between two launches, which a search for a schedule counts too."""
@@ -76,14 +77,15 @@ class Choice:
     is_changed: bool = False
     microseconds: dict[str, float] = field(default_factory=dict)
     is_waiting: bool = False
-    _compiled: Any = None
+    _compiled: Sequence[Callable[[], internals.CompiledKernel]] = ()
 
     @property
     def is_taken(self) -> bool:
         """Whether the row programs compute the node."""
         times = self.microseconds
         return not self.is_waiting and bool(self.calls) and (
-            "torch" not in times or times["rows"] <= _TIE * times["torch"])
+            "torch" not in times or times["rows"] <= times["torch"] * (
+                _MOST_IF_CHANGED if self.is_changed else _MOST))
 
     @property
     def best(self) -> float | None:
@@ -116,7 +118,7 @@ class Choice:
         if self._look_up() or self.is_waiting:
             return
         try:
-            self._compiled = internals.compiled_kernel(self.node)
+            self._compiled = internals.compiled_kernels(self.node)
         except Exception as error:
             log.info("Inductor's kernel is not timed: %s: %s", type(error).__name__, error)
 
@@ -129,12 +131,12 @@ class Choice:
 
     def finish(self) -> None:
         """Times what :meth:`start` found to be timed."""
-        if self._compiled is None and not self.is_waiting:
+        if not self._compiled and not self.is_waiting:
             return
         try:
-            kernel = self._compiled() if self._compiled is not None else None
+            kernels = [compiled() for compiled in self._compiled]
             with unset_fake_temporarily(), torch.no_grad(), torch.cuda.device(self.device):
-                self.microseconds = self._measured(kernel)
+                self.microseconds = self._measured(kernels)
         except Exception as error:
             log.info("a node is not timed: %s: %s", type(error).__name__, error)
             return
@@ -178,11 +180,14 @@ class Choice:
                    for call, kernel in zip(self.calls, self.kernels, strict=True)
                    for one, argument in zip(call.arguments, kernel.program.arguments, strict=True))
 
-    def _indices(self) -> int:
-        """As of :class:`Call`."""
-        return min((call.indices for call in self.calls if call.indices), default=0)
+    def _indices(self) -> dict[str, int]:
+        """As :class:`Call` has them."""
+        found = dict[str, int]()
+        for buffer, count in (one for call in self.calls for one in call.indices):
+            found[buffer] = min(count, found.get(buffer, count))
+        return found
 
-    def _measured(self, kernel: internals.CompiledKernel | None) -> dict[str, float]:
+    def _measured(self, kernels: Sequence[internals.CompiledKernel]) -> dict[str, float]:
         size = sum(one.count * internals.dtype_of(one.buffer).itemsize
                    for one in self._arguments()) or _ROTATED_BYTES // 4
         count = int(min(_MOST_SETS, _ROTATED_BYTES // size + 1))
@@ -200,18 +205,20 @@ class Choice:
         times = {}
         if self.calls:
             times["rows"] = time_calls(run, [self._tensors() for _ in range(count)])
-        if kernel is not None:
+        for kernel in kernels:
             sets = [kernel.arguments() for _ in range(count)]
-            for argument in itertools.chain.from_iterable(sets):
-                self._set_indices(argument)
-            times["torch"] = time_calls(kernel.call, sets)
+            for arguments in sets:
+                for buffer, argument in zip(kernel.buffers, arguments, strict=False):
+                    self._set_indices(buffer, argument)
+            # (Where one kernel does what two would, the slower of both takes no longer than it.)
+            times["torch"] = max(times.get("torch", 0), time_calls(kernel.call, sets))
         return times
 
-    def _set_indices(self, argument: object) -> None:
-        """Makes integers random indices, if some are indices."""
-        if self._indices() and isinstance(argument, Tensor) and argument.dtype in (
-                torch.int32, torch.int64):
-            argument.random_(self._indices())
+    def _set_indices(self, buffer: str, argument: object) -> None:
+        """Makes integers random indices, if they are some."""
+        count = self._indices().get(buffer)
+        if count is not None and isinstance(argument, Tensor):
+            argument.random_(count)
 
     def _tensors(self) -> dict[Argument, Tensor]:
         """Memory for the arguments, at addresses like theirs: numbers near 1, and integers that are
@@ -223,7 +230,7 @@ class Choice:
                 tensor = torch.rand(first + one.count, dtype=dtype, device=self.device) + 0.5
             else:
                 tensor = torch.zeros(first + one.count, dtype=dtype, device=self.device)
-                self._set_indices(tensor)
+                self._set_indices(one.buffer, tensor)
             return tensor[first:]
 
         return {one: made(one) for one in self._arguments()}

@@ -41,6 +41,8 @@ from ..rowprogram import (
     Input,
     Output,
     RowProgram,
+    operands_of,
+    reached,
 )
 from .places import Digits, Form, NeedsCut, NotConvertible, add
 from .torch_internals import DefaultHandler, LoopBody, emulates_casts, run_body
@@ -104,14 +106,14 @@ class Call:
         bodies: the places of the loop bodies that it computes.
         numbers: M, and where there are groups of rows B, which stand before the tensors; with
             dynamic shapes they may be expressions.
-        indices: from 0 to this, integers that are read are indices; 0: none is.
+        indices: buffers whose integers are indices, each with the number of what they count.
     """
 
     program: RowProgram
     arguments: tuple[Argument, ...]
     bodies: tuple[int, ...]
     numbers: tuple[Any, ...]
-    indices: int = 0
+    indices: tuple[tuple[str, int], ...] = ()
 
     def elements(self) -> dict[Argument, int]:
         """How many elements the program reads or writes of each argument."""
@@ -900,6 +902,7 @@ class _Conversion(DefaultHandler):
 
     def _finish(self, places: Sequence[int]) -> Call:
         given, groups = self._in_groups()
+        indices = self._read_indices([argument.buffer for argument, _ in given])
         order = sorted(range(len(given)), key=lambda place: (
             INPUT_KINDS.index(given[place][1].kind), place))
         inputs = [given[place] for place in order]
@@ -925,8 +928,23 @@ class _Conversion(DefaultHandler):
         except (ValueError, AssertionError) as error:
             raise NotConvertible(f"no row program: {error}") from error
         numbers = (self.rows, program.groups or 0) if program.has_groups else (self.rows,)
-        return Call(program, arguments, tuple(places), numbers,
-                    min((size for _, size in self.indirect.values()), default=0))
+        return Call(program, arguments, tuple(places), numbers, indices)
+
+    def _read_indices(self, buffers: Sequence[str]) -> tuple[tuple[str, int], ...]:
+        """As :class:`Call` has them, of the buffers of the inputs."""
+        nodes, found = self.builder.nodes, dict[str, int]()
+
+        def computed_of(index: int) -> tuple[int, ...]:
+            # What is read at an index is another index's table.
+            name, *operands = nodes[index]
+            return (operands[0],) if name == "take" else operands_of((name, *operands))
+
+        for value, size in self.indirect.values():
+            for index in reached([value.node], computed_of):
+                if nodes[index][0] == "input":
+                    buffer = buffers[nodes[index][1]]
+                    found[buffer] = min(size, found.get(buffer, size))
+        return tuple(sorted(found.items()))
 
     def _is_row_block(self, value: Any) -> bool:
         """Whether a tensor has all dimensions of the row block."""

@@ -36,7 +36,7 @@ from torch.utils._triton import has_triton
 
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",
            "DefaultHandler", "LoopBody", "TritonScheduling", "V", "as_of_cpu", "compile_fx",
-           "compile_fx_inner", "compiled_kernel", "emulates_casts", "fused_nodes",
+           "compile_fx_inner", "compiled_kernels", "emulates_casts", "fused_nodes",
            "get_hash_for_files", "has_triton", "hint_of", "ir", "is_changed", "is_local",
            "layout_of", "lowering_options", "memory_name", "memory_order", "registered", "run_body",
            "scheduled", "without_scatters", "write_call", "write_header", "writes_cpp"]
@@ -247,19 +247,28 @@ class CompiledKernel:
     """Inductor's kernel for a node, by itself.
 
     Attributes:
+        buffers: the buffers of the first arguments.
         arguments: makes random arguments, with memory of their own.
         call: launches it.
     """
 
+    buffers: Sequence[str]
     arguments: Callable[[], Sequence[Any]]
     call: Callable[[Sequence[Any]], object]
 
 
-def compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
-    """Starts to compile Triton's kernel for a fused node; gives a function that waits for it."""
+def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
+    """Starts to compile Triton's kernel for a fused node; gives functions that wait for it. Of two
+    nodes that one kernel reduces in different orders these are the kernels of each by itself."""
+    parts = [getattr(node, name, None) for name in ("node1", "node2")]
+    return [_compiled_kernel(one) for one in ([node] if None in parts else parts)]
+
+
+def _compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
     backend = V.graph.scheduler.get_backend(node.get_device())
+    buffers: Sequence[str] = ()
     try:
-        source = _source(getattr(backend, "_triton_scheduling", backend), node)
+        source, buffers = _source(getattr(backend, "_triton_scheduling", backend), node)
     except (AttributeError, TypeError) as error:  # Another version's functions.
         log.info("Triton's kernel is not tiled as usual: %s", error)
         source = backend.generate_kernel_code_from_nodes(scheduled(node), benchmark_kernel=True)
@@ -270,14 +279,14 @@ def compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
         if future is not None:
             future.result()
         module: Any = PyCodeCache.load(source)
-        return CompiledKernel(module.get_args, module.call)
+        return CompiledKernel(buffers, module.get_args, module.call)
 
     return finish
 
 
-def _source(triton: Any, node: Any) -> str:
-    """What :meth:`SIMDScheduling.codegen_node` makes of a node, with what calls it. (What
-    generate_kernel_code_from_nodes makes is tiled otherwise.)"""
+def _source(triton: Any, node: Any) -> tuple[str, list[str]]:
+    """What :meth:`SIMDScheduling.codegen_node` makes of a node, with what calls it, and the buffers
+    of its arguments. (What generate_kernel_code_from_nodes makes is tiled otherwise.)"""
     nodes = scheduled(node)
     analysis = None
     if config.triton.coalesce_tiling_analysis:
@@ -294,7 +303,9 @@ def _source(triton: Any, node: Any) -> str:
         features, [tiling], {"features": features, "tiling_scores": scores})
     triton.codegen_node_schedule_with_kernel(schedule, kernel)
     with config.patch(benchmark_kernel=True), V.set_kernel_handler(kernel):
-        return str(kernel.codegen_kernel()).replace(str(Placeholder.KERNEL_NAME), "triton_")
+        source = str(kernel.codegen_kernel()).replace(str(Placeholder.KERNEL_NAME), "triton_")
+        _, arguments, *_ = kernel.args.python_argdefs()
+    return source, [memory_name(str(one)) for one in arguments]
 
 
 def as_of_cpu(node: Any, backend: CppScheduling) -> None:
