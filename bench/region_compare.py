@@ -6,7 +6,8 @@
 
 Each checkout has processes of its own, which compile side by side; one at a time has the GPU. Every
 pattern is timed by both, beside the same kernels of torch.compile, which this checkout compiles.
-The patterns are drawn by a seed: half of them of models that were looked at, half of others. To
+Kernels of Triton that differ in their names alone have the configuration that the first was tuned
+to. The patterns are drawn by a seed: half of them of models that were looked at, half of others. To
 each GPU of CUDA_VISIBLE_DEVICES comes its share of them.
 
   region_compare.py OTHER --out FILE [--seed S] [--count N] [--more PATTERNS] [--processes P]
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
+import hashlib
 import json
 import lzma
 import os
@@ -62,6 +64,44 @@ def drawn(seed: int, count: int, more: pathlib.Path | None) -> list[Pattern]:
 # --------------------------------------------------------------------------------------------------
 # What the processes of a checkout do
 # --------------------------------------------------------------------------------------------------
+
+
+def prepare(file: pathlib.Path) -> None:
+    """What a process does first: compiled graphs have the GPU for themselves too, until they end,
+    and kernels are tuned once."""
+    import torch
+    from torch._inductor.output_code import CompiledFxGraph
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    import region_times
+    from lnbwd_bench import processes
+
+    call: Any = CompiledFxGraph.__call__
+    tune: Any = CachingAutotuner.autotune_to_one_config
+
+    def called(self: Any, *arguments: Any) -> Any:
+        result = call(self, *arguments)
+        if not torch.cuda.is_current_stream_capturing():
+            torch.cuda.synchronize()
+        return result
+
+    def tuned(self: Any, *arguments: Any, **named: Any) -> None:
+        source = getattr(self.fn, "src", "").replace(self.fn.__name__, "")
+        launchers = {str(one.config): one for one in self.launchers}
+        key = hashlib.sha256(repr((source, self.size_hints, sorted(launchers))).encode())
+        kept = file.with_suffix(f".{key.hexdigest()}")
+        if kept.exists():
+            self.launchers = [launchers[kept.read_text()]]
+            return
+        tune(self, *arguments, **named)
+        kept.write_text(str(self.launchers[0].config))
+
+    owner: Any = CachingAutotuner
+    owner.autotune_to_one_config = tuned
+    owner = CompiledFxGraph
+    owner.__call__ = called
+    region_times.prepare(file)
+    processes.take_turns(file, (CompiledFxGraph, "__call__"))
 
 
 def timed(pattern: Pattern, file: pathlib.Path, backends: dict[str, str]) -> dict[str, Any]:
@@ -139,7 +179,6 @@ def work(pattern: Pattern, file: pathlib.Path, backends: dict[str, str]) -> dict
 
 def measure(options: argparse.Namespace) -> None:
     """What the command does for one checkout on one GPU: a row to the file for each pattern."""
-    import region_times
     from lnbwd_bench import processes
 
     patterns = json.loads(options.measure.read_text())
@@ -151,7 +190,7 @@ def measure(options: argparse.Namespace) -> None:
         for row in processes.rows_of(
                 [(options.processes, dict(enumerate(patterns)))], time.time() + options.seconds,
                 functools.partial(work, file=turns, backends=backends),
-                functools.partial(region_times.prepare, turns)):
+                functools.partial(prepare, turns)):
             print(json.dumps(row), file=out, flush=True)
 
 

@@ -181,6 +181,31 @@ class _Prepared:
                          for origin in one.node.get_origins())
 
 
+@dataclass(frozen=True)
+class _Waiting:
+    """A fused node whose time waits for those of the kernels that Inductor has by itself, with the
+    graph's nodes by which it is left to Inductor, and those whose results it has."""
+
+    names: frozenset[str]
+    results: frozenset[str]
+    choice: Choice
+
+
+def _matched(waiting: Sequence[_Waiting], chosen: Sequence[tuple[_Prepared, Choice]]
+             ) -> list[tuple[list[_Waiting], list[tuple[_Prepared, Choice]]]]:
+    """What waits, with the kernels of Inductor that compute the same; in groups, since a kernel may
+    compute something of several."""
+    groups = list[tuple[list[_Waiting], set[int]]]()
+    for one in waiting:
+        mine, places = [one], {place for place, (found, _) in enumerate(chosen)
+                               if not one.results.isdisjoint(internals.results_of(found.nodes))}
+        for group in [group for group in groups if places & group[1]]:
+            groups.remove(group)
+            mine, places = [*group[0], *mine], group[1] | places
+        groups.append((mine, places))
+    return [(mine, [chosen[place] for place in sorted(places)]) for mine, places in groups]
+
+
 _has_warned = _has_warned_of_kernels = False
 
 
@@ -275,34 +300,40 @@ class _Rows:
         """
         attempt = internals.attempt()
         chosen = [(found, found.choice) for found in nodes if found.choice is not None]
-        awaited = frozenset[str]().union(*(names for names, _ in attempt.waiting))
+        awaited = frozenset[str]().union(*(one.results for one in attempt.waiting))
         first = dict[tuple[object, bool], Choice]()
         equal = list[tuple[Choice, Choice]]()
         for found, choice in chosen:
-            is_awaited = not found.origins.isdisjoint(awaited)
+            is_awaited = not awaited.isdisjoint(internals.results_of(found.nodes))
             key = (choice.spec() if choice.calls else choice, is_awaited)
             if first.setdefault(key, choice) is not choice:
                 equal.append((choice, first[key]))
             elif choice.calls or is_awaited:
-                choice.start(is_awaited)
+                choice.start(is_awaited or internals.is_apart(found.nodes))
         for choice in first.values():
             choice.finish()
         for choice, other in equal:
             choice.microseconds, choice.is_waiting = dict(other.microseconds), other.is_waiting
         back = set[str]()
-        for names, waiting in attempt.waiting:
-            times = [choice.best for found, choice in chosen if not found.origins.isdisjoint(names)]
-            if times and None not in times:
-                waiting.microseconds["torch"] = sum(time for time in times if time is not None)
-            waiting.is_waiting = False
-            waiting.keep()
-            if waiting.is_taken:
-                back |= names
+        for waiting, kernels in _matched(attempt.waiting, chosen):
+            if any(internals.is_scatter(one) for found, _ in kernels for one in found.nodes):
+                continue  # It adds to places of a tensor too, which takes a kernel beside ours.
+            times = [choice.best for _, choice in kernels]
+            ours = sum(one.choice.microseconds["rows"] for one in waiting)
+            for one in waiting:
+                if times and None not in times:
+                    one.choice.microseconds = {
+                        "rows": ours, "torch": sum(time for time in times if time is not None)}
+                one.choice.is_waiting = False
+                one.choice.keep()
+                if one.choice.is_taken:
+                    back |= one.names
         attempt.waiting.clear()
         left = set[str]()
         for found, choice in chosen:
             if choice.is_waiting:
-                attempt.waiting.append((found.names, choice))
+                attempt.waiting.append(_Waiting(
+                    found.names, frozenset(internals.results_of(found.nodes)), choice))
                 found.reason = "it is timed as Inductor has it"
             elif found.calls and not choice.is_taken:
                 found.reason = "Inductor's kernel is faster"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import logging
 import math
@@ -34,12 +35,15 @@ from torch._inductor.utils import Placeholder
 from torch._inductor.virtualized import V
 from torch.utils._triton import has_triton
 
+from ..graphs.nodes import is_reduction
+
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",
            "DefaultHandler", "LoopBody", "TritonScheduling", "V", "as_of_cpu", "compile_fx",
            "compile_fx_inner", "compiled_kernels", "emulates_casts", "fused_nodes",
-           "get_hash_for_files", "has_triton", "hint_of", "ir", "is_changed", "is_local",
-           "layout_of", "lowering_options", "memory_name", "memory_order", "registered", "run_body",
-           "scheduled", "without_scatters", "write_call", "write_header", "writes_cpp"]
+           "get_hash_for_files", "has_triton", "hint_of", "ir", "is_apart", "is_changed",
+           "is_local", "is_scatter", "layout_of", "lowering_options", "memory_name", "memory_order",
+           "registered", "results_of", "run_body", "scheduled", "without_scatters", "write_call",
+           "write_header", "writes_cpp"]
 
 LEAST_FUSED = 1 << 20
 """Elements from which nodes are fused that Inductor by itself does not fuse: sums of fewer over
@@ -165,10 +169,29 @@ def names_of(nodes: Sequence[Any]) -> set[str]:
     return names
 
 
+def results_of(nodes: Sequence[Any]) -> set[str]:
+    """The names of the graph's nodes of which nodes compute the result, or a part of it."""
+    names = set[str]()
+    for one in nodes:
+        reducing = {origin.name for origin in (
+            one.node.get_origins() if one.is_reduction() and one.node is not None else ())
+            if is_reduction(origin)}
+        names |= reducing or names_of([one])
+    return names
+
+
 def is_changed(nodes: Sequence[Any]) -> bool:
     """Whether Inductor by itself would have lowered or fused some of the nodes otherwise."""
+    if is_apart(nodes):
+        return True
     return any(one.get_name() in attempt().fused or (
         one.is_reduction() and not attempt().whole.isdisjoint(names_of([one]))) for one in nodes)
+
+
+def is_apart(nodes: Sequence[Any]) -> bool:
+    """Whether Inductor by itself would have fused some of the nodes with additions to places of a
+    tensor."""
+    return any(one.get_name() in attempt().apart for one in nodes)
 
 
 def fused_nodes() -> list[Any]:
@@ -258,10 +281,27 @@ class CompiledKernel:
 
 
 def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
-    """Starts to compile Triton's kernel for a fused node; gives functions that wait for it. Of two
-    nodes that one kernel reduces in different orders these are the kernels of each by itself."""
-    parts = [getattr(node, name, None) for name in ("node1", "node2")]
-    return [_compiled_kernel(one) for one in ([node] if None in parts else parts)]
+    """Starts to compile Triton's kernel for a fused node; gives functions that wait for it, and for
+    others that take no longer together, where it is no kernel of one order.
+
+    A kernel that reduces rows, and columns in parts that PyTorch adds, does what the one that
+    reduces the rows does.
+    """
+    rows, other = (getattr(node, name, None) for name in ("node1", "node2"))
+    if rows is None or other is None:
+        return [_compiled_kernel(node)]
+    sums = (sum(one.is_reduction() for one in other.get_nodes())
+            if isinstance(node, scheduler.FusedMixOrderReductions) else 0)
+    return [_compiled_kernel(rows), *[functools.partial(_sum_of_parts, rows)] * sums]
+
+
+def _sum_of_parts(node: Any) -> CompiledKernel:
+    """What adds the sums over rows that workgroups have made beside those of a node's rows."""
+    device = node.get_device()
+    parts = 8 * torch.cuda.get_device_properties(device).multi_processor_count
+    columns = hint_of(node.group[1][1])
+    return CompiledKernel((), lambda: [torch.ones(parts, columns, device=device)],
+                          lambda arguments: arguments[0].sum(0))
 
 
 def _compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
@@ -345,6 +385,7 @@ class Attempt:
             :func:`names_of`.
         whole: sums that it would split by itself.
         fused: nodes of its scheduler that it would fuse otherwise by itself.
+        apart: those that it would fuse with additions to places of a tensor.
         is_last: whether a :class:`LeftError` is not handled any more.
         waiting: row programs whose times wait for those of Inductor's own kernels.
     """
@@ -352,6 +393,7 @@ class Attempt:
     left: frozenset[str] = frozenset()
     whole: set[str] = dataclasses.field(default_factory=set)
     fused: set[str] = dataclasses.field(default_factory=set)
+    apart: set[str] = dataclasses.field(default_factory=set)
     is_last: bool = False
     waiting: list[Any] = dataclasses.field(default_factory=list)
 
@@ -371,6 +413,7 @@ def compile_again(compile: Callable[[], Any], most: int = 4) -> Any:
         for number in range(most):
             attempt().whole.clear()
             attempt().fused.clear()
+            attempt().apart.clear()
             attempt().is_last = number == most - 1
             try:
                 return compile()
@@ -490,13 +533,14 @@ def _without_scatters(of: Any, node: Any, count_programs: _CountPrograms) -> lis
     of a tensor, which no row program computes."""
     parts: dict[bool, list[Any]] = {False: [], True: []}
     for one in node.get_nodes():
-        parts[_is_scatter(one)].append(one)
+        parts[is_scatter(one)].append(one)
     others, scatters = parts[False], parts[True]
     names = {name for one in scatters for name in one.get_operation_names()}
     if (not scatters or not any(one.is_reduction() for one in others)
             or not is_changed(others) or _is_left(names_of(others))
             or any(names & set(one.ancestors) for one in others) or count_programs(others) is None):
         return [node]
+    attempt().apart.update(one.get_name() for one in others)
     found = [part[0] if len(part) == 1 else scheduler.FusedSchedulerNode(of, part)
              for part in (others, scatters)]
     of.name_to_fused_node.update({one.get_name(): part for part in found
@@ -504,7 +548,8 @@ def _without_scatters(of: Any, node: Any, count_programs: _CountPrograms) -> lis
     return found
 
 
-def _is_scatter(node: Any) -> bool:
+def is_scatter(node: Any) -> bool:
+    """Whether a node of the scheduler adds to places of a tensor."""
     return any(entry.mode is not None for entries in (
         node._body.memory_usage.values() if isinstance(getattr(node, "_body", None), LoopBody)
         else ()) for entry in entries)
