@@ -28,6 +28,7 @@ import lzma
 import os
 import pathlib
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,9 @@ from typing import Any
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 _MOST_MS, _ROUNDS = 6.0, 9
 """A pattern that takes longer is skipped: it would keep the GPU for others' share of time."""
+
+_GRACE_SECONDS = 40.0
+"""How much longer the patterns may take that are begun last."""
 
 Pattern = dict[str, Any]
 
@@ -67,41 +71,28 @@ def drawn(seed: int, count: int, more: pathlib.Path | None) -> list[Pattern]:
 
 
 def prepare(file: pathlib.Path) -> None:
-    """What a process does first: compiled graphs have the GPU for themselves too, until they end,
-    and kernels are tuned once."""
-    import torch
-    from torch._inductor.output_code import CompiledFxGraph
+    """What a process does first: kernels are tuned once."""
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
     import region_times
-    from lnbwd_bench import processes
 
-    call: Any = CompiledFxGraph.__call__
     tune: Any = CachingAutotuner.autotune_to_one_config
 
-    def called(self: Any, *arguments: Any) -> Any:
-        result = call(self, *arguments)
-        if not torch.cuda.is_current_stream_capturing():
-            torch.cuda.synchronize()
-        return result
-
     def tuned(self: Any, *arguments: Any, **named: Any) -> None:
-        source = getattr(self.fn, "src", "").replace(self.fn.__name__, "")
+        source = self.fn.src.replace(self.fn.__name__, "")
         launchers = {str(one.config): one for one in self.launchers}
         key = hashlib.sha256(repr((source, self.size_hints, sorted(launchers))).encode())
         kept = file.with_suffix(f".{key.hexdigest()}")
-        if kept.exists():
-            self.launchers = [launchers[kept.read_text()]]
+        found = launchers.get(kept.read_text()) if kept.exists() else None
+        if found is not None:
+            self.launchers = [found]
             return
         tune(self, *arguments, **named)
         kept.write_text(str(self.launchers[0].config))
 
     owner: Any = CachingAutotuner
     owner.autotune_to_one_config = tuned
-    owner = CompiledFxGraph
-    owner.__call__ = called
     region_times.prepare(file)
-    processes.take_turns(file, (CompiledFxGraph, "__call__"))
 
 
 def timed(pattern: Pattern, file: pathlib.Path, backends: dict[str, str]) -> dict[str, Any]:
@@ -206,7 +197,7 @@ def started(checkout: pathlib.Path, of: str, patterns: pathlib.Path, out: pathli
     return subprocess.Popen(
         [sys.executable, __file__, str(checkout), "--measure", str(patterns), "--of", of,
          "--out", str(out), "--processes", str(options.processes),
-         "--seconds", str(options.seconds)],
+         "--seconds", str(options.seconds)], start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "CUDA_VISIBLE_DEVICES": gpu,
              "OMP_NUM_THREADS": "2", "LNBWD_CACHE_DIR": f"{out}.kernels",
              # What Triton's kernels are tuned to, both have.
@@ -214,8 +205,19 @@ def started(checkout: pathlib.Path, of: str, patterns: pathlib.Path, out: pathli
 
 
 def read(file: pathlib.Path) -> dict[int, dict[str, Any]]:
-    """Rows by their places."""
-    return {row["place"]: row for row in map(json.loads, file.read_text().splitlines())}
+    """Rows by their places; of a process that was killed the last line may be none."""
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    return {row["place"]: row for row in map(json.loads, (
+        line for line in lines if line.endswith("\n")))}
+
+
+def end(child: subprocess.Popen[bytes], by: float) -> None:
+    """Waits for the processes of a checkout, and kills what has not ended by a time."""
+    try:
+        child.wait(max(0.0, by - time.time()))
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def main() -> int:
@@ -244,6 +246,7 @@ def main() -> int:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     gpus = visible.split(",") if visible else list(map(str, range(torch.cuda.device_count())))
     found, failures = [], []
+    last = time.time() + options.seconds + _GRACE_SECONDS
     with tempfile.TemporaryDirectory(prefix="region-compare-") as folder:
         runs = []
         for number, gpu in enumerate(gpus):
@@ -256,7 +259,7 @@ def main() -> int:
                 for of, checkout in (("other", options.other), ("this", SOURCE))]))
         for mine, outs, children in runs:
             for child in children:
-                child.wait()
+                end(child, last)
             before, now = map(read, outs.values())
             failures += [f"{mine[place]['at']}: {row['failure']}" for rows in (before, now)
                          for place, row in rows.items() if "failure" in row]
