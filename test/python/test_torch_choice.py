@@ -271,3 +271,45 @@ def test_what_another_kernel_has_computed_is_not_computed_again(monkeypatch):
     monkeypatch.setattr(rows, "_prepare", lambda nodes: {
         one: scheduling._Prepared(torch_internals.scheduled(one)) for one in nodes}, raising=False)
     assert rows._take(node)  # And nothing is written, for which there would have to be a graph.
+
+
+class Fused:
+    """A fused node, which has results of the graph's nodes."""
+
+    def __init__(self, results):
+        self.nodes = [types.SimpleNamespace(results=results)]
+
+
+@pytest.fixture
+def matched(monkeypatch):
+    """Which of the kernels of Inductor are matched with what waits."""
+    monkeypatch.setattr(torch_internals, "results_of", lambda nodes: nodes[0].results)
+
+    def match(waiting, kernels):
+        made = [scheduling._Waiting(frozenset(one), frozenset(one), one) for one in waiting]
+        return [([w.choice for w in group], [found.nodes[0].results for found, _ in kernels])
+                for group, kernels in scheduling._matched(made, [(Fused(one), None)
+                                                                 for one in kernels])]
+
+    return match
+
+
+def test_kernels_are_matched_by_results(matched):
+    assert matched([{"sum_1"}, {"sum_2"}], [{"sum_1"}, {"sum_1"}, {"sum_2"}, {"add"}]) == [
+        ([{"sum_1"}], [{"sum_1"}, {"sum_1"}]), ([{"sum_2"}], [{"sum_2"}])]
+
+
+def test_what_one_kernel_computes_is_compared_together(matched):
+    """It was counted for each of two that wait."""
+    both = {"sum_1", "sum_2"}
+    assert matched([{"sum_1"}, {"sum_3"}, {"sum_2"}], [both, {"sum_2"}, {"sum_3"}]) == [
+        ([{"sum_3"}], [{"sum_3"}]), ([{"sum_1"}, {"sum_2"}], [both, {"sum_2"}])]
+
+
+def test_what_is_fused_with_scatters_by_itself_stays(split, lowered, timed, monkeypatch):
+    """Where Inductor by itself adds to places of a tensor in the same kernel, that would take a
+    kernel beside the row program."""
+    monkeypatch.setattr(torch_internals, "is_scatter",
+                        lambda node: bool(torch_internals.attempt().left))
+    found = run(lambda x: x.exp().sum(-1), normal(8, 512))  # Of which a row program is faster.
+    assert not found.taken and len(lowered) == 2
