@@ -94,3 +94,13 @@ def test_integers(name):
     for mine, want in zip(tree_leaves(got), tree_leaves(function(*tensors)), strict=True):
         assert mine.dtype == want.dtype and torch.equal(mine, want)
     assert made and all(one.taken for one in made), [one.reason for one in made]
+
+
+def test_a_count_in_place():
+    """A batch norm counts its calls in an integer that it reads and writes."""
+    norm = torch.nn.BatchNorm1d(8).train()
+    with lnbwd.simulate("gfx942"), fresh_cache():
+        inductor.decisions(clear=True)
+        torch.compile(norm, backend="lnbwd")(torch.randn(4, 8))
+        assert all(one.taken for one in inductor.decisions())
+    assert norm.num_batches_tracked == 1

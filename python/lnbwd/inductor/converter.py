@@ -988,8 +988,9 @@ class _Conversion(DefaultHandler):
                 raise NotConvertible("writes a buffer twice")
             for other, given in inputs:
                 if other.buffer == argument.buffer and not (
-                        other == argument and given.kind == output.kind
-                        and given.parts == output.parts and output.kind not in SUM_KINDS):
+                        other == argument and output.kind not in SUM_KINDS
+                        and ((given.kind, given.parts) == (output.kind, output.parts)
+                             or self.space.count == 1)):
                     raise NotConvertible("writes a buffer that it reads elsewhere")
 
     # ----------------------------------------------------------------------------------------------
