@@ -45,7 +45,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx import Node  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
-from lnbwd.graphs.nodes import CONVOLUTIONS, is_reduction  # noqa: E402
+from lnbwd.graphs.nodes import is_reduction  # noqa: E402
 from lnbwd.rowprogram import reached  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
@@ -64,6 +64,7 @@ _GPU = types.SimpleNamespace(
 # What needs no measurement, with a reduction as one node.
 _CONFIG = {"shape_padding": False, "online_softmax": False, "split_reductions": False,
            "triton.mix_order_reduction_non_strict_mode": True}
+_CONVOLUTIONS = {torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default}
 _LIBRARY = torch.library.Library("aten", "IMPL")
 # A GPU's device, streams and events, which do nothing.
 _HOOKS = """
@@ -164,7 +165,7 @@ def parts_of(nodes: set[Node]) -> Iterator[set[Node]]:
         return node.all_input_nodes if node.target is operator.getitem else [
             user for user in node.users if user.target is operator.getitem]
 
-    convolved = reached((n for n in nodes if n.target in CONVOLUTIONS), results) & nodes
+    convolved = reached((n for n in nodes if n.target in _CONVOLUTIONS), results) & nodes
     left = nodes - convolved
     while left:
         part = reached([min(left)], lambda node: left & beside(node))  # noqa: B023

@@ -14,14 +14,23 @@ from torch import Tensor
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
-from lnbwd.graphs.domains import INTEGERS
-from lnbwd.graphs.fusion import base_of, is_alias, is_scatter
-from lnbwd.graphs.nodes import INDEXED, is_view
+from lnbwd.graphs.nodes import VIEWS
 from lnbwd.rowprogram import reached
 
 aten = torch.ops.aten
 
 _MEAN, _SHARE_OF_TRUE = 0.5, 0.7
+
+_INTEGERS = {torch.int64, torch.int32}
+
+_VIEWS = {*VIEWS, aten.transpose.int, aten.t.default, aten.slice.Tensor, aten.select.int}
+
+_INDEXED = {aten.embedding, aten.gather, aten.index, aten._unsafe_index}
+"""What reads places of its first operand."""
+
+_SCATTERS = {aten.scatter, aten.scatter_add, aten.scatter_reduce, aten.index_put, aten.index_put_,
+             aten._unsafe_index_put, aten._unsafe_masked_index_put_accumulate,
+             aten.embedding_dense_backward}
 
 
 def elements(value: Tensor) -> int:
@@ -71,17 +80,29 @@ def _is_of(node: Node, dtypes: Container[torch.dtype]) -> bool:
 
 
 def _is_integer(node: Node) -> bool:
-    return _is_of(node, INTEGERS)
+    return _is_of(node, _INTEGERS)
+
+
+def is_scatter(node: Node) -> bool:
+    """Whether a node writes to places of a tensor."""
+    return getattr(node.target, "overloadpacket", None) in _SCATTERS
 
 
 def _has_index(node: Node) -> bool:
-    return node.target in INDEXED or is_scatter(node)
+    return getattr(node.target, "overloadpacket", None) in _INDEXED or is_scatter(node)
+
+
+def _base_of(node: Node) -> Node:
+    """What a node is a view of."""
+    while node.target in _VIEWS:
+        node = node.args[0]  # type: ignore[assignment]
+    return node
 
 
 def _origin(node: Node) -> Node:
     """What the integers of a node are but for their order, and for what takes negative ones to
     the end of a table."""
-    while is_view(node) or is_alias(node) or node.target is aten.remainder.Scalar:
+    while node.target in _VIEWS or node.target is aten.remainder.Scalar:
         node = node.args[0]  # type: ignore[assignment]
     return node
 
@@ -91,7 +112,7 @@ def _indexed_by(node: Node, user: Node) -> Sequence[int] | None:
     table."""
     arguments: Any = user.args
     table, place, *_ = arguments
-    if base_of(table) is base_of(node):
+    if _base_of(table) is _base_of(node):
         return None
     shape: Sequence[int] = table.meta["val"].shape
     if isinstance(place, int):

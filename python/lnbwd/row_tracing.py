@@ -42,8 +42,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import refusal
-from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation
-from .graphs.convert import check
+from .graphs.convert import Conversion, Unsupported, UnsupportedOperation, check
 from .graphs.domains import (
     DTYPES,
     ELEMENTS,
@@ -51,16 +50,13 @@ from .graphs.domains import (
     INTEGERS,
     SCALARS,
     Domain,
-    is_permuted,
     product,
 )
 from .graphs.maxima import ANY, turn_to_maxima
 from .graphs.nodes import (
     NORM,
     SOFTMAXES,
-    is_column_sum,
     is_constant,
-    is_group_sum,
     is_index,
     is_random,
     is_view,
@@ -600,10 +596,8 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         return
     if any(_combined(used, conversion.domain) for used in node.all_input_nodes):
         raise Unsupported("uses what combines all rows; expected it to be returned as it is")
-    if conversion.domain in (is_column_sum(node), is_group_sum(node)):
+    if sum_kind(node, conversion.domain):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
-    if node.target is aten.permute.default and is_permuted(node.meta["val"]):
-        raise UnsupportedOperation("changes the order of elements")
     source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     is_cast = node.target is prims.convert_element_type.default and isinstance(source, Tensor)
     is_power = is_cast and source.dtype == torch.float8_e8m0fnu

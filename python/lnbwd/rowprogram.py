@@ -261,11 +261,6 @@ class RowProgram:
         return any(one.dims.tells_groups for one in (*self.inputs, *self.outputs))
 
     @property
-    def draws(self) -> bool:
-        """Whether it draws random numbers."""
-        return any(node[0] == "random" for node in self.nodes)
-
-    @property
     def has_row_sums(self) -> bool:
         """Whether something is summed, or its largest taken, over the row."""
         return any(node[0] in SUMS for node in self.nodes)

@@ -1,12 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the operations of a PyTorch graph to those of a row program.
-
-Which value is rounded when: as in torch.compile's own kernels. All is computed in float32, and a
-value is rounded to its type where it is written. Within a kernel it is rounded if it is written as
-well (``regions.py``), or if Inductor's option ``emulate_precision_casts`` asks for that.
-"""
+"""From the operations of a row function's graph to those of a row program."""
 
 from __future__ import annotations
 
@@ -14,59 +9,25 @@ import concurrent.futures
 import functools
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch._inductor.config
-from torch._inductor import inductor_prims
 from torch.fx import Node
 
-from ..rowprogram import COMPARISONS, Input, RowProgram, operands_of
-from .conversion import (
-    HANDLERS,
-    LARGEST_EXACT,
-    TABLES,
-    WINDOWS,
-    Conversion,
-    Unsupported,
-    UnsupportedOperation,
-    converts,
-    describe,
-    from_begin,
-    is_misplaced,
-    is_possible,
-    is_power,
-    reads_by_itself,
-    spread_over,
-)
-from .domains import (
-    DTYPES,
-    ELEMENTS,
-    FLOATS,
-    INTEGERS,
-    SMALL,
-    Domain,
-    is_permuted,
-    memory_order,
-    memory_shape,
-    same,
-)
-from .fusion import base_of, is_in_memory
+from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
+from .domains import ELEMENTS, FLOATS, INTEGERS, SCALARS, SMALL, Domain
 from .nodes import (
     CONSTANTS,
     INDICES,
     NORM,
-    NUMBERS,
-    OF_INTEGERS,
     ROW_SUMS,
     SOFTMAXES,
-    STORED,
     VIEWS,
     WITH_INDICES,
     is_block_max,
     is_constant,
     is_index,
-    is_seed,
     is_view,
     row_sum_axis,
     sources,
@@ -75,6 +36,158 @@ from .nodes import (
 )
 
 aten, prims = torch.ops.aten, torch.ops.prims
+
+class Unsupported(Exception):
+    """A node cannot be part of a row program; says why."""
+
+
+class UnsupportedOperation(Unsupported):
+    """No row program has what a node computes, whatever it computes it of."""
+
+
+LARGEST_EXACT = 2 ** 24
+"""Integers are float32 inside. Up to here they are the same."""
+
+_Handler = Callable[["Conversion", Node], Any]
+
+_HANDLERS: dict[Any, _Handler] = {}
+"""For each operation what makes its value: a number of the program's node, or several."""
+
+
+def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
+    """Has a function be the handler of operations, the only one of each."""
+    assert _HANDLERS.keys().isdisjoint(targets), targets
+
+    def register(handler: _Handler) -> _Handler:
+        _HANDLERS.update(dict.fromkeys(targets, handler))
+        return handler
+
+    return register
+
+
+class Conversion:
+    """Makes the nodes of one row program.
+
+    Attributes:
+        builder: what has been made.
+        values: for each converted node, its value; for a variance with its mean, both.
+        inputs: the nodes that are read, each with its :class:`Input`, and their values.
+        over: the row block, or the lead, that the operands of the node at hand are spread over.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.builder = Builder(domain.length)
+        self.values: dict[Node, Any] = {}
+        self.inputs: dict[tuple[Node, Input], int] = {}
+        self.over: torch.Tensor | None = None
+        self._masks: set[int] = set()
+
+    def read(self, node: Node) -> int:
+        """A node from outside, as an input."""
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            raise Unsupported("computes with the number of rows")
+        role = self.domain.role(value)
+        if role is None:
+            raise Unsupported(f"reads {describe(value)}, which is neither a row block, a row "
+                              f"scalar nor a column of {self.domain}")
+        if role == "lead":
+            raise Unsupported("reads a number for each part of a row")
+        known = ELEMENTS if role == "row" else SCALARS if role == "scalar" else SMALL
+        if value.dtype not in known:  # type: ignore[union-attr]
+            raise Unsupported(f"reads a {role} of {value.dtype}")  # type: ignore[union-attr]
+        return self.input(node, Input(role, known[value.dtype]))  # type: ignore[union-attr]
+
+    def input(self, node: Node, place: Input) -> int:
+        """The value of an input that is read as ``place`` says."""
+        if (node, place) not in self.inputs:
+            self.inputs[node, place] = result = self.builder.add("input", len(self.inputs))
+            if place.dtype == "i8":
+                self._masks.add(result)
+        return self.inputs[node, place]
+
+    def value(self, argument: Any) -> int:
+        """The value of a node's argument."""
+        if isinstance(argument, (int, float)):
+            return self.builder.constant(argument)
+        if not isinstance(argument, Node):
+            raise Unsupported(f"has the argument {argument}")
+        if is_constant(argument):
+            return self.builder.constant(
+                argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
+        if argument not in self.values:
+            return self.read(argument)
+        if self.over is not None and is_misplaced(argument, self.over, self.domain):
+            raise Unsupported(f"spreads {argument.name} in its own way")
+        return int(self.values[argument])
+
+    def is_condition(self, value: int) -> bool:
+        """Whether a value is a condition, not a number."""
+        return value in self._masks or self.builder.nodes[value][0] in CONDITIONS
+
+    def number(self, argument: Any) -> int:
+        """The value of a node's argument as a number: 1 and 0 for booleans."""
+        value = self.value(argument)
+        if not self.is_condition(value):
+            return value
+        return self.builder.add("select", value, self.builder.constant(1),
+                                self.builder.constant(0))
+
+    def condition(self, argument: Any) -> int:
+        """The value of a node's argument as a condition: of a number, whether it is not 0."""
+        value = self.value(argument)
+        if self.is_condition(value):
+            return value
+        return self.builder.add("ne", value, self.builder.constant(0))
+
+    def convert(self, node: Node) -> None:
+        """Makes the value of a node, for which :func:`check` holds.
+
+        Raises:
+            Unsupported: the node cannot be part of a row program.
+        """
+        self.over = spread_over(node, self.domain)
+        value = _HANDLERS[node.target](self, node)
+        if isinstance(value, int) and self.is_condition(value) != (
+                node.meta["val"].dtype == torch.bool):
+            raise UnsupportedOperation(f"{node.target} of booleans is no operation of row programs")
+        self.values[node] = value
+
+    def multiply(self, value: int, factor: float) -> int:
+        """A value times a constant."""
+        return (value if factor == 1
+                else self.builder.add("mul", value, self.builder.constant(factor)))
+
+    def mean(self, value: int) -> int:
+        """The mean of a row."""
+        return self.multiply(self.builder.add("row_sum", value), 1 / self.domain.length)
+
+
+def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
+    """The row block, or the lead, that a node makes of operands that are spread over it; None where
+    it makes something else, or keeps the elements in their order."""
+    value = node.meta.get("val")
+    is_spread = node.target not in VIEWS or node.target in (aten.expand.default, aten.clone.default)
+    if node.target in ROW_SUMS or not is_spread or domain.role(value) not in ("row", "lead"):
+        return None
+    return value
+
+
+def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
+    """Whether a node that is spread over a row block is not there what its shape says alone: a
+    weight of as many channels as there are rows."""
+    value = source.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.shape != over.shape and (
+        domain.place(value, over) != domain.role(value))
+
+
+def describe(value: Any) -> str:
+    """A tensor's type and shape, for a message."""
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {list(value.shape)}".replace("torch.", "")
+    return type(value).__name__
+
 
 _COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
                 for kind in ("Tensor", "Scalar")}
@@ -116,17 +229,12 @@ def _of_conditions(c: Conversion, node: Node) -> int:
 def _product(c: Conversion, node: Node) -> int:
     is_and = node.meta["val"].dtype == torch.bool
     first, second = map(c.condition if is_and else c.number, node.args)
-    made = c.builder.nodes[first]
-    if is_scale(node) and made[0] == "div":  # A reciprocal: one quotient is rounded once.
-        return c.builder.add("div", second, made[2])
     return c.builder.add("and" if is_and else "mul", first, second)
 
 
 @converts(aten.div.Tensor, aten.div.Scalar)
 def _quotient(c: Conversion, node: Node) -> int:
     first, second = map(c.number, node.args)
-    if second in c.inverses:
-        return c.builder.add("mul", first, c.inverses[second])
     divisor = c.builder.number(second)
     # Exact for powers of two alone.
     if divisor and math.frexp(abs(divisor))[0] == 0.5:
@@ -172,107 +280,31 @@ def _is_exact(argument: Any) -> bool:
     if isinstance(argument, Node) and is_constant(argument):
         argument = argument.args[CONSTANTS[argument.target]]  # type: ignore[index]
     if isinstance(argument, Node):
-        return argument.target is NUMBERS or is_index(argument)
+        return is_index(argument)
     return isinstance(argument, int) and abs(argument) < LARGEST_EXACT
 
 
-@converts(NUMBERS)
-def _column_numbers(c: Conversion, node: Node) -> int:
-    options = {"start": 0, "step": 1, **node.kwargs}
-    if node.args[0] != c.domain.length or (options["start"], options["step"]) != (0, 1) or (
-            c.domain.length > LARGEST_EXACT):
-        raise Unsupported("gives other numbers than those of the columns")
-    return c.builder.add("index")
-
-
-@converts(aten.gather.default)
-def _gather(c: Conversion, node: Node) -> int:
-    """The element of each row that an index says: of all the others, 0 is added to it."""
-    values, dim, index = node.args[:3]
-    shape = values.meta["val"].shape  # type: ignore[union-attr]
-    if (dim not in (-1, len(shape) - 1) or not same(shape[-1], c.domain.length)
-            or c.domain.role(node.meta["val"]) != "scalar" or c.domain.length == 1):
-        raise Unsupported("takes other elements than one of each row")
-    value = _check_row(c, node)
-    return _pick(c, value, c.builder.add("eq", c.builder.add("index"), c.value(index)))
-
-
 def _pick(c: Conversion, value: int, is_it: int) -> int:
-    """The element of a row where a condition holds. Of what is computed with sums over the row, it
-    is computed of the operand's element, which is picked while those are added up: long rows are
-    read once less."""
-    b = c.builder
-    if c.follows_from_sum(value) and not c.is_trial:
-        inputs = tuple(operand for _, operand in c.inputs)
-        rows = RowProgram(b.length, None, inputs, tuple(b.nodes), ()).is_row()
-        *others, last = sorted(operands_of(b.nodes[value]), key=rows.__getitem__)
-        if not any(rows[other] for other in others) and not c.is_condition(last):
-            picked = _pick(c, last, is_it)
-            name, *operands = b.nodes[value]
-            return b.add(name, *(picked if one == last else one for one in operands))
-    return b.add("row_sum", b.add("select", is_it, value, b.constant(0)))
-
-
-@converts(*TABLES)
-def _embedding(c: Conversion, node: Node) -> int:
-    """A row of a table for each index. PyTorch promises nothing for an index outside of the table,
-    for which the kernel takes the last row."""
-    table: Any = node.args[0]
-    value, element = table.meta["val"], DTYPES.get(table.meta["val"].dtype)
-    if (element is None or value.dim() != 2 or not isinstance(value.shape[0], int)
-            or not same(value.shape[1], c.domain.length) or not value.is_contiguous()
-            or any(node.args[3:]) or c.domain.role(node.meta["val"]) != "row"):
-        raise Unsupported("takes other rows than those of a dense table")
-    rows = c.input(table, Input("table", element, rows=int(value.shape[0])))
-    return c.builder.add("take", rows, c.value(node.args[1]))
+    """The element of a row where a condition holds: of all the others, 0 is added to it."""
+    return c.builder.add("row_sum", c.builder.add("select", is_it, value, c.builder.constant(0)))
 
 
 @converts(*VIEWS)
 def _view(c: Conversion, node: Node) -> int:
     source: Any = node.args[0]
     before, after = source.meta["val"], node.meta["val"]
-    if spread_over(node, c.domain) is None:
-        # What is not viewed but copied has a contiguous result.
-        if STORED in source.meta and not _is_viewed(node, before):
-            raise UnsupportedOperation("is a view of what is stored in another order")
-        has_order = None not in (memory_order(before), memory_order(after))
-        if (not has_order if node.target is aten.permute.default
-                else is_permuted(before) != is_permuted(after)):
-            raise UnsupportedOperation("changes the order of elements")
-    if node.target is aten.as_strided.default and not (
-            before.is_contiguous() and after.is_contiguous()
-            and same(before.numel(), after.numel())):
-        raise Unsupported("takes some elements of a tensor")
-    if node.target is aten.clone.default and base_of(source) not in c.values and not (
-            c.over is None or c.is_trial or is_in_memory(source)):
-        return c.moved(source, {})
+    if node.target in (aten.permute.default, aten.as_strided.default) and not (
+            before.is_contiguous() and after.is_contiguous()):
+        raise UnsupportedOperation("changes the order of elements")
     value = c.value(source)
     return c.condition(source) if after.dtype == torch.bool else value
 
 
-def _is_viewed(node: Node, value: torch.Tensor) -> bool:
-    """Whether a view of a value lies as a node does."""
-    try:
-        with value.fake_mode:  # type: ignore[attr-defined]
-            view = node.target(value, *node.args[1:], **node.kwargs)  # type: ignore[operator]
-    except (RuntimeError, ValueError):  # It would be a copy.
-        return False
-    return bool(view.stride() == node.meta["val"].stride())
-
-
 @converts(prims.convert_element_type.default)
 def _cast(c: Conversion, node: Node) -> int:
-    to = node.meta["val"].dtype
-    source = node.args[0].meta["val"].dtype  # type: ignore[union-attr]
-    if source not in (*ELEMENTS, *INTEGERS, torch.float64) or to not in (*ELEMENTS, torch.float64):
-        raise Unsupported(f"converts from {source} to {to}")
-    if to == torch.bool:
-        return c.condition(node.args[0])
-    value = c.number(node.args[0])
-    is_rounded = torch._inductor.config.emulate_precision_casts or to.itemsize == 1
-    if to in (source, torch.float32) or source == torch.bool or not is_rounded:
-        return value
-    return c.round(value, to)
+    """Of booleans and integers, or to booleans."""
+    is_condition = node.meta["val"].dtype == torch.bool
+    return (c.condition if is_condition else c.number)(node.args[0])
 
 
 @converts(aten.pow.Tensor_Scalar, aten.square.default)
@@ -438,7 +470,7 @@ def _softmax(c: Conversion, node: Node) -> int:
     b = c.builder
     found = summed_dims(node)
     if found is None or found[0] != [found[1] - 1] or (
-            memory_shape(node.args[0].meta["val"])[-1] != c.domain.length):  # type: ignore[union-attr]
+            node.args[0].meta["val"].shape[-1] != c.domain.length):  # type: ignore[union-attr]
         raise Unsupported("does not go over the row")
     value = _check_row(c, node)
     largest = b.add("detach", b.add("row_max", value))
@@ -456,17 +488,6 @@ def _softmax(c: Conversion, node: Node) -> int:
     return b.add("add", b.add("log", total), largest)
 
 
-@converts(inductor_prims.random)
-def _random(c: Conversion, node: Node) -> int:
-    """The numbers that Inductor draws in the kernel of a reduction: by the place of each element in
-    its tensor."""
-    seed, mode = node.args[1:3]
-    if (mode != "rand" or any(node.kwargs.values()) or not isinstance(seed, Node)
-            or not is_seed(seed) or c.domain.role(node.meta["val"]) != "row"):
-        raise Unsupported(f"draws {describe(node.meta['val'])} by {mode}")
-    return c.builder.add("random", c.input(seed, Input("number", "i64")))
-
-
 @converts(operator.getitem)
 def _getitem(c: Conversion, node: Node) -> int:
     pair = c.values.get(node.args[0])  # type: ignore[arg-type]
@@ -475,139 +496,17 @@ def _getitem(c: Conversion, node: Node) -> int:
     return int(pair[node.args[1]])  # type: ignore[index]
 
 
-def _column_sum(c: Conversion, node: Node) -> int:
-    if sum_kind(node, c.domain) is None:
-        raise Unsupported(f"does not sum over the rows of {c.domain}")
-    value = _check_row(c, node)
-    if node.target is aten.mean.dim:
-        before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
-        return c.multiply(value, after.numel() / before.numel())
-    return value
-
-
-def _inside(c: Conversion, node: Node, dim: int, begin: int, end: int) -> int | None:
-    """Whether an index of a node is one of some; None if all are."""
-    b = c.builder
-    first, count = c.first_digit(dim)
-    if begin % count or end % count:
-        raise Unsupported("puts a part of what is joined to one dimension")
-    result: int | None = None
-    if begin > 0:
-        result = b.add("ge", first, b.constant(begin // count))
-    if end < node.meta["val"].shape[dim]:
-        is_before = b.add("lt", first, b.constant(end // count))
-        result = is_before if result is None else b.add("and", result, is_before)
-    return result
-
-
-@converts(aten.cat.default)
-def _cat(c: Conversion, node: Node) -> int:
-    """Tensors one behind the other: each where its indices are."""
-    arguments: Any = (*node.args, node.kwargs.get("dim", 0))
-    rank = node.meta["val"].dim()
-    dim: int = arguments[1] % rank
-    begin, pieces = 0, []
-    for part in arguments[0]:
-        if part.meta["val"].dim() != rank or not isinstance(
-                size := part.meta["val"].shape[dim], int):
-            raise Unsupported("joins tensors of unknown sizes")
-        pieces.append((begin + size, c.moved(part, {dim: -begin})))
-        begin += size
-    result = pieces.pop()[1]
-    for end, value in reversed(pieces):
-        result = c.builder.add("select", _inside(c, node, dim, 0, end), value, result)
-    return result
-
-
-@converts(*WINDOWS - {aten.cat.default})
-def _put(c: Conversion, node: Node) -> int:
-    """A tensor put into another, or among equal numbers."""
-    arguments: Any = node.args
-    rank = node.meta["val"].dim()
-    begins: dict[int, Any]
-    missing = None
-    if node.target is aten.constant_pad_nd.default:
-        source, amounts = arguments[:2]
-        around = arguments[2] if len(arguments) > 2 else 0
-        begins = {rank - 1 - i: amounts[2 * i] for i in range(len(amounts) // 2)}
-    else:
-        around, source, *where = arguments
-        options: Any = dict(zip(("dim", "start", "end", "step"), where, strict=False))
-        options |= node.kwargs
-        dim = options.get("dim", 0) % rank
-        if node.target is aten.select_scatter.default:
-            missing, options = dim, {"start": options.get("index", options.get("start"))}
-        if options.get("step", 1) != 1:
-            raise Unsupported("puts elements apart")
-        begins = {dim: from_begin(node, dim, options.get("start"))}
-    shape = list(source.meta["val"].shape)
-    if missing is not None:
-        shape.insert(missing, 1)
-    if not all(isinstance(number, int) for number in (*begins.values(), *shape)):
-        raise Unsupported("puts a tensor of unknown size")
-    value = c.moved(source, {dim: -begin for dim, begin in begins.items()}, missing)
-    inside = None
-    for dim, begin in begins.items():
-        found = _inside(c, node, dim, begin, begin + shape[dim])
-        if found is not None:
-            inside = found if inside is None else c.builder.add("and", inside, found)
-    return value if inside is None else c.builder.add(
-        "select", inside, value, c.number(around))
-
-
 @converts(*ROW_SUMS.keys() - SOFTMAXES)
 def _sum(c: Conversion, node: Node) -> Any:
-    return _column_sum(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
-
-
-_SCALES = (prims.convert_element_type.default, aten.clamp_min.default, aten.reciprocal.default,
-           aten.mul.Tensor)
-"""What a scale of float8 is made with in float64, one after another: a number over the largest
-magnitude, which is rounded to float32 once. The product is one with the reciprocal."""
-
-
-def is_scale(node: Node) -> bool:
-    """Whether a node is a step of such a scale."""
-    if node.target not in _SCALES or node.meta["val"].dtype != torch.float64:
-        return False
-    source, *others = node.args
-    if node.target is aten.mul.Tensor and (
-            not isinstance(source, Node) or source.target is not aten.reciprocal.default):
-        return False
-    return not any(isinstance(other, Node) for other in others) and isinstance(source, Node) and (
-        source.meta["val"].dtype in DTYPES if node.target is _SCALES[0] else is_scale(source)
-        and _SCALES.index(source.target) < _SCALES.index(node.target))
-
-
-def is_supported(node: Node, domain: Domain) -> bool:
-    """Whether a node can be part of a row program over the domain, its operands being parts of it
-    or coming from outside."""
-    return is_possible(check, node, domain)
-
-
-def _is_of_columns(value: torch.Tensor, over: Any, domain: Domain) -> bool:
-    """Whether a tensor of as many elements as a row, spread over group columns, has one for each
-    column: numbers of groups may be as many."""
-    assert domain.groups is not None
-    place = Domain(domain.groups, domain.length).place(value, over)
-    return place is not None and place.kind == "column"
-
-
-def is_elsewhere(node: Node, domain: Domain) -> bool:
-    """Whether a node gives a tensor that is no part of the domain: most nodes of a graph are of
-    other domains."""
-    value = node.meta.get("val")
-    return (isinstance(value, torch.Tensor) and node.target not in ROW_SUMS
-            and domain.role(value) in (None, "number"))
+    return _check_row(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
 
 
 def check(node: Node, domain: Domain) -> None:
-    """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
-    if node.op != "call_function" or is_constant(node):
+    """Raises :class:`Unsupported`, with the reason, where the results or the operands of a node are
+    none of a row program."""
+    if node.op != "call_function":
         raise Unsupported(f"is a {node.op}")
-    if is_power(node, domain):
-        return
-    if node.target not in HANDLERS:
+    if node.target not in _HANDLERS:
         raise UnsupportedOperation(f"{node.target} is no operation of row programs")
     value = node.meta.get("val")
     is_sum = node.target in ROW_SUMS
@@ -617,53 +516,37 @@ def check(node: Node, domain: Domain) -> None:
                 or pair.target not in (aten.var_mean.correction, *WITH_INDICES)):
             raise Unsupported("takes a part of a tuple")
         return
-    if is_elsewhere(node, domain):
+    if isinstance(value, torch.Tensor) and not is_sum and domain.role(value) in (None, "number"):
         raise Unsupported(f"gives {describe(value)}, which is no row block, row scalar or column "
                           f"of {domain}")
     results = value if isinstance(value, tuple) else (value,)
-    for result in results:
-        role = domain.role(result)
+    gives_integers = node.target in _OF_INTEGERS or node.target in INDICES
+    for place, result in enumerate(results):
         if not isinstance(result, torch.Tensor) or not (
-                result.dtype in ELEMENTS or (role != "row" and is_scale(node))
-                or (result.dtype in INTEGERS and (
-                    node.target in OF_INTEGERS or node.target in INDICES
-                    or (node.target in WITH_INDICES and result is results[1])))):
+                result.dtype in ELEMENTS or (result.dtype in INTEGERS and (
+                    gives_integers or (node.target in WITH_INDICES and place == 1)))):
             raise Unsupported(f"gives {describe(result)}")
-    role = domain.role(results[0])
-    trial = Conversion(domain, is_trial=True)
-    if reads_by_itself(node):
-        if role != "row":
-            raise Unsupported(f"gives {describe(results[0])}")
-        trial.convert(node)
-        return
+    role, over = domain.role(results[0]), spread_over(node, domain)
     for source in sources(node):
-        source_value = source.meta["val"]
-        if is_constant(source) or is_seed(source):
+        given = source.meta["val"]
+        if is_constant(source):
             continue
-        if not isinstance(source_value, torch.Tensor):
+        if not isinstance(given, torch.Tensor):
             raise Unsupported("takes a tuple")
-        kind = domain.role(source_value)
-        over = spread_over(node, domain)
-        if over is not None:
-            place = domain.place(source_value, over)
-            kind = place.kind if place else None
-            if kind == "lead" and is_misplaced(source, over, domain):
-                raise Unsupported(f"spreads {source.name} in its own way")
-        if kind is None or (kind == "number" and source_value.dtype not in SMALL):
-            raise Unsupported(f"reads {describe(source_value)}")
-        if over is None and not is_sum and kind not in (role, "number") and not (
-                (role, kind) == ("group_column", "column") and _is_of_columns(
-                    source_value, value, domain)) and node.target is not aten.gather.default:
+        kind = domain.role(given) if over is None else domain.place(given, over)
+        if kind == "lead" and over is not None and is_misplaced(source, over, domain):
+            raise Unsupported(f"spreads {source.name} in its own way")
+        if kind is None or (kind == "number" and given.dtype not in SMALL):
+            raise Unsupported(f"reads {describe(given)}")
+        if over is None and not is_sum and kind not in (role, "number"):
             raise Unsupported(f"makes a {role} of a {kind}")
-        is_step = is_scale(source) and (is_scale(node) or node.target is _SCALES[0])
-        if source_value.dtype == torch.bool:
-            trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
-                                                     trial.builder.constant(0))
-        elif source_value.dtype in FLOATS or is_step or (source_value.dtype in INTEGERS and (
-                node.target in OF_INTEGERS or node.target is aten.gather.default
-                or node.target is prims.convert_element_type.default
-                or (node.target in _COMPARISONS and any(map(_is_exact, node.args))))):
-            trial.values[source] = trial.builder.add("input", len(trial.values))
-        else:
-            raise Unsupported(f"reads elements of {source_value.dtype}")
-    trial.convert(node)
+        if given.dtype != torch.bool and given.dtype not in FLOATS and not (
+                given.dtype in INTEGERS and (
+                    node.target in _OF_INTEGERS or node.target is prims.convert_element_type.default
+                    or (node.target in _COMPARISONS and any(map(_is_exact, node.args))))):
+            raise Unsupported(f"reads elements of {given.dtype}")
+
+
+_OF_INTEGERS = {*VIEWS, aten.where.self}
+"""What gives integers that a program knows: where largest elements are, and the numbers that it is
+given."""

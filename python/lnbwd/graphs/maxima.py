@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
 from torch.utils.checkpoint import CheckpointPolicy
 
 from ..rowprogram import reached
-from .edits import REPLACED, erase_unused, new_node
 from .nodes import is_view
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -43,6 +43,21 @@ def base_of_size(node: Node) -> Node:
     return node
 
 
+def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
+    """A call with its fake value. The graph has none that fails."""
+    value = target(*map_arg(arguments, lambda n: n.meta["val"]), **options)
+    node = graph.call_function(target, arguments, options)
+    node.meta["val"] = value
+    return node
+
+
+def _erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
+    """Erases those nodes, in the order of the graph, that have no users."""
+    for node in reversed(nodes):
+        if not node.users:
+            graph.erase_node(node)
+
+
 def turn_to_maxima(graph: Graph, targets: tuple[Any, ...],
                    combines: Callable[[Node], Any]) -> None:
     """Has the smallest elements of rows be the largest negated ones, and whether any is true the
@@ -58,16 +73,15 @@ def turn_to_maxima(graph: Graph, targets: tuple[Any, ...],
             continue
         with graph.inserting_before(node), value.fake_mode:
             if node.target is aten.amin.default:
-                term = new_node(graph, aten.neg.default, (source,))
+                term = _new_node(graph, aten.neg.default, (source,))
             else:
-                term = new_node(graph, prims.convert_element_type.default, (
-                    new_node(graph, aten.ne.Scalar, (source, 0)), torch.float32))
-            most = new_node(graph, aten.amax.default, (term, *rest), **node.kwargs)
-            new = (new_node(graph, aten.neg.default, (most,)) if node.target is aten.amin.default
-                   else new_node(graph, aten.ne.Scalar, (most, 0)))
+                term = _new_node(graph, prims.convert_element_type.default, (
+                    _new_node(graph, aten.ne.Scalar, (source, 0)), torch.float32))
+            most = _new_node(graph, aten.amax.default, (term, *rest), **node.kwargs)
+            new = (_new_node(graph, aten.neg.default, (most,)) if node.target is aten.amin.default
+                   else _new_node(graph, aten.ne.Scalar, (most, 0)))
         if combines(most):
-            node.meta[REPLACED] = new
             node.replace_all_uses_with(new)
-            erase_unused(graph, [node])
+            _erase_unused(graph, [node])
         else:
-            erase_unused(graph, [*term.all_input_nodes, term, most, new])
+            _erase_unused(graph, [*term.all_input_nodes, term, most, new])
