@@ -31,7 +31,6 @@ the first dimension of the first row block.
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import functools
 import math
@@ -170,9 +169,10 @@ _lock = threading.Lock()
 _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
-_loading: dict[_Key, Loading] = {}
-"""Of kernels that are being loaded."""
 _has_warned = False
+_MOST_THREADS = 32
+"""Of those that load kernels: they wait for the compiler, which takes as many cores as there are,
+and for measurements."""
 _Resolver = Callable[[str], RegionProgram | None]
 resolvers: list[_Resolver] = []
 """Functions that are asked, once a text, for programs that nobody registered, this package's own
@@ -388,63 +388,14 @@ def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> 
         program, device, rows)
 
 
-@dataclass
-class Loading:
-    """A kernel that a thread loads.
-
-    Attributes:
-        compiled: whether there is one, known when the compiler's own choice is compiled.
-        is_wanted: whether that is compared with others then; if not, nothing is loaded.
-        thread: where it is loaded.
-    """
-
-    compiled: concurrent.futures.Future[bool]
-    is_wanted: concurrent.futures.Future[bool]
-    thread: threading.Thread
-
-    def search(self, is_wanted: bool = True) -> None:
-        """Says whether the choice is compared with others, unless somebody has."""
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
-            self.is_wanted.set_result(is_wanted)
-
-    def finish(self) -> None:
-        """Waits for the kernel."""
-        self.search()
-        self.thread.join()
-
-
-def load_later(program: RegionProgram, device: torch.device) -> Loading:
-    """Has a thread load a kernel, which :func:`find_kernel` waits for."""
-    compiled: concurrent.futures.Future[bool] = concurrent.futures.Future()
-    is_wanted: concurrent.futures.Future[bool] = concurrent.futures.Future()
-
-    def when_compiled() -> None:
-        compiled.set_result(True)
-        if not is_wanted.result():
-            raise concurrent.futures.CancelledError
-
-    def load() -> None:
-        tuning.when_compiled.set(when_compiled)
-        is_loaded = False
-        with contextlib.suppress(Exception):  # Who asks for the kernel is told.
-            load_kernel(program, device)
-            is_loaded = True
-        if not compiled.done():
-            compiled.set_result(is_loaded)
-
-    thread = threading.Thread(target=load)
-    thread.start()
-    loading = _loading[kernel_key(program.text, device_key(device))] = Loading(
-        compiled, is_wanted, thread)
-    return loading
-
-
-def finish_loading() -> None:
-    """Waits for all that :func:`load_later` began with: no kernel changes from here on, and a CUDA
-    graph may be captured."""
-    for key, loading in [*_loading.items()]:
-        loading.finish()
-        _loading.pop(key, None)
+def load_all(programs: Iterable[RegionProgram], device: torch.device
+             ) -> dict[str, concurrent.futures.Future[runtime.Kernel]]:
+    """The kernels of programs by their texts, loaded side by side, or the errors of
+    :func:`load_kernel`."""
+    by_text = {program.text: program for program in programs}
+    with concurrent.futures.ThreadPoolExecutor(_MOST_THREADS) as pool:
+        return {text: pool.submit(load_kernel, program, device)
+                for text, program in by_text.items()}
 
 
 def is_loaded(text: str, like: Tensor) -> bool:
@@ -470,8 +421,6 @@ def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> runtime
     global _has_warned
     where = device_key(first.device)
     key = kernel_key(program.text, where)
-    if (loading := _loading.get(key)) is not None:
-        loading.finish()
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel

@@ -12,7 +12,6 @@ docs/python.md says what it costs.
 from __future__ import annotations
 
 import concurrent.futures
-import contextvars
 import dataclasses
 import itertools
 import json
@@ -23,7 +22,7 @@ import statistics
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import compiler, kernels, runtime, schedule
@@ -51,15 +50,10 @@ _ALIGNMENT, _WORKSPACE = 256, ""
 _PATTERN = 0x3C
 
 _enabled: bool | None = None
-_own, _others = (threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) // part))
-                 for part in (1, 2))
-"""Whoever compiles has one of these: the compiler's own choice, which the pass waits for, or one of
-the others, for which half of the cores are left to Inductor, which goes on meanwhile."""
+_compiling = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
+"""Whoever compiles has one of these."""
 measuring = threading.Lock()
 """Whoever times something on a device has it."""
-when_compiled: contextvars.ContextVar[Callable[[], object]] = contextvars.ContextVar(
-    "when_compiled", default=lambda: None)
-"""What a search calls when the compiler's own choice is compiled, before it tries others."""
 
 
 def autotune(enabled: bool = True) -> None:
@@ -102,7 +96,7 @@ class _Candidate(NamedTuple):
 
 
 def _compile(spec: Spec, options: str = "", save_temps: str = "") -> compiler.Compiled:
-    with _others if spec.schedule else _own:
+    with _compiling:
         return compiler.compile_mlir(
             spec.mlir(), spec.chip, pipeline_options=f"{spec.pipeline_options()} {options}".strip(),
             format=spec.format, source_name=spec.source_name, save_temps=save_temps)
@@ -113,7 +107,6 @@ def _candidates(spec: Spec, count: int) -> list[_Candidate]:
     which are not the same code and do not spill."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
         own = _compile(spec, f"candidates={count + 1}", folder)
-        when_compiled.get()()
         chosen, ranked = schedule.choices(pathlib.Path(folder), own.diagnostics)
     found = [_Candidate("", own.code)]
     if len(chosen) != 1:  # In two passes: one schedule does not fit both.

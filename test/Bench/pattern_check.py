@@ -250,9 +250,7 @@ def faults(got, eager, exact):
 @contextlib.contextmanager
 def no_kernels():
     """Row programs are computed by PyTorch's operations."""
-    loading = mock.Mock()
-    with (mock.patch.object(regions_op, "load_later", lambda *_: loading),
-          mock.patch.object(regions_op, "load_kernel", lambda *_: None),
+    with (mock.patch.object(regions_op, "load_kernel", lambda *_: None),
           mock.patch.object(regions_op, "find_kernel", lambda *_: None),
           mock.patch.object(native, "make_region_call", lambda *_: None)):
         yield

@@ -4,11 +4,11 @@
 """lnbwd.autotune(): a search when a kernel is first used, with fake times and with the simulator's
 counts."""
 
+import dataclasses
 import functools
 import json
 import threading
 import types
-import unittest.mock
 
 import pytest
 import torch
@@ -300,58 +300,21 @@ def test_a_region_has_a_short_search(tune, load_region):
     assert [spec.schedule for spec in kernels._memory] == [texts[1]]
 
 
-def test_a_region_is_taken_before_its_search_ends(region, monkeypatch):
-    """What it is called with is what was found."""
-    goes_on, searches = threading.Event(), []
+def test_kernels_are_loaded_side_by_side(region, monkeypatch):
+    """Each program once; one without a kernel has an error, and the others go on."""
+    together = threading.Barrier(2, timeout=60)
 
-    def measure(device, codes, *_):
-        assert goes_on.wait(60)
-        searches.append(codes)
-        return [*range(len(codes), 0, -1)]
+    def load(program, device):
+        together.wait()
+        if program is not region:
+            raise errors.CompileError("no")
+        return program.text
 
-    monkeypatch.setattr(tuning, "measure", measure)
-    monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
-    try:
-        assert regions_op.load_later(region, torch.device("cpu")).compiled.result(60)
-        assert not regions_op._kernels
-    finally:
-        goes_on.set()
-    kernel = regions_op.find_kernel(region, torch.empty(0))
-    assert kernel is not None and [kernel] == [*regions_op._kernels.values()]
-    [codes] = searches
-    assert len(codes) > 1 and [*kernels._memory.values()] == [codes[-1]]
-    regions_op.finish_loading()
-    assert not regions_op._loading
-
-
-def test_a_kernel_is_waited_for_on_each_device(region, monkeypatch):
-    goes_on = threading.Event()
-    monkeypatch.setattr(regions_op, "load_kernel", lambda *_: goes_on.wait(60))
-    for index in range(2):
-        regions_op.load_later(region, torch.device("cuda", index))
-    waits = [*regions_op._loading.values()]
-    goes_on.set()
-    regions_op.finish_loading()
-    assert len(waits) == 2 and not any(one.thread.is_alive() for one in waits)
-    assert not regions_op._loading
-
-
-def test_what_no_graph_takes_has_no_search(region, monkeypatch):
-    monkeypatch.setattr(tuning, "measure", measure := unittest.mock.Mock())
-    monkeypatch.setattr(tuning, "_candidates", candidates.__wrapped__)
-    loading = regions_op.load_later(region, torch.device("cpu"))
-    assert loading.compiled.result(60)
-    loading.search(False)
-    loading.finish()
-    assert not (measure.called or regions_op._kernels or kernels._memory)
-
-
-def test_a_region_without_a_kernel_is_known_at_once(region, monkeypatch):
-    monkeypatch.setattr(tuning, "_candidates", raising := unittest.mock.Mock(
-        side_effect=errors.CompileError("no")))
-    monkeypatch.setattr(kernels, "compiled", raising)
-    assert not regions_op.load_later(region, torch.device("cpu")).compiled.result(60)
-    assert raising.called
+    monkeypatch.setattr(regions_op, "load_kernel", load)
+    other = dataclasses.replace(region, text="other")
+    found = regions_op.load_all([region, other, region], torch.device("cpu"))
+    assert found[region.text].result() == region.text
+    assert isinstance(found["other"].exception(), errors.CompileError)
 
 
 @pytest.mark.parametrize("why", ["switched off", "by the environment", "simulated", "by order"])

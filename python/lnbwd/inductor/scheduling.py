@@ -257,8 +257,7 @@ class _Rows:
         """Converts the nodes and compiles their programs side by side; times those whose choice
         needs it."""
         set_up_log()
-        loading = dict[str, regions_op.Loading]()
-        result = {}
+        result = dict[Any, _Prepared]()
         for node in nodes:
             found = result[node] = _Prepared(internals.scheduled(node))
             try:
@@ -270,17 +269,15 @@ class _Rows:
                 found.reason = str(error)
             except Exception as error:
                 found.reason = _report(error)
-            for call in found.calls:
-                program = regions_op.register_row_program(call.program, is_tuned=True)
-                found.programs.append(program)
-                if program.text not in loading:
-                    loading[program.text] = regions_op.load_later(program, node.get_device())
-                    loading[program.text].search()
+            found.programs = [regions_op.register_row_program(call.program, is_tuned=True)
+                              for call in found.calls]
+        loaded = {device: regions_op.load_all(
+            (program for node, found in result.items() if node.get_device() == device
+             for program in found.programs), device)
+            for device in {node.get_device() for node in result}}
         for node, found in result.items():
             try:
-                for program in found.programs:
-                    loading[program.text].finish()
-                kernels = [regions_op.load_kernel(program, node.get_device())
+                kernels = [loaded[node.get_device()][program.text].result()
                            for program in found.programs]
             except LnbwdError as error:
                 found.reason = _report_kernel(error)
