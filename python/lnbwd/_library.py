@@ -10,17 +10,17 @@ An installed package carries them in ``lnbwd/lib``. In a checkout they are in ``
 from __future__ import annotations
 
 import ctypes
-import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import settings
 from .errors import LibraryError
 
 
 def library_folders() -> list[pathlib.Path]:
     """The folders that are searched for shared libraries, the first match winning."""
-    chosen = os.environ.get("LNBWD_LIBRARY_DIR")
+    chosen = settings.read("LNBWD_LIBRARY_DIR")
     if chosen:
         return [pathlib.Path(chosen)]
     package = pathlib.Path(__file__).resolve().parent
@@ -47,7 +47,7 @@ def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
     path = find_library(name)
     if path is None:
         places = ", ".join(str(folder) for folder in library_folders())
-        if os.environ.get("LNBWD_LIBRARY_DIR"):
+        if settings.read("LNBWD_LIBRARY_DIR"):
             places += ", which LNBWD_LIBRARY_DIR names"
         raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .errors import environment
+from . import settings
 
 _chosen: bool | None = None  # None: the environment says it.
 _watchers: list[Callable[[bool], None]] = []
@@ -23,7 +23,7 @@ def is_batch_invariant() -> bool:
     environment's LNBWD_BATCH_INVARIANT."""
     if _chosen is not None:
         return _chosen
-    return environment("LNBWD_BATCH_INVARIANT", ("0", "1"), "'0' or '1'") == "1"
+    return settings.choice("LNBWD_BATCH_INVARIANT", ("0", "1"), "'0' or '1'") == "1"
 
 
 def order() -> str:

@@ -21,6 +21,7 @@ import re
 import threading
 import warnings
 
+from . import settings
 from ._files import write_whole
 from .errors import CacheWarning
 from .spec import Cached, GradientSpec
@@ -34,7 +35,7 @@ _MAX_HEADER = 1 << 16
 def default_folder() -> pathlib.Path | None:
     """The folder of the cache: LNBWD_CACHE_DIR ("off": none), or lnbwd in the user's cache folder
     (XDG_CACHE_HOME, ~/.cache). "~" stands for the home folder in the former, too."""
-    chosen = os.environ.get("LNBWD_CACHE_DIR")
+    chosen = settings.read("LNBWD_CACHE_DIR")
     if chosen:
         return None if chosen == "off" else pathlib.Path(os.path.expanduser(chosen))
     base = os.environ.get("XDG_CACHE_HOME")

@@ -7,8 +7,7 @@ user's function begin with."""
 from __future__ import annotations
 
 import linecache
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 
@@ -43,14 +42,6 @@ class RuntimeStatusError(LnbwdError):
 
 class CacheWarning(UserWarning):
     """The kernel cache could not be used as wanted; work goes on without it."""
-
-
-def environment(variable: str, choices: Sequence[str], expected: str) -> str:
-    """Which of the choices an environment variable says, the first if it is empty or not set."""
-    value = os.environ.get(variable, "") or choices[0]
-    if value not in choices:
-        raise LnbwdError(f"the environment variable {variable}: expected {expected}, got {value!r}")
-    return value
 
 
 def place_of(function: Callable[..., Any], line: int | None = None) -> str:

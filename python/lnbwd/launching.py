@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from . import _chips, native, runtime
+from . import _chips, native, runtime, settings
 from .batch_invariance import order
 from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
@@ -39,7 +37,6 @@ class _Simulation:
 
 
 _simulated: list[_Simulation] = []
-_has_warned = False
 
 
 def simulated_chip() -> str | None:
@@ -47,7 +44,7 @@ def simulated_chip() -> str | None:
     the environment's LNBWD_SIMULATE ("1": DEFAULT_CHIP)."""
     if _simulated:
         return _simulated[-1].chip
-    chosen = os.environ.get("LNBWD_SIMULATE", "")
+    chosen = settings.read("LNBWD_SIMULATE")
     if chosen in ("", "0"):
         return None
     return DEFAULT_CHIP if chosen == "1" else chosen
@@ -56,15 +53,12 @@ def simulated_chip() -> str | None:
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def falls_back(what: str = "a module of lnbwd") -> bool:
     """Whether a module, or what else it is, computes by PyTorch on the CPU, which it says once."""
-    global _has_warned
     if simulated_chip() is not None:
         return False
-    if not _has_warned:
-        _has_warned = True
-        warnings.warn(f"{what} is on the CPU, for which there are no kernels: it "
-                      "computes by PyTorch, as all others on the CPU will. Move the model to a "
-                      "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
-                      UserWarning, stacklevel=3)
+    settings.warn_once("the CPU", f"{what} is on the CPU, for which there are no kernels: it "
+                       "computes by PyTorch, as all others on the CPU will. Move the model to a "
+                       "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
+                       UserWarning, stacklevel=3)
     return True
 
 
@@ -122,8 +116,8 @@ def open_device(device: torch.device) -> runtime.Device:
         except RuntimeStatusError as error:
             if _simulated:
                 raise
-            raise LnbwdError("the environment variable LNBWD_SIMULATE: expected '0', '1' or a chip "
-                             f"that can be simulated, got {chip!r}: {error}") from error
+            raise settings.error("LNBWD_SIMULATE", "'0', '1' or a chip that can be simulated",
+                                 chip, error) from error
     index = torch.cuda.current_device() if device.index is None else device.index
     return runtime.Device.open(f"{'hip' if torch.version.hip else 'cuda'}:{index}")
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 
-from . import batch_invariance, runtime
+from . import batch_invariance, runtime, settings
 from ._library import find_library, open_library
-from .errors import LibraryError, LnbwdError, environment
+from .errors import LibraryError, LnbwdError
 from .operations import ELEMENTS, OPERATIONS
 
 TYPES: dict[str, torch.dtype] = {
@@ -81,7 +81,7 @@ def original(error: BaseException) -> BaseException:
 def load() -> ctypes.CDLL | None:
     """The library, with its kernels registered; None if there is none, or it cannot be loaded
     beside this PyTorch (one warning)."""
-    wanted = environment("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
+    wanted = settings.choice("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
     if wanted == "0" or find_library("lnbwd-torch") is None:
         return None
     runtime.library_version()  # The library uses the runtime that is loaded already.

@@ -36,7 +36,6 @@ import functools
 import math
 import operator
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -44,7 +43,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import native, operators, runtime, tuning
+from . import native, operators, runtime, settings, tuning
 from .errors import LnbwdError
 from .kernels import code_format
 from .launching import (
@@ -169,7 +168,6 @@ _lock = threading.Lock()
 _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
-_has_warned = False
 _MOST_THREADS = 32
 """Of those that load kernels: they wait for the compiler, which takes as many cores as there are,
 and for measurements."""
@@ -418,7 +416,6 @@ def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> runtime
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
     where PyTorch's operations take its place; ``rows`` as of :data:`MakeKernel`. Raises the errors
     of :func:`load_kernel`."""
-    global _has_warned
     where = device_key(first.device)
     key = kernel_key(program.text, where)
     kernel = _kernels.get(key)
@@ -436,13 +433,11 @@ def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> runtime
             raise
         with _lock:
             _without_kernel.add(key)
-            is_first, _has_warned = not _has_warned, True
-        if is_first:
-            warnings.warn("regions of a compiled model are computed by PyTorch's operations, one "
-                          f"after another, for want of kernels: {error}. Once that is mended, "
-                          "start the process again; a model that is compiled anew in an "
-                          "installation without kernels is Inductor's alone", RuntimeWarning,
-                          stacklevel=2)
+        settings.warn_once(
+            "regions without kernels", "regions of a compiled model are computed by PyTorch's "
+            f"operations, one after another, for want of kernels: {error}. Once that is mended, "
+            "start the process again; a model that is compiled anew in an installation without "
+            "kernels is Inductor's alone")
         return None
 
 

@@ -25,9 +25,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import compiler, kernels, runtime, schedule
+from . import compiler, kernels, runtime, schedule, settings
 from .batch_invariance import order
-from .errors import CompileError, LnbwdError, environment
+from .errors import CompileError, LnbwdError
 from .spec import MeasurementSpec, Spec
 
 __all__ = ["autotune", "is_on", "tuned"]
@@ -84,7 +84,7 @@ def is_on(is_region: bool = False) -> bool:
     """Whether schedules are searched for: of all kernels, or of regions of torch.compile."""
     if _enabled is not None:
         return _enabled
-    said = environment("LNBWD_AUTOTUNE", ("", "0", "1"), "'0' or '1'")
+    said = settings.choice("LNBWD_AUTOTUNE", ("", "0", "1"), "'0' or '1'")
     return said == "1" if said else is_region
 
 

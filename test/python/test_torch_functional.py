@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 
 import lnbwd
 from conftest import HAS_GPU
-from lnbwd import channel_norms, compiler, functional, launching, nn
+from lnbwd import channel_norms, compiler, functional, nn, settings
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import RowProgram
 
@@ -570,7 +570,7 @@ def test_torch_compile_traces_the_operations(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    monkeypatch.setattr(launching, "_has_warned", False)
+    monkeypatch.setattr(settings, "_warned", set())
     x = random(4, 40).requires_grad_()
     with pytest.warns(UserWarning, match="is on the CPU, for which there are no kernels"):
         everything(x, T).backward()

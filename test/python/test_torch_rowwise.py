@@ -42,9 +42,9 @@ from lnbwd import (
     Scalars,
     compiler,
     kernels,
-    launching,
     regions_op,
     row_tracing,
+    settings,
 )
 from lnbwd.graphs import convert
 
@@ -724,7 +724,7 @@ def test_float64_is_pytorchs(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    monkeypatch.setattr(launching, "_has_warned", False)
+    monkeypatch.setattr(settings, "_warned", set())
     function = lnbwd.rowwise(gated_rms_norm)
     tensors = tensors_of(gated_rms_norm, (3,))
     with pytest.warns(UserWarning, match=r"a function of lnbwd.rowwise is on the CPU"):

@@ -13,9 +13,8 @@ from compiled import Case, assert_near, normal, run
 
 import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd import _library, launching, regions_op
+from lnbwd import _library, launching, regions_op, settings
 from lnbwd.errors import CacheWarning, LibraryError
-from lnbwd.inductor import scheduling
 from lnbwd.row_evaluation import evaluate
 from lnbwd.rowprogram import Builder, Input, Output
 
@@ -45,8 +44,7 @@ def assert_evaluated(program, got, inputs):
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    monkeypatch.setattr(regions_op, "_has_warned", False)
-    monkeypatch.setattr(scheduling, "_has_warned_of_kernels", False)
+    monkeypatch.setattr(settings, "_warned", set())
     with lnbwd.simulate():
         yield
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import copy
 import functools
 import pathlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.utils.checkpoint import CheckpointPolicy
 
-from .. import compiler, launching, tuning
+from .. import compiler, launching, settings, tuning
 from ..batch_invariance import is_batch_invariant
 from ..graphs.maxima import compared
 from . import torch_internals as internals
@@ -78,15 +77,6 @@ def _compile_inner(module: torch.fx.GraphModule, *arguments: Any, **options: Any
         return internals.compile_again(compile)
 
 
-@functools.lru_cache(maxsize=1)
-def _warn_of_cpu() -> None:
-    """Warns once of tensors that no kernel can compute."""
-    warnings.warn('torch.compile(backend="lnbwd"): the tensors are on the CPU, for which there '
-                  "are no kernels, and torch.compile's own are used. Move the model and inputs "
-                  "to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning,
-                  stacklevel=3)
-
-
 def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
             mode: str | None = None, options: dict[str, Any] | None = None) -> Callable[..., Any]:
     """``torch.compile(model, backend="lnbwd")``: Inductor, with row programs of ours.
@@ -99,7 +89,10 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
     is_simulated = launching.simulated_chip() is not None
     # (Beside a model on a GPU, a graph on the CPU is meant to be there.)
     if devices == {"cpu"} and not is_simulated and not torch.cuda.is_initialized():
-        _warn_of_cpu()
+        settings.warn_once(
+            "a graph on the CPU", 'torch.compile(backend="lnbwd"): the tensors are on the CPU, for '
+            "which there are no kernels, and torch.compile's own are used. Move the model and "
+            "inputs to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning)
     wrapper = torch._TorchCompileInductorWrapper(mode, dict(options or {}), None)
     patches = {**(internals.lowering_options() if is_simulated else {}), **wrapper.config}
     for name, of_ours in (("post_grad_custom_pre_pass", Key), ("joint_custom_post_pass", Keep)):

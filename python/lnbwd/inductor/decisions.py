@@ -9,14 +9,13 @@ import base64
 import functools
 import json
 import logging
-import os
 import sys
 import threading
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from ..errors import LnbwdError
+from .. import settings
 from ..rowprogram import RowProgram
 
 log = logging.getLogger("lnbwd.regions")
@@ -90,10 +89,10 @@ def as_text(decision: Decision) -> str:
 @functools.lru_cache(maxsize=1)
 def set_up_log() -> None:
     """Shows the log on standard error if LNBWD_LOG asks for it."""
-    chosen = {part.strip() for part in os.environ.get("LNBWD_LOG", "").split(",") if part.strip()}
+    chosen = {part.strip() for part in settings.read("LNBWD_LOG").split(",") if part.strip()}
     unknown = chosen - {"regions"}
     if unknown:
-        raise LnbwdError(f"LNBWD_LOG: expected 'regions', got {', '.join(sorted(unknown))!r}")
+        raise settings.error("LNBWD_LOG", "'regions'", ", ".join(sorted(unknown)))
     if "regions" in chosen:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("[lnbwd] %(message)s"))

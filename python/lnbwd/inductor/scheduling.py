@@ -13,7 +13,6 @@ import dataclasses
 import hashlib
 import logging
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from .. import launching, regions_op
+from .. import launching, regions_op, settings
 from ..errors import CompileError, LnbwdError
 from . import torch_internals as internals
 from .choice import Choice, is_timed
@@ -206,30 +205,21 @@ def _matched(waiting: Sequence[_Waiting], chosen: Sequence[tuple[_Prepared, Choi
     return [(mine, [chosen[place] for place in sorted(places)]) for mine, places in groups]
 
 
-_has_warned = _has_warned_of_kernels = False
-
-
 def _report_kernel(error: LnbwdError) -> str:
     """Warns once of kernels that cannot be had, whatever the program; gives the reason of a
     decision."""
-    global _has_warned_of_kernels
-    if not isinstance(error, CompileError) and not _has_warned_of_kernels:
-        _has_warned_of_kernels = True
-        warnings.warn("torch.compile's own kernels are used, since lnbwd's cannot be had: "
-                      f"{error}", RuntimeWarning, stacklevel=2)
+    if not isinstance(error, CompileError):
+        settings.warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's "
+                           f"cannot be had: {error}")
     return f"no kernel: {error}"
 
 
 def _report(error: Exception) -> str:
     """Warns once of an error of ours, which is being handled; gives the reason of a decision."""
-    global _has_warned
     reason = f"an error in lnbwd: {type(error).__name__}: {error}"
     log.info("the error was", exc_info=True)
-    if not _has_warned:
-        _has_warned = True
-        warnings.warn(f"torch.compile's own kernels replace some of lnbwd's: {reason}. "
-                      "LNBWD_LOG=regions shows where; please report it", RuntimeWarning,
-                      stacklevel=2)
+    settings.warn_once("an error", "torch.compile's own kernels replace some of lnbwd's: "
+                       f"{reason}. LNBWD_LOG=regions shows where; please report it")
     return reason
 
 

@@ -1,0 +1,62 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The environment variables of the package, and warnings that are given once.
+
+A variable is read when it is needed, so that a process may set it after the import; an empty one is
+as good as none.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+
+from .errors import LnbwdError
+
+VARIABLES = {
+    "LNBWD_AUTOTUNE": "'1' or '0': whether schedules are measured when a kernel is first used",
+    "LNBWD_BATCH_INVARIANT": "'1' or '0': whether sums have an order that no batch changes",
+    "LNBWD_CACHE_DIR": "the folder of compiled kernels; 'off': none",
+    "LNBWD_LIBRARY_DIR": "the one folder that is searched for the shared libraries",
+    "LNBWD_LOG": "'regions': prints what becomes of each fused node of torch.compile",
+    "LNBWD_MODEL": "a file with another model of schedules, for its developers",
+    "LNBWD_NATIVE": "'0': the operators in Python take the place of those in C++",
+    "LNBWD_SIMULATE": "a chip that CPU tensors are simulated on; '1': a usual one",
+}
+
+_warned = set[str]()
+
+
+def read(variable: str) -> str:
+    """What one of :data:`VARIABLES` says; "" if it is not set."""
+    assert variable in VARIABLES, variable
+    return os.environ.get(variable, "")
+
+
+def choice(variable: str, choices: Sequence[str], expected: str) -> str:
+    """Which of the choices a variable says, the first if it is not set.
+
+    Raises:
+        LnbwdError: it says something else; ``expected`` is in the message.
+    """
+    value = read(variable) or choices[0]
+    if value not in choices:
+        raise error(variable, expected, value)
+    return value
+
+
+def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdError:
+    """The error that a variable says something else than what is expected."""
+    return LnbwdError(f"the environment variable {variable}: expected {expected}, got {got!r}"
+                      + (f": {why}" if why else ""))
+
+
+def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
+              stacklevel: int = 2) -> None:
+    """Warns, unless this process was warned of ``what`` before; ``stacklevel`` as of
+    :func:`warnings.warn`, counted from the caller."""
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
