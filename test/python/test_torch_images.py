@@ -7,7 +7,20 @@ contiguous, whose rows are the pixels of a channel."""
 import pytest
 import torch
 import torch.nn.functional as F
-from compiled import DEVICE, Case, Table, assert_near, check, leaf, normal, on_device, simulated
+from compiled import (
+    BF16,
+    DEVICE,
+    F32,
+    Case,
+    Table,
+    assert_near,
+    check,
+    leaf,
+    normal,
+    on_device,
+    run,
+    simulated,
+)
 from torch import nn
 
 import lnbwd.inductor
@@ -111,6 +124,8 @@ TABLE = Table({
         normal(3, 16, 6, 10), normal(16), normal(16, seed=1).abs(), normal(3, 16, seed=2)]),
     "variances": Case(lambda x: torch.var_mean(x, PIXELS, correction=0, keepdim=True), [
         normal(3, 16, 6, 8) + 100 * torch.arange(16)[:, None, None]]),
+    "variances of many": Case(lambda x: torch.var_mean(x, PIXELS, keepdim=True), [
+        last(4, 16, 20, 20) + 100 * torch.arange(16)[:, None, None]]),
     "variances, last": Case(lambda x: torch.var_mean(x, PIXELS, correction=0, keepdim=True), [
         last(3, 16, 6, 8) + 100 * torch.arange(16)[:, None, None]]),
     "batch norm, last": Case(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [
@@ -128,6 +143,16 @@ TABLE = Table({
 @pytest.mark.parametrize("name", TABLE.cases)
 def test_results(name):
     TABLE.check(name)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_a_variance_over_rows_reads_them_once(dtype):
+    x = last(4, 16, 20, 20).to(dtype)  # Of few, Inductor by itself has two passes on the CPU.
+    found = run(lambda x: torch.var_mean(x.float(), PIXELS), x)
+    sums = [output.kind for program in found.programs for output in program.outputs
+            if output.kind == "column_sum"]
+    assert len(sums) == 2 and not found.reasons
+    assert len([one for one in found.programs if one.rows == 4 * 20 * 20]) == 1
 
 
 def test_all_nodes_are_taken():

@@ -49,9 +49,6 @@ LEAST_FUSED = 1 << 20
 """Elements from which nodes are fused that Inductor by itself does not fuse: sums of fewer over
 rows take as long as a launch, and reading them again does not."""
 
-MOST_READ_AGAIN = 1 << 23
-"""Elements that a cache holds: Welford's variance reads more of them only once."""
-
 log = logging.getLogger("lnbwd.regions")
 _CountPrograms = Callable[[Sequence[Any]], int | None]
 
@@ -448,21 +445,73 @@ def _num_splits(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _use_two_steps(original: Callable[..., bool]) -> Callable[..., bool]:
-    """A variance over rows is a sum of squares of what is centred, which a row program may compute,
-    not Welford's, of which it has none."""
+    """A variance over rows is two sums, which a row program may compute, not Welford's, of which it
+    has none."""
     def use_two_steps(x: Any, axis: Any, *arguments: Any, **options: Any) -> bool:
         is_so, node = original(x, axis, *arguments, **options), V.graph.current_node
-        if (is_so or axis is None or node is None or _is_left([node.name])
-                or hint_of(math.prod(x.get_size())) > MOST_READ_AGAIN):
+        _own.is_shifted = False
+        if is_so or axis is None or node is None or _is_left([node.name]):
             return is_so
-        dims = len(x.get_size())
-        axes = {one % dims for one in (axis if isinstance(axis, list | tuple) else [axis])}
-        if not axes.isdisjoint(_neighbours(x)):
+        if not _axes(x, axis).isdisjoint(_neighbours(x)):
             return False
         attempt().whole.add(node.name)
+        _own.is_shifted = True
         return True
 
     return use_two_steps
+
+
+def _axes(x: Any, axis: Any) -> set[int]:
+    dims = len(x.get_size())
+    return {one % dims for one in (axis if isinstance(axis, list | tuple) else [axis])}
+
+
+def _shift_variance(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Such a variance in one pass. With d = x - x[0], of M rows: mean = x[0] + sum(d) / M and
+    variance = (sum(d^2) - sum(d)^2 / M) / M. The sums cancel by as much as the first row is off the
+    mean, in units of the standard deviation, and not by the mean itself.
+
+    Of rows of bfloat16, whose mean is at most some hundred standard deviations, sum(x) takes the
+    place of sum(d): a mean near 0 has float32's relative precision then, not that of x[0]."""
+    def var_mean_sum(x: Any, axis: Any, correction: Any, keepdim: bool, return_mean: bool) -> Any:
+        axes = sorted(_axes(x, axis or []))
+        sizes = [x.get_size()[dim] for dim in axes]
+        freedom = math.prod(sizes) - (1 if correction is None else correction)
+        if not getattr(_own, "is_shifted", False) or not all(
+                getattr(one, "is_Integer", isinstance(one, int)) for one in sizes) or freedom <= 0:
+            return original(x, axis, correction, keepdim, return_mean)
+        aten, count = torch.ops.aten, int(math.prod(sizes))
+        shift = x
+        for dim in axes:
+            shift = _lower(aten.slice.Tensor, shift, dim, 0, 1)
+        difference = _lower(aten.sub.Tensor, x, shift)
+        source: Any = V.graph.current_node.args[0]
+        is_summed = _uncast(source).meta["val"].dtype == torch.bfloat16
+        total, squares = (_lower(aten.sum.dim_IntList, one, axes, True) for one in (
+            x if is_summed else difference, _lower(aten.mul.Tensor, difference, difference)))
+        mean = offset = _lower(aten.mul.Tensor, total, 1 / count)
+        if is_summed:
+            offset = _lower(aten.sub.Tensor, mean, shift)
+        else:
+            mean = _lower(aten.add.Tensor, offset, shift)
+        centred = _lower(aten.sub.Tensor, squares, _lower(
+            aten.mul.Tensor, _lower(aten.mul.Tensor, offset, count), offset))
+        variance = _lower(aten.clamp_min.default, _lower(
+            aten.mul.Tensor, centred, 1 / float(freedom)), 0)
+        results = [variance, mean] if return_mean else [variance]
+        return tuple(one if keepdim else _lower(aten.squeeze.dims, one, axes) for one in results)
+
+    return var_mean_sum
+
+
+def _lower(target: Any, *arguments: Any) -> Any:
+    return lowering.lowerings[target](*arguments)
+
+
+def _uncast(node: Any) -> Any:
+    while node.target is torch.ops.prims.convert_element_type.default:
+        node = node.args[0]
+    return node
 
 
 def _neighbours(x: Any) -> set[int]:
@@ -650,6 +699,7 @@ def _enter(classes: dict[str, Callable[[Any], Any]]) -> None:
         getattr(_own, "classes", None) is not None or original()))
     _replace(ir.Reduction, "num_splits", _num_splits)
     _replace(lowering, "use_two_step_variance", _use_two_steps)
+    _replace(lowering, "var_mean_sum_", _shift_variance)
     _replace(scheduler.Scheduler, "fuse_nodes", _fuse_nodes)
 
 
