@@ -191,10 +191,12 @@ def test_triton_kernels(chips, build, tmp_path):
                  "pitch[right]", "packed", "one_stride[all]", "one_stride[some]", "lock[locked-16]",
                  "lock[locked-256]", "table[kept]", "outer[right]", "each_row[right]",
                  "cache[right]", "position[right]", "position[longer]", "interleave[right]",
-                 "two_loops[right]", "stride_to_the_end", "filter[none]", "left_out[none]"):
+                 "two_loops[right]", "stride_to_the_end", "filter[none]", "left_out[none]",
+                 "wide_offset[64-False]", "wide_offset[1099511627776-True]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
-                 "negative_offset", "pitch[wrong]",
+                 "negative_offset", "wide_offset[1099511627776-False]",
+                 "wide_offset[1073741824-False]", "pitch[wrong]",
                  "pitch[other]", "one_stride[none]", "lock[unlocked-16]", "lock[unlocked-256]",
                  "table[freed]", "table[resized]", "outer[wrong]", "each_row[short]",
                  "each_row[half]", "cache[wrong]", "position[wrong]", "interleave[wrong]",
@@ -242,6 +244,9 @@ def check_reports(results):
     [of_block] = [r for r in results if r["properties"]["test"].endswith("test_race_of_a_block")]
     assert of_block["properties"]["count"] > 1
     assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
+    for step in (1 << 40, 1 << 30):
+        text = texts[f"test_wide_offset[{step}-False]"]
+        assert f"offset of {4 * step} bytes from 'x'" in text or "nearest buffer" in text
     assert "'stride_x' is not what leads from row to row of 'x'" in texts["test_pitch[wrong]"]
     assert "'stride' is not what leads from row to row of 'a'" in texts["test_one_stride[none]"]
     assert "'stride_x', 'stride_y' is not what leads from row to row of 'y'" in \
@@ -418,6 +423,51 @@ def test_facts_of_a_kernel():
     tt.return
 """)
     assert facts == Facts(frozenset({"n", "m"}), False, False)
+
+
+@needs_triton
+def test_offsets_beyond_32_bits():
+    from lnbwd_sim.offsets import Offsets
+    kernel = """  tt.func public @k(%x: !tt.ptr<f16> loc("x"(#loc)), %n: i32, %s: i64) {
+    %c1 = arith.constant 8 : i64 loc(#loc1)
+    %p = tt.get_program_id y : i32 loc(#loc1)
+    %o = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32, #b> loc(#loc1)
+    %q = arith.extsi %p : i32 to i64 loc(#loc1)
+    %r = arith.muli %q, %s : i64 loc(#loc1)
+    %t = arith.trunci %r : i64 to i32 loc(#loc1)
+    %u = tt.splat %t : i32 -> tensor<8xi32, #b> loc(#loc1)
+    %a = arith.addi %o, %u : tensor<8xi32, #b> loc(#loc1)
+    %m = arith.cmpi slt, %o, %v : tensor<8xi32, #b> loc(#loc1)
+    %l = amdg.buffer_load %x[%a] : !tt.ptr<f16> -> tensor<8xf16, #b> loc(#loc2)
+    tt.return loc(#loc)
+  } loc(#loc)
+#loc = loc("k.py":1:1)
+#loc1 = loc("k.py":2:3)
+#loc2 = loc(callsite(#loc3 at #loc1))
+#loc3 = loc("f.py":4:5)
+"""
+
+    def overflow(*change, grid=(1, 3, 1), s=1 << 29, n=0):
+        return Offsets(kernel.replace(*change) if change else kernel).overflow(
+            grid, {"x": None, "n": n, "s": s})
+    text, where = overflow()
+    assert text.startswith("offset of 2147483648 bytes from 'x' does not fit in 31 bits, in "
+                           "workgroup (0, 2, 0): ") and text.endswith(" 2147483648 instead")
+    assert where["instruction"] == "amdg.buffer_load %x[%a]"
+    assert [(frame["file"], frame["line"]) for frame in where["source"]] == [("f.py", 4),
+                                                                            ("k.py", 2)]
+    # The last offset that fits, other grids, and what is left out or not known.
+    assert overflow(s=(1 << 29) - 4) is None and overflow(s=(1 << 29) - 3) is not None
+    assert overflow(grid=(3, 2, 3)) is None and overflow(s=-1 << 29) is None
+    assert overflow(s=(-1 << 29) - 1) is not None and overflow(s=None) is None
+    masked = "%v = tt.splat %n : i32 -> tensor<8xi32, #b> loc(#loc1)\n    %m = arith.cmpi"
+    mask = ("%m = arith.cmpi", masked), ("%x[%a]", "%x[%a], %m")
+    for n, found in ((0, False), (1, True)):
+        of_mask = Offsets(kernel.replace(*mask[0]).replace(*mask[1]))
+        assert bool(of_mask.overflow((1, 3, 1), {"n": n, "s": 1 << 30})) == found
+    for change in (mask[1], ("%r = arith.muli", "%r = arith.xori"), ("    %q", "    cf.br\n    %q"),
+                   ("    %l", "      %l"), ("public @k(%x: !tt.ptr<f16>", "public @k(%x: i64")):
+        assert overflow(*change) is None, change
 
 
 def test_places_for_faults():

@@ -27,6 +27,7 @@ from triton.runtime.errors import OutOfResources
 
 from .fidelity import Fidelity
 from .library import Library, library_path
+from .offsets import Offsets
 from .repeat import repeat_of
 from .torch_device import Device, untagged
 from .ttgir import UNKNOWN, Facts, use_of_lds
@@ -83,6 +84,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     device.report = report
     lds: dict[Any, tuple[str | None, bool]] = {}
     facts: dict[Any, Facts] = {}
+    offsets: dict[Any, Offsets] = {}
     """Of functions."""
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
@@ -101,6 +103,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             device.kernel = self._name
             grid = (grid_x, grid_y, grid_z)
             known = facts.get(function, UNKNOWN)
+            entry = {"chip": library.chip, "kernel": self._name, "count": 1, "stops": False}
 
             def launch(args: Sequence[Any], hook: Any = None) -> str:
                 library.describe_lds(*lds.get(function, (None, False)))
@@ -128,8 +131,14 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 if repeat and not problem:
                     device.launches.append(repeat)
                     if problem := repeat.difference():
-                        found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
-                                  "count": 1, "stops": False, "message": problem}]
+                        found = [{**entry, "check": "strides", "message": problem}]
+            if not any(one["check"] == "memory" for one in found) and (
+                    overflow := offsets.get(function, Offsets("")).overflow(
+                        grid, dict(zip(self._names, args, strict=False)))):
+                text, where = overflow
+                problem = problem or text
+                found.append({**entry, "check": "memory", "message": text, "cause": text,
+                              "where": where})
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:
                 exit_hook(launch_metadata)
@@ -157,6 +166,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 ttgir = pathlib.Path(path).read_text(encoding="utf-8")
                 lds[function] = use_of_lds(ttgir)
                 facts[function] = Facts.of(ttgir)
+                offsets[function] = Offsets(ttgir)
             if file.endswith(".amdgcn"):
                 fidelity.kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 
 _ON_BUFFERS = re.compile(r" *(%[\w:]+ = )?(ttg\.(local_(alloc|load|store|dealloc)|memdesc_index)|"
                          r"scf\.(for|yield)) ")
@@ -31,6 +32,20 @@ def _reads_once(ttgir: str, lines: list[str]) -> bool:
     return True
 
 
+def places_of(ttgir: str) -> Callable[[str], list[tuple[str, int, int]]]:
+    """Maps a location's name to its files, lines and columns, those of the innermost function
+    first."""
+    known = dict(re.findall(r"^(#loc\d*) = (loc\(.*\))$", ttgir, re.M))
+
+    def places(loc: str) -> list[tuple[str, int, int]]:
+        found: list[tuple[str, int, int]] = []
+        for file, line, column, other in re.findall(r'"([^"]*)":(\d+):(\d+)|(#loc\d*)',
+                                                    known.get(loc, "")):
+            found += places(other) if other else [(file, int(line), int(column))]
+        return found
+    return places
+
+
 def use_of_lds(ttgir: str) -> tuple[str | None, bool]:
     """What ``Library.describe_lds`` is told of a kernel: the places in the source whose operations
     have buffers in LDS. All others read what they have stored themselves, one barrier later, or
@@ -41,17 +56,10 @@ def use_of_lds(ttgir: str) -> tuple[str | None, bool]:
     # Such a pair does what convert_layout does.
     ttgir = re.sub(r"^ *(%\w+) = ttg\.local_alloc %.*\n *%\w+ = ttg\.local_load \1 .*\n", "", ttgir,
                    flags=re.M)
-    known = dict(re.findall(r"^(#loc\d*) = (loc\(.*\))$", ttgir, re.M))
-    places: set[str] = set()
+    of_loc = places_of(ttgir)
     lines = [line for line in ttgir.splitlines() if "memdesc" in line]
-    left = [loc for line in lines for loc in re.findall(r"loc\((#loc\d*)\)", line)]
-    seen = set(left)
-    while left:
-        text = known.get(left.pop(), "")
-        places.update(re.findall(r'":(\d+:\d+)', text))
-        new = set(re.findall(r"#loc\d*", text)) - seen
-        seen |= new
-        left += new
+    places = {f"{line}:{column}" for loc in set(re.findall(r"loc\((#loc\d*)\)", "\n".join(lines)))
+              for _, line, column in of_loc(loc)}
     return ",".join(sorted(places)), _reads_once(ttgir, lines)
 
 

@@ -131,6 +131,26 @@ def test_far_out_of_bounds():
     add_far[(2,)](x, w, out, 64, 1 << 28, BLOCK=64)
 
 
+@triton.jit
+def add_wide(x, out, n, step, MASK: tl.constexpr, BLOCK: tl.constexpr):
+    """Offsets of 64 bits; with a mask, those beyond n are left out."""
+    row, o = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    at = row * step + o
+    if MASK:
+        tl.store(out + row * BLOCK + o, tl.load(x + at, mask=at < n, other=1.0) + 1)
+    else:
+        tl.store(out + row * BLOCK + o, tl.load(x + at) + 1)
+
+
+@pytest.mark.parametrize("step, mask", [(64, False), (1 << 40, True), (1 << 40, False),
+                                        (1 << 30, False)])
+def test_wide_offset(step, mask):
+    """The second workgroup reads far from x, at what wraps around in 32 bits to its beginning."""
+    x, out = torch.ones(128, device="cuda"), torch.empty(128, device="cuda")
+    add_wide[(2,)](x, out, 128, step, MASK=mask, BLOCK=64)
+    assert out.sum() == 256
+
+
 def test_never_written():
     x, out = torch.empty(64, device="cuda"), torch.empty(64, device="cuda")
     add[(1,)](x, x, out, 64, BLOCK=64)
