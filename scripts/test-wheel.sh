@@ -185,6 +185,9 @@ cat message
 say "The simulator alone, and with the runtime half"
 new_environment sim "$(ls "$out"/lnbwd_sim-*.whl)"
 sim/bin/lnbwd-sim --version
+ls "$(sim/bin/python -m lnbwd_sim --include)"/lnbwd/Simulator/{HipDevice,SimulatorAPI}.h
+# The versions of HIP's functions, without which each program's start has a warning.
+grep -q hip_7.2 "$(sim/bin/python -m lnbwd_sim)"
 if sim/bin/lnbwd-sim opt.hsaco --kernel none 2>message; then echo "error: expected no kernel of that name" >&2; exit 1; fi
 cat message
 LNBWD_SIM_LIBRARY=$(sim/bin/python -m lnbwd_sim) half/bin/lnbwd-run opt.hsaco --m 64 --device sim --verify

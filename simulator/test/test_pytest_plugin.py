@@ -122,6 +122,17 @@ def test_library(build):
     assert ctypes.sizeof(ctypes.c_void_p) == 8
 
 
+def test_paths_of_the_package():
+    def printed(*arguments):
+        return subprocess.run([sys.executable, "-m", "lnbwd_sim", *arguments], text=True,
+                              env={**os.environ, "PYTHONPATH": str(PYTHON)}, capture_output=True)
+    package = PYTHON / "lnbwd_sim"
+    assert printed().stdout == f"{package / 'lib' / 'liblnbwd-hip-sim.so'}\n"
+    assert printed("--include").stdout == f"{package / 'include'}\n"
+    wrong = printed("--headers")
+    assert wrong.returncode == 1 and "or --include, got --headers" in wrong.stderr
+
+
 CORPUS = INPUTS / "triton_corpus"
 # One of each kind that was reported or refused wrongly once.
 SAMPLE = ("tiles.py::test_welford[True-8-1024]", "tiles.py::test_sort[16-f32-False]",

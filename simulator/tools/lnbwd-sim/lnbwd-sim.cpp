@@ -172,15 +172,19 @@ static bool argumentsFit(hipFunction_t Function,
                          const std::vector<Argument> &Arguments) {
   unsigned Count = 0;
   int IsBuffer = 0;
-  if (lnbwdSimKernelArgument(Function, 0, &IsBuffer) == -2)
+  int64_t Bytes = lnbwdSimKernelArgument(Function, 0, &IsBuffer);
+  if (Bytes == -2)
     return true; // No metadata: the launch says so.
-  while (lnbwdSimKernelArgument(Function, Count, &IsBuffer) >= 0)
-    ++Count;
+  std::string All;
+  for (; Bytes >= 0;
+       Bytes = lnbwdSimKernelArgument(Function, ++Count, &IsBuffer))
+    All += (Count ? ", " : "; its arguments: ") + std::to_string(Count) + ": " +
+           (IsBuffer ? "a pointer" : std::to_string(Bytes) + " bytes");
   if (Count != Arguments.size()) {
     complain("kernel '" + KernelName + "' takes " + Twine(Count) +
              " arguments, got " + Twine(Arguments.size()) + "; give one " +
              (ArgumentFile.empty() ? "--arg" : "object of --args-file") +
-             " for each, in order");
+             " for each, in order" + All);
     return false;
   }
   for (unsigned K = 0; K < Count; ++K) {
@@ -197,7 +201,7 @@ static bool argumentsFit(hipFunction_t Function,
       continue;
     complain(A.Where + ": argument " + Twine(K) + " of kernel '" + KernelName +
              "' has " + Twine(Size) + " bytes" + Wanted + "; got " +
-             Twine(Given));
+             Twine(Given) + All);
     return false;
   }
   return true;
