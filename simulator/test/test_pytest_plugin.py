@@ -95,7 +95,7 @@ def test_fidelity(tmp_path):
 
 
 CLIENT = """
-import ctypes, sys
+import ctypes, re, sys
 from lnbwd_sim.library import Library
 library = Library("gfx942")
 memory = (ctypes.c_float * 100)()
@@ -105,6 +105,12 @@ library.unregister(ctypes.addressof(memory))
 known = library.properties()
 assert (known.major, known.minor, known.warp_size) == (9, 4, 64), known
 assert known.gcnArchName.startswith("gfx942") and library.findings() == []
+assert known.name.endswith(" (simulated)") and known.multi_processor_count == 304
+assert known.total_memory > known.shared_memory_per_block == 65536
+declared = re.findall(r"LNBWD_SIM_(\\w+) = ([0-9 +]+)", open(sys.argv[1]).read())
+assert len(declared) > 10
+for name, value in declared:
+    assert library._constant(name) == sum(map(int, value.split("+"))), name
 """
 
 
@@ -118,7 +124,8 @@ def test_library(build):
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("needs the simulator")
     # A process of its own: the chip is chosen when the library is loaded.
-    subprocess.run([sys.executable, "-c", CLIENT], env=environment(build), check=True)
+    header = PYTHON.parent / "include" / "lnbwd" / "Simulator" / "SimulatorAPI.h"
+    subprocess.run([sys.executable, "-c", CLIENT, header], env=environment(build), check=True)
     assert ctypes.sizeof(ctypes.c_void_p) == 8
 
 

@@ -23,7 +23,6 @@ from timing_model.launches import CHIP, Buffer, Launch, Number, Run
 
 TYPES = {"i8": np.uint8, "i16": np.uint16, "i32": np.uint32, "i64": np.uint64,
          "f16": np.float16, "f32": np.float32, "f64": np.float64}
-CHECK_ALL, READ_ONLY, UNWRITTEN = 63, 1, 2
 
 
 class SimulationError(Exception):
@@ -43,7 +42,8 @@ class Simulator:
         self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
         if hasattr(self._library, "lnbwdSimGetTimingJson"):
             self._library.lnbwdSimGetTimingJson.restype = ctypes.c_char_p
-        self._library.lnbwdSimSetChecks(CHECK_ALL)
+        self._library.lnbwdSimConstant.restype = ctypes.c_int64
+        self._library.lnbwdSimSetChecks(ctypes.c_uint(self._constant("CHECK_ALL")))
         self._objects = dict(objects)
         self._modules: dict[str, ctypes.c_void_p] = {}
         self._select(chip)
@@ -53,6 +53,10 @@ class Simulator:
         if code != 0:
             raise SimulationError(f"{self._library.hipGetErrorName(code).decode()}: "
                                   f"{self._library.lnbwdSimLastErrorMessage().decode()}")
+
+    def _constant(self, name: str) -> int:
+        """An enumerator of SimulatorAPI.h."""
+        return self._library.lnbwdSimConstant(f"LNBWD_SIM_{name}".encode())
 
     def _select(self, chip: str) -> None:
         """Makes the first device the current one that takes a code object of the chip."""
@@ -150,7 +154,7 @@ class Simulator:
         self._call("hipMemcpy", pointer, data.ctypes.data_as(ctypes.c_void_p),
                    ctypes.c_size_t(data.nbytes), 1)
         if buffer.access == "out":
-            self._describe(buffer, pointer, UNWRITTEN)
+            self._describe(buffer, pointer, self._constant("BUFFER_UNWRITTEN"))
 
     def _describe(self, buffer: Buffer, pointer: ctypes.c_void_p, flags: int) -> None:
         size = ctypes.c_uint64(buffer.bytes)
@@ -169,7 +173,8 @@ class Simulator:
                 values.append(np.array([value]).astype(kind).ctypes.data_as(ctypes.c_void_p))
             else:
                 self._describe(argument, pointers[argument.name],
-                               READ_ONLY if argument.access == "in" else 0)
+                               self._constant("BUFFER_READ_ONLY") if argument.access == "in"
+                               else 0)
                 values.append(ctypes.cast(ctypes.byref(pointers[argument.name]),
                                           ctypes.c_void_p))
         parameters = (ctypes.c_void_p * (len(values) + 1))(*values, None)

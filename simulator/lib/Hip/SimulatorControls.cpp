@@ -14,8 +14,13 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+#include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 using namespace lnbwd::sim;
 
@@ -32,6 +37,51 @@ void lnbwdSimGetCounters(lnbwd_sim_counters *Counters) {
     return;
   std::lock_guard<std::mutex> Guard(state().Lock);
   *Counters = state().Counters[currentDevice()];
+}
+
+int64_t lnbwdSimConstant(const char *Name) {
+#define CONSTANT(X)                                                            \
+  {                                                                            \
+    #X, X                                                                      \
+  }
+  static constexpr std::pair<const char *, int64_t> Constants[] = {
+      CONSTANT(LNBWD_SIM_CHECK_MEMORY),
+      CONSTANT(LNBWD_SIM_CHECK_REGISTERS),
+      CONSTANT(LNBWD_SIM_CHECK_RACES),
+      CONSTANT(LNBWD_SIM_CHECK_WAITS),
+      CONSTANT(LNBWD_SIM_CHECK_LIMITS),
+      CONSTANT(LNBWD_SIM_CHECK_COUNTS),
+      CONSTANT(LNBWD_SIM_CHECK_ALIGNMENT),
+      CONSTANT(LNBWD_SIM_CHECK_HAZARDS),
+      CONSTANT(LNBWD_SIM_CHECK_ALL),
+      CONSTANT(LNBWD_SIM_BUFFER_READ_ONLY),
+      CONSTANT(LNBWD_SIM_BUFFER_UNWRITTEN),
+  };
+#undef CONSTANT
+  for (const auto &[Known, Value] : Constants)
+    if (Name && std::strcmp(Known, Name) == 0)
+      return Value;
+  return -1;
+}
+
+const char *lnbwdSimGetPropertiesJson(void) {
+  static thread_local std::string Text;
+  int Device = 0;
+  hipDeviceProp_t P;
+  if (hipGetDevice(&Device) != hipSuccess ||
+      hipGetDeviceProperties(&P, Device) != hipSuccess)
+    return "null";
+  Text = llvm::formatv(
+      "{0}", llvm::json::Value(llvm::json::Object{
+                 {"name", P.name},
+                 {"major", P.major},
+                 {"minor", P.minor},
+                 {"total_memory", int64_t(P.totalGlobalMem)},
+                 {"multi_processor_count", P.multiProcessorCount},
+                 {"shared_memory_per_block", int64_t(P.sharedMemPerBlock)},
+                 {"warp_size", P.warpSize},
+                 {"gcnArchName", P.gcnArchName}}));
+  return Text.c_str();
 }
 
 void lnbwdSimSetChecks(unsigned Checks) {

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``python -m lnbwd_sim``: the folder of the library; ``--include``: that of its headers."""
+"""``python -m lnbwd_sim``: the path of the library; ``--include``: that of its headers."""
 
 import sys
 

@@ -14,10 +14,6 @@ from typing import Any
 
 from . import LIBRARY
 
-CHECK_ALL = 31 + 128
-"""LNBWD_SIM_CHECK_ALL of SimulatorAPI.h, without the counts."""
-_UNWRITTEN = 2
-"""LNBWD_SIM_BUFFER_UNWRITTEN."""
 _MOST_FINDINGS = 20
 SEVERAL = (1 << 32) - 1
 """In place of a workgroup's number."""
@@ -25,20 +21,6 @@ SEVERAL = (1 << 32) - 1
 
 class SimulatorError(RuntimeError):
     """A function of HIP failed."""
-
-
-class _PropertiesR0600(ctypes.Structure):
-    """The layout of hipDeviceProp_t since ROCm 6, as far as it is read."""
-
-    _fields_ = [("name", ctypes.c_char * 256), ("_uuid", ctypes.c_char * 28),
-                ("_pad", ctypes.c_char * 4), ("total_memory", ctypes.c_size_t),
-                ("shared_memory_per_block", ctypes.c_size_t), ("regs_per_block", ctypes.c_int),
-                ("warp_size", ctypes.c_int), ("_pitch", ctypes.c_size_t),
-                ("max_threads_per_block", ctypes.c_int), ("_dims", ctypes.c_int * 6),
-                ("clock_rate", ctypes.c_int), ("_const", ctypes.c_size_t),
-                ("major", ctypes.c_int), ("minor", ctypes.c_int), ("_texture", ctypes.c_size_t * 2),
-                ("_overlap", ctypes.c_int), ("multi_processor_count", ctypes.c_int),
-                ("_rest", ctypes.c_char * 4096)]
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ def library_path() -> pathlib.Path:
 class Library:
     """The library with one device of a chip."""
 
-    def __init__(self, chip: str, checks: int = CHECK_ALL) -> None:
+    def __init__(self, chip: str) -> None:
         path = library_path()
         if not path.exists():
             raise SimulatorError(f"expected the simulator's library at {path}; "
@@ -73,17 +55,29 @@ class Library:
         self.chip = chip
         self._library = ctypes.CDLL(str(path))
         for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
-                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson"):
+                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson",
+                     "lnbwdSimGetPropertiesJson"):
             getattr(self._library, name).restype = ctypes.c_char_p
         self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
+        self._library.lnbwdSimConstant.restype = ctypes.c_int64
+        self._unwritten = self._constant("BUFFER_UNWRITTEN")
         count = ctypes.c_int()
         self._call("hipGetDeviceCount", ctypes.byref(count))
-        self._library.lnbwdSimSetChecks(ctypes.c_uint(checks))
+        self._library.lnbwdSimSetChecks(ctypes.c_uint(
+            self._constant("CHECK_ALL") & ~self._constant("CHECK_COUNTS")))
         self._library.lnbwdSimSetMaxFindings(ctypes.c_uint(_MOST_FINDINGS))
 
     def _call(self, name: str, *arguments: Any) -> None:
         if getattr(self._library, name)(*arguments):
             raise SimulatorError(self.message())
+
+    def _constant(self, name: str) -> int:
+        """An enumerator of SimulatorAPI.h."""
+        value: int = self._library.lnbwdSimConstant(f"LNBWD_SIM_{name}".encode())
+        if value < 0:
+            raise SimulatorError(f"expected LNBWD_SIM_{name} in the simulator's library at "
+                                 f"{library_path()}, got one of another version")
+        return value
 
     def message(self) -> str:
         """The text behind the last error."""
@@ -136,7 +130,7 @@ class Library:
         """Names a buffer in findings; ``unwritten``: its contents count as never written."""
         self._library.lnbwdSimDescribeBuffer(ctypes.c_void_p(pointer), ctypes.c_uint64(size),
                                              name.encode(),
-                                             ctypes.c_uint(_UNWRITTEN if unwritten else 0))
+                                             ctypes.c_uint(self._unwritten if unwritten else 0))
 
     def describe_lds(self, others: str | None, once: bool = False) -> None:
         """How the launches that follow use LDS (lnbwdSimDescribeLds)."""
@@ -153,13 +147,7 @@ class Library:
 
     def properties(self) -> Properties:
         """Those of the device."""
-        raw = _PropertiesR0600()
-        self._call("hipGetDevicePropertiesR0600", ctypes.byref(raw), ctypes.c_int(0))
-        name = raw.name.decode()
-        # gcnArchName is behind what the structure above names.
-        arch = bytes(raw)[1160:1160 + 256].split(b"\0")[0].decode()
-        return Properties(name, raw.major, raw.minor, raw.total_memory, raw.multi_processor_count,
-                          raw.shared_memory_per_block, raw.warp_size, arch)
+        return Properties(**json.loads(self._library.lnbwdSimGetPropertiesJson()))
 
     def microseconds(self) -> float:
         """What time it is on the device's clock, which launches and copies move on."""

@@ -74,6 +74,15 @@ enum {
   LNBWD_SIM_CHECK_ALL = 63 + 128
 };
 
+/** The value of an enumerator of this header by its name, so that clients in
+ *  other languages need not repeat it; -1: there is none. */
+int64_t lnbwdSimConstant(const char *name);
+
+/** What hipGetDeviceProperties says of the current device, as a JSON object
+ *  whose members have torch.cuda's names. Valid until the thread's next
+ *  call. */
+const char *lnbwdSimGetPropertiesJson(void);
+
 /** Chooses the checks (an or of the above; 0: none) of all launches from now
  *  on. Buffers that exist already count as written. The start value is that of
  *  LNBWD_SIM_CHECK in the environment. */
