@@ -165,12 +165,12 @@ enum InstFlag : uint32_t {
   FlagDpp = 1u << 2,
   FlagDppBoundCtrl = 1u << 3,
   FlagDppFetchInactive = 1u << 4,
-  FlagDstHigh = 1u << 5,     ///< a 16-bit result goes to the high half
-  FlagDstZeroHigh = 1u << 6, ///< a 16-bit result clears the other half
-  FlagPreserve = 1u << 7,    ///< SDWA keeps the unselected bits
-  FlagSdwaSext = 1u << 8,    ///< SDWA sign-extends into the unselected bits
-  FlagOpSel = 1u << 9,       ///< op_sel or op_sel_hi differ from the default
-  FlagReturn = 1u << 10,     ///< an atomic that returns the old value
+  FlagDstHigh = 1u << 5,      ///< a 16-bit result goes to the high half
+  FlagDstZeroHigh = 1u << 6,  ///< a 16-bit result clears the other half
+  FlagPreserve = 1u << 7,     ///< SDWA keeps the unselected bits
+  FlagSdwaSext = 1u << 8,     ///< SDWA sign-extends into the unselected bits
+  FlagCompareFirst = 1u << 9, ///< an atomic compares with its first source
+  FlagReturn = 1u << 10,      ///< an atomic that returns the old value
   FlagOffen = 1u << 11,
   FlagIdxen = 1u << 12,
   FlagLds = 1u << 13,    ///< loads go to LDS instead of registers
@@ -230,7 +230,6 @@ struct Inst {
 
   uint8_t ElementBytes = 0; ///< of a memory access, per element
   uint8_t Elements = 0;     ///< consecutive elements a lane accesses
-  uint8_t Op = 0;           ///< the operation of an atomic, and the like
   uint8_t Offset0 = 0;
   uint8_t Offset1 = 0;
 };

@@ -239,14 +239,12 @@ std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
         Lds ? decodeLds(Asm, Facts, I) : decodeVector(Asm, Facts, I);
     if (Error.empty() && I.Dst.Dwords != Facts.Elements)
       return "a transposed load in waves of 64 is not modelled";
-    I.Op = Facts.TransposedBits;
     I.Run = Table.Memory[unsigned(Lds ? MemoryOp::DsLoadTransposed
                                       : MemoryOp::GlobalLoadTransposed)];
     return Error;
   }
   I.ElementBytes = Facts.ElementBytes;
   I.Elements = Facts.Elements;
-  I.Op = uint8_t(Facts.Atomic);
   auto Set = [&](bool Condition, InstFlag Flag) {
     if (Condition)
       I.Flags |= Flag;
@@ -257,7 +255,7 @@ std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
   Set(Facts.ToLds, FlagLds);
   Set(Facts.Stride64, FlagStride64);
   Set(Facts.Returns, FlagReturn);
-  Set(Facts.CompareFirst, FlagOpSel);
+  Set(Facts.CompareFirst, FlagCompareFirst);
   switch (Facts.Space) {
   case MemorySpace::None:
     return NotImplemented;

@@ -152,7 +152,7 @@ static const Inst *dsAtomic(Wave &W, const Inst *I, uint64_t Exec) {
     uint64_t Data = Wide ? join(S[L], S[L + N]) : S[L];
     uint64_t Compare = Wide ? join(S2[L], S2[L + N]) : S2[L];
     // The gfx9 compare-and-store has its operands the other way round.
-    if (I->Flags & FlagOpSel) {
+    if (I->Flags & FlagCompareFirst) {
       uint64_t X = Data;
       Data = Compare;
       Compare = X;

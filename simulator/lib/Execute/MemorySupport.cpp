@@ -12,6 +12,8 @@
 
 #include "Execute/MemorySupport.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
 void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
@@ -63,10 +65,14 @@ bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
   return !W.Observer || W.Observer->globalAccess(I, A, Exec, Bytes);
 }
 
+static AtomicOp atomicOp(const Inst *I) {
+  return I->Record->Facts.Memory.Atomic;
+}
+
 /// An atomic of one lane on host memory, which other host threads may be using.
 uint64_t atomicAccess(uint64_t Address, const Inst *I, uint64_t Data,
                       uint64_t Compare) {
-  const AtomicOp Op = AtomicOp(I->Op);
+  const AtomicOp Op = atomicOp(I);
   if (I->ElementBytes == 8) {
     uint64_t *P = reinterpret_cast<uint64_t *>(Address);
     uint64_t Old = __atomic_load_n(P, __ATOMIC_SEQ_CST);
@@ -93,12 +99,12 @@ void atomicOperands(const Wave &W, const Inst *I, unsigned L, uint64_t &Data,
   const uint32_t *S = W.V + size_t(I->Src[1].Reg) * N;
   if (I->ElementBytes == 8) {
     Data = join(S[L], S[L + N]);
-    if (AtomicOp(I->Op) == AtomicOp::CompareSwap)
+    if (atomicOp(I) == AtomicOp::CompareSwap)
       Compare = join(S[L + 2 * N], S[L + 3 * N]);
     return;
   }
   Data = S[L];
-  if (AtomicOp(I->Op) == AtomicOp::CompareSwap)
+  if (atomicOp(I) == AtomicOp::CompareSwap)
     Compare = S[L + N];
 }
 
@@ -121,8 +127,7 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
     Data = uint32_t(Data);
     Compare = uint32_t(Compare);
   }
-  uint64_t New =
-      atomicResult(AtomicOp(I->Op), Old, Data, Compare, I->ElementBytes);
+  uint64_t New = atomicResult(atomicOp(I), Old, Data, Compare, I->ElementBytes);
   std::memcpy(P, &New, I->ElementBytes);
   return Old;
 }

@@ -13,6 +13,7 @@
 
 #include "Execute/MemorySupport.h"
 #include "Execute/SmallFloats.h"
+#include "lnbwd/ISA/InstructionRecord.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
@@ -35,7 +36,8 @@ static LoadedPlace sourceOf(unsigned Lane, unsigned E, unsigned Count,
 }
 
 void transposeLoaded(Wave &W, const Inst *I) {
-  const unsigned N = W.N, Bits = I->Op, Rows = I->Elements;
+  const unsigned N = W.N, Bits = I->Record->Facts.Memory.TransposedBits,
+                 Rows = I->Elements;
   const unsigned Count = Rows * 32 / Bits;
   uint32_t Loaded[4 * 64];
   for (unsigned R = 0; R < Rows; ++R)
