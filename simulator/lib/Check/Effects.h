@@ -160,7 +160,7 @@ struct MemoryUse {
   /// decides: whoever is the first has the place for himself.
   bool Claims = false;
 };
-constexpr uint16_t LastMemoryId = (1u << 12) - 1; ///< Moment::IdBits
+constexpr uint16_t LastMemoryId = (1u << 12) - 1; ///< Epoch::IdBits
 
 /// What every instruction is asked for comes first, in one line of the host's
 /// cache.

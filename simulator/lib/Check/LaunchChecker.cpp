@@ -401,7 +401,7 @@ private:
 
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
     : L(L), Shadow(L, CodeAnalysis::of(*L.Code), Checks) {
-  AccessesOf = Shadow.Epoch;
+  AccessesOf = Shadow.LaunchNumber;
 }
 
 bool LaunchChecker::dependsOnOrder() const {
@@ -478,10 +478,10 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
   }
   if (const uint64_t Pages = Shadow.PagesLeftOut.load())
     Text += "; races were not checked in " + std::to_string(Pages) +
-            " pages of " + std::to_string(CellPage::PageBytes) +
+            " pages of " + std::to_string(ShadowPage::PageBytes) +
             " bytes of global memory, beyond the limit of LNBWD_SIM_RACES_MB";
   if (const uint64_t Waves = Shadow.WavesLeftOut.load())
     Text += "; nor in " + std::to_string(Waves) + " waves, beyond the first " +
-            std::to_string(Moment::LastWave);
+            std::to_string(Epoch::LastWave);
   return Text;
 }

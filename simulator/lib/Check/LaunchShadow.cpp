@@ -148,7 +148,7 @@ bool RoundingJudge::judge() {
   return Bad.empty();
 }
 
-static uint32_t nextEpoch() {
+static uint32_t nextLaunchNumber() {
   static std::atomic<uint32_t> Last{0};
   return ++Last;
 }
@@ -169,7 +169,8 @@ static uint64_t wavesOf(const Launch &L) {
 LaunchShadow::LaunchShadow(const Launch &L, const CodeAnalysis &Code,
                            unsigned Checks)
     : TheEffects(Code.Effects), Hazards(Code.Hazards), Checks(Checks),
-      Epoch(nextEpoch()), IsInterleaved(L.Interleaving != nullptr),
+      LaunchNumber(nextLaunchNumber()),
+      IsInterleaved(L.Interleaving != nullptr),
       Caches(L.Code->chip(),
              (L.TheKernel->Rsrc1 & WorkgroupProcessorMode) != 0),
       Logs(wavesOf(L), races() && TheEffects.Takes),
@@ -201,21 +202,22 @@ LaunchShadow::LaunchShadow(const Launch &L, const CodeAnalysis &Code,
 WorkgroupShadow::WorkgroupShadow(LaunchShadow &L, unsigned NumWaves,
                                  uint32_t LdsBytes)
     : L(L), Written(LdsBytes),
-      Pages((LdsBytes + CellPage::PageBytes - 1) >> CellPage::PageLog),
+      Pages((LdsBytes + ShadowPage::PageBytes - 1) >> ShadowPage::PageLog),
       Barriers(NumWaves) {}
 
 void WorkgroupShadow::start(uint64_t Which) {
   Number = Which;
   llvm::fill(Written, 0);
-  for (CellPage &P : Pages)
+  for (ShadowPage &P : Pages)
     P.forget();
   Barriers.start();
 }
 
 void WorkgroupShadow::presentCells(
-    const AccessRange &R, llvm::function_ref<void(Cell *, uint32_t)> Function) {
+    const AccessRange &R,
+    llvm::function_ref<void(ShadowCell *, uint32_t)> Function) {
   if (!R.isLds())
-    return R.Shadow->presentCells(R.Address, R.Bytes, L.Epoch, Function);
+    return R.Shadow->presentCells(R.Address, R.Bytes, L.LaunchNumber, Function);
   // What has just been read has cells.
   cells(R, [&](const CellRun &Run) {
     Function(Run.Cells, Run.Count);

@@ -123,7 +123,7 @@ struct LaunchShadow {
   const CodeEffects &TheEffects;
   const CodeHazards &Hazards;
   unsigned Checks;
-  uint32_t Epoch; ///< numbers the launches of the process
+  uint32_t LaunchNumber; ///< numbers the launches of the process
   /// What keeps the memory that the launch stores to, or null.
   MemoryJournal *Journal = nullptr;
   /// Takes values in LDS for one that differ in rounding, or null.
@@ -214,7 +214,7 @@ struct WorkgroupShadow {
   /// Calls Function for the cells of a range, as BufferShadow::cells does.
   template <typename F> bool cells(const AccessRange &R, F Function) {
     if (!R.isLds())
-      return R.Shadow->cells(R.Address, R.Bytes, L.Epoch,
+      return R.Shadow->cells(R.Address, R.Bytes, L.LaunchNumber,
                              L.KeepsValues && R.Access == MemoryAccess::Store,
                              L.PagesLeftOut, Function);
     for (uint64_t At = R.Address, End = At + R.Bytes; At < End;) {
@@ -227,24 +227,25 @@ struct WorkgroupShadow {
   }
   /// The cells of the bytes [From, To) of LDS, or of those in its first page.
   CellRun ldsCells(uint32_t From, uint32_t To) {
-    const uint32_t Begin = From % CellPage::PageBytes;
-    CellPage &P = Pages[From >> CellPage::PageLog];
+    const uint32_t Begin = From % ShadowPage::PageBytes;
+    ShadowPage &P = Pages[From >> ShadowPage::PageLog];
     uint32_t Count;
-    Cell *Cells =
-        P.cells(Begin, std::min(CellPage::PageBytes, Begin + To - From), Count,
-                /*Counted=*/false);
+    ShadowCell *Cells = P.cells(
+        Begin, std::min(ShadowPage::PageBytes, Begin + To - From), Count,
+        /*Counted=*/false);
     return {Cells, Count, P.granule(), From, nullptr};
   }
   void prefetchLds(uint32_t Address) const {
-    Pages[Address >> CellPage::PageLog].prefetch(Address % CellPage::PageBytes);
+    Pages[Address >> ShadowPage::PageLog].prefetch(Address %
+                                                   ShadowPage::PageBytes);
   }
   void presentCells(const AccessRange &R,
-                    llvm::function_ref<void(Cell *, uint32_t)> Function);
+                    llvm::function_ref<void(ShadowCell *, uint32_t)> Function);
 
   LaunchShadow &L;
-  uint64_t Number = 0;          ///< of the workgroup in the launch
-  std::vector<uint8_t> Written; ///< LdsContents, for each byte of LDS
-  std::vector<CellPage> Pages;  ///< of LDS
+  uint64_t Number = 0;           ///< of the workgroup in the launch
+  std::vector<uint8_t> Written;  ///< LdsContents, for each byte of LDS
+  std::vector<ShadowPage> Pages; ///< of LDS
   BarrierClocks Barriers;
 };
 

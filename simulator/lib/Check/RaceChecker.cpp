@@ -38,7 +38,7 @@ RaceChecker::RaceChecker(WorkgroupShadow &WG, Wave &W,
 
 void RaceChecker::start() {
   const uint64_t Number = WG.Number * NumWaves + 1;
-  Followed = Number + NumWaves <= Moment::LastWave;
+  Followed = Number + NumWaves <= Epoch::LastWave;
   First = Followed ? uint32_t(Number) : 1;
   Me = First + W.Index;
   Now = 0;
@@ -122,9 +122,9 @@ void RaceChecker::issue(const Effects &E) {
   }
   if (E.Access == MemoryAccess::None || E.Space == MemorySpace::Scratch)
     return;
-  if (Now < Moment::LastClock)
+  if (Now < Epoch::LastClock)
     ++Now;
-  Mark = Moment(Me, Now, E.Use.Id).Bits;
+  Mark = Epoch(Me, Now, E.Use.Id).Bits;
   if (E.Access == MemoryAccess::Load)
     return;
   if (L.Logs.wanted() && Followed)
@@ -267,7 +267,7 @@ static Known toOthers(const ReleasedClocks &H) {
 
 /// Acquires what the wave of a store or an atomic released with it.
 void RaceChecker::acquire(uint64_t M, VectorClock &Into) const {
-  const Moment Where = Moment::of(M);
+  const Epoch Where = Epoch::of(M);
   const uint32_t From = Where.wave();
   if (!M || From == Me)
     return;
@@ -300,13 +300,13 @@ const MemoryUse &RaceChecker::useOf(uint64_t M) const {
     U.Cache.Coherent = U.Decides = U.Spins = U.IsGuess = U.IsLock = true;
     return U;
   }();
-  const uint16_t Id = Moment::of(M).id();
+  const uint16_t Id = Epoch::of(M).id();
   const auto &List = L.TheEffects.MemoryInstructions;
   return Id < List.size() ? L.TheEffects.of(List[Id]).Use : Unknown;
 }
 
-/// An atomic that finds no room in a crowd.
-void RaceChecker::fold(uint64_t M, Crowd &C) const {
+/// An atomic that finds no room in its set.
+void RaceChecker::fold(uint64_t M, AccessSet &C) const {
   C.addToOthers(M);
   VectorClock K;
   K.reset(NumWaves);
@@ -319,20 +319,20 @@ void RaceChecker::fold(uint64_t M, Crowd &C) const {
 
 void RaceChecker::acquire(Accesses &A, bool IsLds, VectorClock &Into) {
   if (A.single())
-    return acquire(A.moment(), Into);
-  Crowd *Many = A.own();
+    return acquire(A.epoch(), Into);
+  AccessSet *Many = A.own();
   if (!Many)
     return;
   // What many have released is added up once, for all that come; but not what
   // it says of LDS, which only the few waves of a workgroup share.
-  if (Many->Moments.size() > 4 && !IsLds) {
-    for (uint64_t M : Many->Moments)
-      if (Moment::of(M).wave() != Me)
+  if (Many->Epochs.size() > 4 && !IsLds) {
+    for (uint64_t M : Many->Epochs)
+      if (Epoch::of(M).wave() != Me)
         fold(M, *Many);
-    llvm::erase_if(Many->Moments,
-                   [&](uint64_t M) { return Moment::of(M).wave() != Me; });
+    llvm::erase_if(Many->Epochs,
+                   [&](uint64_t M) { return Epoch::of(M).wave() != Me; });
   }
-  for (uint64_t M : Many->Moments)
+  for (uint64_t M : Many->Epochs)
     acquire(M, Into);
   learn(Many->Given, Into);
 }
@@ -351,7 +351,7 @@ void RaceChecker::take() {
     Remember(Taken, {R.Address, R.isLds()});
     if (R.E->Use.Claims)
       Remember(Claimed, {R.Address, R.isLds()});
-    WG.presentCells(R, [&](Cell *Cells, uint32_t Count) {
+    WG.presentCells(R, [&](ShadowCell *Cells, uint32_t Count) {
       for (uint32_t N = 0; N < Count; ++N) {
         acquire(Cells[N].Writes, R.isLds(), K);
         acquire(Cells[N].Atomics, R.isLds(), K);
@@ -428,7 +428,7 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
 }
 
 std::string RaceChecker::waveName(uint64_t M, bool IsLds) const {
-  const uint32_t From = Moment::of(M).wave();
+  const uint32_t From = Epoch::of(M).wave();
   if (From - First < NumWaves)
     return std::string(IsLds ? "" : "of this workgroup ") + "wave " +
            std::to_string(From - First);
@@ -456,7 +456,7 @@ static const char *cacheRemedy(const Launch &L, bool InNear) {
 bool RaceChecker::mayBeAtomic(const AccessRange &R, const Conflict &C) const {
   if (C.Stale || R.Bytes != R.LaneBytes || R.LaneBytes > 8)
     return false;
-  if (R.isLds() || Moment::of(C.Other).wave() - First < NumWaves)
+  if (R.isLds() || Epoch::of(C.Other).wave() - First < NumWaves)
     return true;
   auto MayBe = [&](const MemoryUse &Use, bool Loads) {
     return Use.Cache.Coherent || !(Loads || Caches.MarksStores);
@@ -468,7 +468,7 @@ bool RaceChecker::mayBeAtomic(const AccessRange &R, const Conflict &C) const {
 bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
                          const Conflict &C) {
   Reported = Mark;
-  const Moment Where = Moment::of(C.Other);
+  const Epoch Where = Epoch::of(C.Other);
   const int Lane = R.Lane < 0 || !R.LaneBytes
                        ? R.Lane
                        : R.Lane + int((Address - R.Address) / R.LaneBytes);

@@ -85,7 +85,7 @@ private:
     }
   };
   struct Conflict {
-    uint64_t Other = 0; ///< a Moment
+    uint64_t Other = 0; ///< an Epoch
     bool Wrote = false, Stale = false;
     bool Narrow = false; ///< both for order, one of them in too narrow a scope
     bool Near = false, Scalar = false; ///< which cache is in the way
@@ -115,21 +115,23 @@ private:
   Conflict accessCell(const CellRun &Run, uint32_t K, const AccessRange &R);
   /// The wave of an access has missed a barrier that lies before this one.
   bool hasMissed(uint64_t M) const {
-    const uint32_t From = Moment::of(M).wave() - First;
+    const uint32_t From = Epoch::of(M).wave() - First;
     return Passed && From < NumWaves &&
            WG.Barriers.hasMissed(From, Passed, PassedBy);
   }
-  bool readLike(Cell &C);
-  bool writeLike(Cell &C);
+  bool readLike(ShadowCell &C);
+  bool writeLike(ShadowCell &C);
   bool writeSameLike(const CellRun &Run, uint32_t K, const AccessRange &R);
-  void checkRead(const Cell &C, const AccessRange &R, Conflict &Found) const;
+  void checkRead(const ShadowCell &C, const AccessRange &R,
+                 Conflict &Found) const;
   uint64_t readStore(const Accesses &Writes, bool IsLds,
                      const MemoryUse &Use) const;
-  bool checkWrite(const Cell &C, const AccessRange &R, uint64_t Address,
+  bool checkWrite(const ShadowCell &C, const AccessRange &R, uint64_t Address,
                   unsigned Bytes, const uint8_t *Values, Conflict &Found) const;
-  bool mayFollow(uint64_t M, const Cell &C, const AccessRange &R,
+  bool mayFollow(uint64_t M, const ShadowCell &C, const AccessRange &R,
                  uint64_t Address, unsigned Bytes) const;
-  void checkAtomic(const Cell &C, const AccessRange &R, Conflict &Found) const;
+  void checkAtomic(const ShadowCell &C, const AccessRange &R,
+                   Conflict &Found) const;
   bool anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
                     llvm::function_ref<bool(uint64_t)> IsHarmless,
                     uint64_t &Other) const;
@@ -142,7 +144,7 @@ private:
   static bool isSync(const AccessRange &R);
   /// By another workgroup.
   bool isOfOthers(uint64_t M) const {
-    return Moment::of(M).wave() - First >= NumWaves;
+    return Epoch::of(M).wave() - First >= NumWaves;
   }
   /// Whether the bits of a store, or of an atomic, say that it need not be seen
   /// by other workgroups.
@@ -157,7 +159,7 @@ private:
   bool isOwnClaim(const AccessRange &R, uint64_t M) const;
   bool isReleasedTooEarly(uint64_t M) const;
   void add(Accesses &To, bool IsLds, bool AreWrites);
-  void fold(uint64_t M, Crowd &C) const;
+  void fold(uint64_t M, AccessSet &C) const;
   const MemoryUse &useOf(uint64_t M) const;
   void acquire(uint64_t M, VectorClock &Into) const;
   void acquire(Accesses &A, bool IsLds, VectorClock &Into);
@@ -179,7 +181,7 @@ private:
   uint32_t Me = 1;    ///< and of this one
   bool Followed = true;
   uint32_t Now = 0;
-  uint64_t Mark = 0;         ///< the Moment of the present instruction
+  uint64_t Mark = 0;         ///< the Epoch of the present instruction
   uint64_t Reported = ~0ull; ///< of the last one of which something was said
   VectorClock All;
   /// What was known when those caches were dropped, of Scalar of this wave,

@@ -41,7 +41,7 @@ bool RaceChecker::isSync(const AccessRange &R) {
 }
 
 bool RaceChecker::isNarrow(uint64_t M) const {
-  const uint16_t Id = Moment::of(M).id();
+  const uint16_t Id = Epoch::of(M).id();
   const auto &List = L.TheEffects.MemoryInstructions;
   return Id < List.size() && isNarrow(L.TheEffects.of(List[Id]));
 }
@@ -54,7 +54,7 @@ bool RaceChecker::isOwnClaim(const AccessRange &R, uint64_t M) const {
 /// Whether another workgroup has said that an access is done before it was
 /// over: what it says is then for nothing, though the atomic itself is one.
 bool RaceChecker::isReleasedTooEarly(uint64_t M) const {
-  const Moment Where = Moment::of(M);
+  const Epoch Where = Epoch::of(M);
   return Where.wave() - First >= NumWaves &&
          Where.clock() <= All.Remote.at(Where.wave()).Issued;
 }
@@ -63,13 +63,13 @@ bool RaceChecker::isReleasedTooEarly(uint64_t M) const {
 uint32_t RaceChecker::ldsOver(uint64_t M, const ReleasedClocks &H) const {
   if (H.Lds == H.ToLds)
     return H.Lds;
-  const uint16_t Id = Moment::of(M).id();
+  const uint16_t Id = Epoch::of(M).id();
   const auto &List = L.TheEffects.MemoryInstructions;
   return Id < List.size() && L.TheEffects.of(List[Id]).ToLds ? H.ToLds : H.Lds;
 }
 
 bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
-  const Moment Where = Moment::of(M);
+  const Epoch Where = Epoch::of(M);
   const uint32_t From = Where.wave(), Clock = Where.clock();
   if (From == Me)
     return true;
@@ -91,7 +91,7 @@ bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
 /// Whether a load finds what was written there and is ordered before it.
 bool RaceChecker::visible(uint64_t M, const MemoryUse &Use,
                           bool &InNear) const {
-  const Moment Where = Moment::of(M);
+  const Epoch Where = Epoch::of(M);
   const uint32_t From = Where.wave(), Clock = Where.clock();
   InNear = false;
   if (From == Me || llvm::is_contained(Taken, Here))
@@ -112,7 +112,7 @@ bool RaceChecker::visible(uint64_t M, const MemoryUse &Use,
 /// ordered before, be it the wave's own: stores go past that cache, and what
 /// lies beside a word may have brought it there.
 bool RaceChecker::visibleToScalar(uint64_t M) const {
-  const Moment Where = Moment::of(M);
+  const Epoch Where = Epoch::of(M);
   const uint32_t From = Where.wave();
   return Where.clock() <= (From - First < NumWaves
                                ? Scalar.Local[From - First].Write
@@ -132,13 +132,13 @@ bool RaceChecker::anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
   if (A.empty())
     return false;
   if (A.single())
-    return Counts(A.moment());
-  const Crowd &C = *A.crowd();
-  if (llvm::any_of(C.Moments, Counts))
+    return Counts(A.epoch());
+  const AccessSet &C = *A.accessSet();
+  if (llvm::any_of(C.Epochs, Counts))
     return true;
   // Of those that found no room, no more than one instruction is known.
   return !C.Others.forEachBeside({}, [&](uint32_t Wave, const Known &K) {
-    const uint64_t M = Moment(Wave, K.Write, LastMemoryId).Bits;
+    const uint64_t M = Epoch(Wave, K.Write, LastMemoryId).Bits;
     if (ordered(M, IsLds, WereWrites) || IsHarmless(C.OneOfOthers))
       return true;
     Other = M;
@@ -158,15 +158,15 @@ uint64_t RaceChecker::readStore(const Accesses &Writes, bool IsLds,
     Best = M;
     return IsLds || visible(M, Use, InNear);
   };
-  const Crowd &C = *Writes.crowd();
-  if (!llvm::any_of(C.Moments, IsBest))
+  const AccessSet &C = *Writes.accessSet();
+  if (!llvm::any_of(C.Epochs, IsBest))
     C.Others.forEachBeside({}, [&](uint32_t Wave, const Known &K) {
-      return !IsBest(Moment(Wave, K.Write, LastMemoryId).Bits);
+      return !IsBest(Epoch(Wave, K.Write, LastMemoryId).Bits);
     });
   return Best;
 }
 
-void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
+void RaceChecker::checkRead(const ShadowCell &C, const AccessRange &R,
                             Conflict &Found) const {
   const MemoryUse &Use = R.E->Use;
   const bool Sync = isSync(R), IsScalar = R.E->Space == MemorySpace::Scalar;
@@ -178,18 +178,18 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
       return;
     Found = {M, true, /*Stale=*/true, /*Narrow=*/false, InNear, IsScalar};
   };
-  uint64_t Store = C.Writes.moment();
+  uint64_t Store = C.Writes.epoch();
   bool Ordered = false;
-  if (const Crowd *Many = C.Writes.crowd()) {
+  if (const AccessSet *Many = C.Writes.accessSet()) {
     // Whichever of them is the last, the value is what one of them has stored.
     Store = readStore(C.Writes, R.isLds(), Use);
     Ordered = Store != 0;
     if (!Ordered)
-      Store = Many->Moments.back();
+      Store = Many->Epochs.back();
   } else if (Store) {
     Ordered = ordered(Store, R.isLds(), true);
   }
-  if (Store && (IsScalar || Moment::of(Store).wave() != Me)) {
+  if (Store && (IsScalar || Epoch::of(Store).wave() != Me)) {
     if (Ordered) {
       Stale(Store);
     } else if (!Sync && Coherent && useOf(Store).Cache.Coherent &&
@@ -212,9 +212,9 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   if (anyUnordered(C.Atomics, R.isLds(), true, IsHarmless, Other))
     Found = {Other, true};
   else if (C.Atomics.single() && !Careful)
-    Stale(C.Atomics.moment());
-  else if (const Crowd *Many = C.Atomics.crowd(); Many && !Careful)
-    llvm::for_each(Many->Moments, Stale);
+    Stale(C.Atomics.epoch());
+  else if (const AccessSet *Many = C.Atomics.accessSet(); Many && !Careful)
+    llvm::for_each(Many->Epochs, Stale);
   if (Found.Other || !Passed || Sync)
     return;
   // Ordered, but what a wave has left there that went through the barriers less
@@ -229,21 +229,22 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   if (Store && Missed(Store))
     return;
   if (C.Atomics.single())
-    Missed(C.Atomics.moment());
-  else if (const Crowd *Many = C.Atomics.crowd())
-    for (uint64_t M : Many->Moments)
+    Missed(C.Atomics.epoch());
+  else if (const AccessSet *Many = C.Atomics.accessSet())
+    for (uint64_t M : Many->Epochs)
       Missed(M);
 }
 
 /// Whether what the load M gives, which comes before the present store without
 /// an order, can be followed, so that the race is one only if that is used.
-bool RaceChecker::mayFollow(uint64_t M, const Cell &C, const AccessRange &R,
-                            uint64_t Address, unsigned Bytes) const {
-  const Moment Where = Moment::of(M);
+bool RaceChecker::mayFollow(uint64_t M, const ShadowCell &C,
+                            const AccessRange &R, uint64_t Address,
+                            unsigned Bytes) const {
+  const Epoch Where = Epoch::of(M);
   const auto &List = L.TheEffects.MemoryInstructions;
   if (!L.Early || !L.Journal->isWhole() || R.isLds() || isOfOthers(M) ||
       Where.id() >= List.size() ||
-      (C.Reads.crowd() && !C.Reads.crowd()->Others.empty()))
+      (C.Reads.accessSet() && !C.Reads.accessSet()->Others.empty()))
     return false;
   const Effects &Load = L.TheEffects.of(List[Where.id()]);
   return Load.Access == MemoryAccess::Load && !Load.ToLds &&
@@ -254,7 +255,7 @@ bool RaceChecker::mayFollow(uint64_t M, const Cell &C, const AccessRange &R,
 
 /// True: it stores what others have stored there without an order between
 /// them. Who reads that after one of them need not be ordered after the rest.
-bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
+bool RaceChecker::checkWrite(const ShadowCell &C, const AccessRange &R,
                              uint64_t Address, unsigned Bytes,
                              const uint8_t *Values, Conflict &Found) const {
   uint64_t Other;
@@ -297,7 +298,7 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
   return Among;
 }
 
-void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
+void RaceChecker::checkAtomic(const ShadowCell &C, const AccessRange &R,
                               Conflict &Found) const {
   uint64_t Other;
   const bool IsLock = R.E->Use.IsLock;
@@ -362,15 +363,15 @@ bool RaceChecker::isRedundant(const Accesses &Writes,
   if (!R.isLds() || !L.Rounding)
     return false;
   auto IsAlike = [&](uint64_t M) {
-    const Moment At = Moment::of(M);
+    const Epoch At = Epoch::of(M);
     return ordered(M, /*IsLds=*/true, /*WasWrite=*/true) ||
            (At.id() == R.E->Use.Id && At.id() != LastMemoryId &&
             At.clock() == Now);
   };
-  if (!Writes.crowd())
-    return IsAlike(Writes.moment());
-  return Writes.crowd()->Others.empty() &&
-         llvm::all_of(Writes.crowd()->Moments, IsAlike);
+  if (!Writes.accessSet())
+    return IsAlike(Writes.epoch());
+  return Writes.accessSet()->Others.empty() &&
+         llvm::all_of(Writes.accessSet()->Epochs, IsAlike);
 }
 
 RoundingJudge::Place RaceChecker::place(const Effects &E, uint64_t Address,
@@ -403,7 +404,7 @@ bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
 void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
   To.add(
       Mark, [&](uint64_t M) { return ordered(M, IsLds, AreWrites); },
-      [&](uint64_t M, Crowd &C) {
+      [&](uint64_t M, AccessSet &C) {
         if (AreWrites && L.Logs.wanted())
           return fold(M, C);
         C.addToOthers(M);
@@ -413,16 +414,16 @@ void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
 /// The K-th cell of a run; what is wrong there, if anything is.
 RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
                                               const AccessRange &R) {
-  Cell &C = Run.Cells[K];
+  ShadowCell &C = Run.Cells[K];
   const uint64_t Begin = uint64_t(K) << Run.Granule;
   const uint64_t Where = Run.Address + Begin;
   Here = {Where, R.isLds()};
   Conflict Found;
   switch (R.Access) {
   case MemoryAccess::Load:
-    if (!C.Atomics.empty() || C.Writes.crowd() ||
+    if (!C.Atomics.empty() || C.Writes.accessSet() ||
         (!C.Writes.empty() && (R.E->Space == MemorySpace::Scalar ||
-                               Moment::of(C.Writes.moment()).wave() != Me)))
+                               Epoch::of(C.Writes.epoch()).wave() != Me)))
       checkRead(C, R, Found);
     // Who waits there for what others store plainly: those must not.
     if (!isSync(R) ||
@@ -432,7 +433,7 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
   case MemoryAccess::Store: {
     uint8_t *Values = Run.Values ? Run.Values + Begin : nullptr;
     const unsigned Bytes = 1u << Run.Granule;
-    if ((C.Writes.moment() | C.Reads.moment() | C.Atomics.moment()) &&
+    if ((C.Writes.epoch() | C.Reads.epoch() | C.Atomics.epoch()) &&
         checkWrite(C, R, Where, Bytes, Values, Found)) {
       add(C.Writes, R.isLds(), true);
       C.Atomics.clear();
@@ -462,28 +463,28 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
 [[gnu::always_inline]] inline bool
 RaceChecker::isOver(const Accesses &A) const {
   auto Is = [&](uint64_t Bits) {
-    const Moment M = Moment::of(Bits);
+    const Epoch M = Epoch::of(Bits);
     const uint32_t From = M.wave() - First;
     return From < NumWaves &&
            (M.wave() == Me || M.clock() <= ldsOver(Bits, All.Local[From]));
   };
-  if (const Crowd *Many = A.crowd())
-    return Many->Others.empty() && llvm::all_of(Many->Moments, Is);
-  return A.empty() || Is(A.moment());
+  if (const AccessSet *Many = A.accessSet())
+    return Many->Others.empty() && llvm::all_of(Many->Epochs, Is);
+  return A.empty() || Is(A.epoch());
 }
 
 /// Cells of LDS side by side have mostly seen the same, so that what becomes of
 /// one by an instruction becomes of the next. False: this one is to be looked
 /// at by itself.
-[[gnu::always_inline]] inline bool RaceChecker::readLike(Cell &C) {
+[[gnu::always_inline]] inline bool RaceChecker::readLike(ShadowCell &C) {
   if (!C.Atomics.empty())
     return false;
   if (!C.Writes.empty() && !(C.Writes == Like.Writes)) {
     if (!C.Writes.single() || !isOver(C.Writes) ||
-        (Moment::of(C.Writes.moment()).wave() != Me &&
-         hasMissed(C.Writes.moment())))
+        (Epoch::of(C.Writes.epoch()).wave() != Me &&
+         hasMissed(C.Writes.epoch())))
       return false;
-    Like.Writes.set(C.Writes.moment());
+    Like.Writes.set(C.Writes.epoch());
   }
   if (C.Reads == Like.Reads) {
     C.Reads.share(Like.ReadsAfter);
@@ -495,12 +496,12 @@ RaceChecker::isOver(const Accesses &A) const {
   return true;
 }
 
-[[gnu::always_inline]] inline bool RaceChecker::writeLike(Cell &C) {
+[[gnu::always_inline]] inline bool RaceChecker::writeLike(ShadowCell &C) {
   if (!C.Atomics.empty() || !(C.Writes == Like.Writes || isOver(C.Writes)) ||
       !(C.Reads == Like.Reads || isOver(C.Reads)))
     return false;
   C.Writes.set(Mark);
-  if (C.Reads.crowd())
+  if (C.Reads.accessSet())
     Like.Reads = std::move(C.Reads);
   C.Reads.clear();
   return true;
@@ -510,7 +511,7 @@ RaceChecker::isOver(const Accesses &A) const {
 [[gnu::always_inline]] inline bool
 RaceChecker::writeSameLike(const CellRun &Run, uint32_t K,
                            const AccessRange &R) {
-  Cell &C = Run.Cells[K];
+  ShadowCell &C = Run.Cells[K];
   if ((L.Rounding && L.Rounding->wantsAll()) || Like.SameWrites.empty() ||
       !(C.Writes == Like.SameWrites) || !(C.Reads == Like.SameReads) ||
       !C.Atomics.empty() ||
@@ -524,7 +525,7 @@ RaceChecker::writeSameLike(const CellRun &Run, uint32_t K,
 /// One that readLike and writeLike have left.
 bool RaceChecker::accessUnlike(const CellRun &Run, uint32_t K,
                                const AccessRange &R) {
-  Cell &C = Run.Cells[K];
+  ShadowCell &C = Run.Cells[K];
   Accesses WritesBefore, ReadsBefore;
   const bool MayBeLike =
       R.isLds() && R.Access == MemoryAccess::Store && C.Atomics.empty();
@@ -536,7 +537,7 @@ bool RaceChecker::accessUnlike(const CellRun &Run, uint32_t K,
   if (__builtin_expect(Found.Other != 0, 0))
     return report(R, Run.Address + (uint64_t(K) << Run.Granule),
                   1ull << Run.Granule, Found);
-  if (MayBeLike && C.Writes.moment() == Mark) {
+  if (MayBeLike && C.Writes.epoch() == Mark) {
     Like.Writes = std::move(WritesBefore);
     Like.Reads = std::move(ReadsBefore);
   } else if (MayBeLike) {
@@ -556,7 +557,7 @@ bool RaceChecker::access(const AccessRange &R) {
     if (const EarlyReads::Case *Of =
             L.Early->find({W.Index, R.E->Use.Id}, R.Address, R.Bytes)) {
       const auto [By, Id] = Of->Store;
-      Conflict Found = {Moment(First + By, Moment::LastClock, Id).Bits, true};
+      Conflict Found = {Epoch(First + By, Epoch::LastClock, Id).Bits, true};
       Found.Later = true;
       const uint64_t Begin = std::max(Of->Address, R.Address);
       const uint64_t End =

@@ -28,73 +28,72 @@
 using namespace lnbwd::sim;
 
 static bool sameWave(uint64_t A, uint64_t B) {
-  return Moment::of(A).wave() == Moment::of(B).wave();
+  return Epoch::of(A).wave() == Epoch::of(B).wave();
 }
 
-void Crowd::addToOthers(uint64_t M) {
-  Others.raise(Moment::of(M).wave(), {0, Moment::of(M).clock(), 0});
+void AccessSet::addToOthers(uint64_t M) {
+  Others.raise(Epoch::of(M).wave(), {0, Epoch::of(M).clock(), 0});
   OneOfOthers = M;
 }
 
-void Accesses::add(uint64_t Moment,
-                   llvm::function_ref<bool(uint64_t)> IsOrdered,
-                   llvm::function_ref<void(uint64_t, Crowd &)> GaveUp) {
-  Crowd *C = own();
+void Accesses::add(uint64_t New, llvm::function_ref<bool(uint64_t)> IsOrdered,
+                   llvm::function_ref<void(uint64_t, AccessSet &)> GaveUp) {
+  AccessSet *C = own();
   if (!C) {
-    if (!Bits || sameWave(Bits, Moment) || IsOrdered(Bits)) {
-      Bits = Moment;
+    if (!Bits || sameWave(Bits, New) || IsOrdered(Bits)) {
+      Bits = New;
       return;
     }
-    C = new Crowd;
-    C->Moments.push_back(Bits);
-    C->Moments.push_back(Moment);
+    C = new AccessSet;
+    C->Epochs.push_back(Bits);
+    C->Epochs.push_back(New);
     Bits = reinterpret_cast<uint64_t>(C) | 1;
     return;
   }
-  for (uint64_t &Old : C->Moments)
-    if (sameWave(Old, Moment)) {
-      Old = Moment;
+  for (uint64_t &Old : C->Epochs)
+    if (sameWave(Old, New)) {
+      Old = New;
       return;
     }
-  if (C->Moments.size() >= Crowd::Most) {
-    llvm::erase_if(C->Moments, IsOrdered);
-    if (C->Moments.size() >= Crowd::Most) {
-      const size_t Half = Crowd::Most / 2;
+  if (C->Epochs.size() >= AccessSet::Most) {
+    llvm::erase_if(C->Epochs, IsOrdered);
+    if (C->Epochs.size() >= AccessSet::Most) {
+      const size_t Half = AccessSet::Most / 2;
       for (size_t K = 0; K < Half; ++K)
-        GaveUp(C->Moments[K], *C);
-      C->Moments.erase(C->Moments.begin(), C->Moments.begin() + Half);
+        GaveUp(C->Epochs[K], *C);
+      C->Epochs.erase(C->Epochs.begin(), C->Epochs.begin() + Half);
     }
   }
-  C->Moments.push_back(Moment);
+  C->Epochs.push_back(New);
 }
 
 Accesses Accesses::copy() const {
   Accesses A;
   A.Bits = Bits;
-  if (Crowd *C = crowd()) {
-    auto *New = new Crowd(*C);
+  if (AccessSet *C = accessSet()) {
+    auto *New = new AccessSet(*C);
     New->Users = 1;
     A.Bits = reinterpret_cast<uint64_t>(New) | 1;
   }
   return A;
 }
 
-Crowd *Accesses::own() {
-  Crowd *C = crowd();
+AccessSet *Accesses::own() {
+  AccessSet *C = accessSet();
   if (C && C->Users > 1)
     *this = copy();
-  return crowd();
+  return accessSet();
 }
 
-Cell Cell::copy() const {
-  Cell C;
+ShadowCell ShadowCell::copy() const {
+  ShadowCell C;
   C.Writes = Writes.copy();
   C.Reads = Reads.copy();
   C.Atomics = Atomics.copy();
   return C;
 }
 
-void CellPage::forget() {
+void ShadowPage::forget() {
   if (Cells)
     for (uint32_t K = 0; K < count(); ++K)
       for (Accesses *A : {&Cells[K].Writes, &Cells[K].Reads, &Cells[K].Atomics})
@@ -111,21 +110,21 @@ CellBudget &CellBudget::get() {
   return *Budget;
 }
 
-void CellPage::uncount() {
+void ShadowPage::uncount() {
   CellBudget::get().Bytes -= BytesCounted;
   BytesCounted = 0;
 }
 
 /// Makes the cells smaller, or makes the first ones, and the room for values.
-bool CellPage::grow(unsigned Need, bool Counted, bool WithValues) {
+bool ShadowPage::grow(unsigned Need, bool Counted, bool WithValues) {
   const bool Finer = !Cells || Granule > Need;
   const uint32_t New = Finer ? PageBytes >> Need : count();
   if (LeftOut)
     return false;
   if (Counted) {
     CellBudget &Budget = CellBudget::get();
-    const uint64_t Bytes =
-        uint64_t(New) * sizeof(Cell) + (Values || WithValues ? PageBytes : 0);
+    const uint64_t Bytes = uint64_t(New) * sizeof(ShadowCell) +
+                           (Values || WithValues ? PageBytes : 0);
     const bool Fits =
         Budget.Bytes.fetch_add(Bytes) + Bytes - BytesCounted <= Budget.Most;
     uncount();
@@ -142,7 +141,7 @@ bool CellPage::grow(unsigned Need, bool Counted, bool WithValues) {
     Values.reset(new uint8_t[PageBytes]);
   if (!Finer)
     return true;
-  std::unique_ptr<Cell[]> Made(new Cell[New]);
+  std::unique_ptr<ShadowCell[]> Made(new ShadowCell[New]);
   if (Cells) {
     const unsigned Step = unsigned(Granule) - Need;
     for (uint32_t K = 0; K < New; ++K)
@@ -153,7 +152,7 @@ bool CellPage::grow(unsigned Need, bool Counted, bool WithValues) {
   return true;
 }
 
-Cell *CellPage::present(uint32_t From, uint32_t To, uint32_t &Count) {
+ShadowCell *ShadowPage::present(uint32_t From, uint32_t To, uint32_t &Count) {
   if (!Cells)
     return nullptr;
   const uint32_t First = From >> Granule;
@@ -385,8 +384,9 @@ void BufferShadow::keep(uint64_t Address, uint64_t Count,
       });
 }
 
-bool BufferShadow::cells(uint64_t Address, uint64_t Count, uint32_t Epoch,
-                         bool WithValues, std::atomic<uint64_t> &LeftOut,
+bool BufferShadow::cells(uint64_t Address, uint64_t Count,
+                         uint32_t LaunchNumber, bool WithValues,
+                         std::atomic<uint64_t> &LeftOut,
                          llvm::function_ref<bool(const CellRun &)> Function) {
   // Nobody may write to a read-only buffer, so that reads need no record.
   if (ReadOnly)
@@ -394,13 +394,13 @@ bool BufferShadow::cells(uint64_t Address, uint64_t Count, uint32_t Epoch,
   return forPages(
       Address, Count,
       [&](Page &P, uint64_t PageAddress, uint32_t From, uint32_t To) {
-        const bool IsNew = P.Epoch != Epoch;
+        const bool IsNew = P.LaunchNumber != LaunchNumber;
         if (IsNew) {
           P.Cells.forget();
-          P.Epoch = Epoch;
+          P.LaunchNumber = LaunchNumber;
         }
         uint32_t Number;
-        Cell *Cells =
+        ShadowCell *Cells =
             P.Cells.cells(From, To, Number, /*Counted=*/true, WithValues);
         uint8_t *Values = P.Cells.values();
         if (Cells)
@@ -413,20 +413,20 @@ bool BufferShadow::cells(uint64_t Address, uint64_t Count, uint32_t Epoch,
 }
 
 void BufferShadow::presentCells(
-    uint64_t Address, uint64_t Count, uint32_t Epoch,
-    llvm::function_ref<void(Cell *, uint32_t)> Function) {
+    uint64_t Address, uint64_t Count, uint32_t LaunchNumber,
+    llvm::function_ref<void(ShadowCell *, uint32_t)> Function) {
   forPages(Address, Count, [&](Page &P, uint64_t, uint32_t From, uint32_t To) {
     uint32_t Number;
-    if (P.Epoch == Epoch)
-      if (Cell *Cells = P.Cells.present(From, To, Number))
+    if (P.LaunchNumber == LaunchNumber)
+      if (ShadowCell *Cells = P.Cells.present(From, To, Number))
         Function(Cells, Number);
     return true;
   });
 }
 
 template <typename F>
-void BufferShadow::forAccesses(uint32_t Epoch, uint64_t Begin, uint64_t End,
-                               F Function) const {
+void BufferShadow::forAccesses(uint32_t LaunchNumber, uint64_t Begin,
+                               uint64_t End, F Function) const {
   const size_t Behind = pagesOf(std::min(End, bytes()), PageLog);
   for (size_t Number = Begin >> PageLog; Number < Behind; ++Number) {
     Page *P = Pages[Number].load(std::memory_order_acquire);
@@ -434,8 +434,9 @@ void BufferShadow::forAccesses(uint32_t Epoch, uint64_t Begin, uint64_t End,
       continue;
     PageGuard Guard(*P); // Another launch may be at it.
     uint32_t Count = 0;
-    Cell *Cells =
-        P->Epoch == Epoch ? P->Cells.present(0, PageBytes, Count) : nullptr;
+    ShadowCell *Cells = P->LaunchNumber == LaunchNumber
+                            ? P->Cells.present(0, PageBytes, Count)
+                            : nullptr;
     for (uint32_t K = 0; K < Count; ++K)
       Function((Number << PageLog) + (K << P->Cells.granule()),
                uint64_t(1) << P->Cells.granule(), Cells[K]);
@@ -443,17 +444,17 @@ void BufferShadow::forAccesses(uint32_t Epoch, uint64_t Begin, uint64_t End,
 }
 
 /// 1 read, 2 written.
-static unsigned waysOf(const Cell &C) {
+static unsigned waysOf(const ShadowCell &C) {
   return (C.Reads.empty() ? 0 : 1) |
          (C.Writes.empty() && C.Atomics.empty() ? 0 : 2);
 }
 
-BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
+BufferShadow::Gaps BufferShadow::gaps(uint32_t LaunchNumber) const {
   // By what was done: reads, writes.
   Gaps Found[2];
   uint64_t Covered[2] = {};
-  forAccesses(Epoch, 0, bytes(),
-              [&](uint64_t At, uint64_t Count, const Cell &C) {
+  forAccesses(LaunchNumber, 0, bytes(),
+              [&](uint64_t At, uint64_t Count, const ShadowCell &C) {
                 const unsigned Ways = waysOf(C);
                 for (unsigned Way = 0; Way < 2; ++Way) {
                   if (!(Ways >> Way & 1))
@@ -471,12 +472,12 @@ BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
   return G;
 }
 
-void BufferShadow::accesses(uint64_t Address, uint64_t Count, uint32_t Epoch,
-                            uint8_t *Ways) const {
+void BufferShadow::accesses(uint64_t Address, uint64_t Count,
+                            uint32_t LaunchNumber, uint8_t *Ways) const {
   std::fill_n(Ways, Count, uint8_t(0));
   const uint64_t Begin = Address - begin(), End = Begin + Count;
-  forAccesses(Epoch, Begin, End,
-              [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+  forAccesses(LaunchNumber, Begin, End,
+              [&](uint64_t At, uint64_t Bytes, const ShadowCell &C) {
                 const unsigned Has = waysOf(C);
                 for (uint64_t K = std::max(At, Begin);
                      K < std::min(At + Bytes, End); ++K)
@@ -487,35 +488,35 @@ void BufferShadow::accesses(uint64_t Address, uint64_t Count, uint32_t Epoch,
 /// Calls Function with each of the accesses; false: there are others that are
 /// not known one by one.
 template <typename F> static bool forMoments(const Accesses &A, F Function) {
-  const Crowd *Several = A.crowd();
+  const AccessSet *Several = A.accessSet();
   if (A.single())
-    Function(Moment::of(A.moment()));
+    Function(Epoch::of(A.epoch()));
   else if (Several)
-    for (uint64_t M : Several->Moments)
-      Function(Moment::of(M));
+    for (uint64_t M : Several->Epochs)
+      Function(Epoch::of(M));
   return !Several || Several->Others.empty();
 }
 
 void BufferShadow::accessors(uint64_t Address, uint64_t Count,
-                             uint64_t ElementBytes, uint32_t Epoch, bool Writes,
-                             unsigned WavesPerWorkgroup, uint32_t One,
-                             uint32_t *Groups) const {
+                             uint64_t ElementBytes, uint32_t LaunchNumber,
+                             bool Writes, unsigned WavesPerWorkgroup,
+                             uint32_t One, uint32_t *Groups) const {
   std::fill_n(Groups, Count, 0u);
   auto IsAmongOthers = [&](const Accesses &A) {
     const uint64_t First = uint64_t(One - 1) * WavesPerWorkgroup + 1;
     if (One && One != SeveralGroups)
       for (unsigned K = 0; K < WavesPerWorkgroup; ++K)
-        if (A.crowd()->Others.at(uint32_t(First + K)).Write)
+        if (A.accessSet()->Others.at(uint32_t(First + K)).Write)
           return true;
     return false;
   };
   const uint64_t Begin = Address - begin();
-  forAccesses(Epoch, Begin, Begin + Count * ElementBytes,
-              [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+  forAccesses(LaunchNumber, Begin, Begin + Count * ElementBytes,
+              [&](uint64_t At, uint64_t Bytes, const ShadowCell &C) {
                 const uint64_t From = At > Begin ? At - Begin : 0;
                 const uint64_t To = At + Bytes > Begin ? At + Bytes - Begin : 0;
                 uint32_t Group = 0;
-                auto Add = [&](Moment M) {
+                auto Add = [&](Epoch M) {
                   const uint32_t It = (M.wave() - 1) / WavesPerWorkgroup + 1;
                   if (Group && Group != It)
                     Group = Group == One || It == One ? One : SeveralGroups;
@@ -532,17 +533,17 @@ void BufferShadow::accessors(uint64_t Address, uint64_t Count,
               });
 }
 
-Moment BufferShadow::accessAt(uint64_t Address, uint32_t Epoch,
-                              bool Writes) const {
-  Moment Found;
+Epoch BufferShadow::accessAt(uint64_t Address, uint32_t LaunchNumber,
+                             bool Writes) const {
+  Epoch Found;
   const uint64_t Offset = Address - begin();
-  forAccesses(Epoch, Offset, Offset + 1,
-              [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+  forAccesses(LaunchNumber, Offset, Offset + 1,
+              [&](uint64_t At, uint64_t Bytes, const ShadowCell &C) {
                 if (Offset < At || Offset - At >= Bytes)
                   return;
                 for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
                   if ((A != &C.Reads) == Writes)
-                    forMoments(*A, [&](Moment M) { Found = M; });
+                    forMoments(*A, [&](Epoch M) { Found = M; });
               });
   return Found;
 }

@@ -10,7 +10,7 @@
 // was allocated, and, during a launch, which waves have accessed them. Pages
 // are locked one by one, so that host threads can run workgroups side by side.
 //
-// A cell of the shadow holds the accesses to a few bytes that later ones may
+// A shadow cell holds the accesses to a few bytes that later ones may
 // race with: the last plain store, or several that have stored the same without
 // an order, and the reads and atomics since then that are not ordered among
 // each other. Mostly that is one of each kind or none, so that a look at a cell
@@ -43,15 +43,15 @@
 
 namespace lnbwd::sim {
 
-/// Several accesses that are not ordered among each other. Cells of LDS share
-/// them, since waves mostly read the same as their neighbours do; who changes
-/// one has it alone. One host thread runs a workgroup, so that nothing guards
-/// Users.
-struct Crowd {
+/// A read set, also of stores and of atomics: the accesses of a cell that are
+/// not ordered among each other. Cells of LDS share them, since waves mostly
+/// read the same as their neighbours do; who changes one has it alone. One host
+/// thread runs a workgroup, so that nothing guards Users.
+struct AccessSet {
   static constexpr unsigned Most = 32;
   /// No longer keeps an access by itself.
   void addToOthers(uint64_t M);
-  llvm::SmallVector<uint64_t, 4> Moments;
+  llvm::SmallVector<uint64_t, 4> Epochs;
   /// The waves of those that are too many, with their numbers as Write.
   ClockTree Others;
   /// The latest one of Others: what its instruction is taken for all of theirs.
@@ -60,7 +60,7 @@ struct Crowd {
   uint32_t Users = 1;
 };
 
-/// No access, one, or a crowd.
+/// No access, the epoch of one, or a set of several.
 class Accesses {
 public:
   Accesses() = default;
@@ -72,46 +72,46 @@ public:
   ~Accesses() { clear(); }
   bool empty() const { return !Bits; }
   bool single() const { return Bits && !(Bits & 1); }
-  uint64_t moment() const { return Bits; }
-  Crowd *crowd() const {
-    return Bits & 1 ? reinterpret_cast<Crowd *>(Bits & ~1ull) : nullptr;
+  uint64_t epoch() const { return Bits; }
+  AccessSet *accessSet() const {
+    return Bits & 1 ? reinterpret_cast<AccessSet *>(Bits & ~1ull) : nullptr;
   }
   bool operator==(const Accesses &O) const { return Bits == O.Bits; }
   void clear() {
     if (Bits & 1)
-      drop(crowd());
+      drop(accessSet());
     Bits = 0;
   }
-  void set(uint64_t Moment) {
+  void set(uint64_t New) {
     clear();
-    Bits = Moment;
+    Bits = New;
   }
   /// Adds an access after those that IsOrdered says are before it, which then
   /// need not be kept. GaveUp is called for each that finds no room.
-  void add(uint64_t Moment, llvm::function_ref<bool(uint64_t)> IsOrdered,
-           llvm::function_ref<void(uint64_t, Crowd &)> GaveUp);
+  void add(uint64_t New, llvm::function_ref<bool(uint64_t)> IsOrdered,
+           llvm::function_ref<void(uint64_t, AccessSet &)> GaveUp);
   Accesses copy() const;
-  /// Becomes the same as another one, with which it shares its crowd.
+  /// Becomes the same as another one, with which it shares its set.
   void share(const Accesses &O) {
-    if (Crowd *C = O.crowd())
+    if (AccessSet *C = O.accessSet())
       ++C->Users;
     clear();
     Bits = O.Bits;
   }
-  /// Its crowd, if it has one, after which nobody shares it.
-  Crowd *own();
+  /// Its set, if it has one, after which nobody shares it.
+  AccessSet *own();
 
 private:
-  static void drop(Crowd *C) {
+  static void drop(AccessSet *C) {
     if (--C->Users == 0)
       delete C;
   }
   uint64_t Bits = 0;
 };
 
-struct Cell {
+struct ShadowCell {
   Accesses Writes, Reads, Atomics;
-  Cell copy() const;
+  ShadowCell copy() const;
 };
 
 /// The memory that cells of global memory take in this process, and how much
@@ -124,7 +124,7 @@ struct CellBudget {
 
 /// Cells side by side.
 struct CellRun {
-  Cell *Cells;
+  ShadowCell *Cells;
   uint32_t Count;
   unsigned Granule; ///< log2 of the bytes of one
   uint64_t Address; ///< of the first one's first byte
@@ -132,19 +132,19 @@ struct CellRun {
   uint8_t *Values;
 };
 
-class CellPage {
+class ShadowPage {
 public:
   static constexpr unsigned PageLog = 12;
   static constexpr uint32_t PageBytes = 1u << PageLog;
 
-  ~CellPage() { uncount(); }
+  ~ShadowPage() { uncount(); }
   /// Forgets all accesses; the size of the cells stays.
   void forget();
   /// The cells of the bytes [From, To), which they cover exactly, and their
   /// number. Null: there is no memory left for the page; Counted: there may be
   /// none. WithValues: values() has room for what will be stored.
-  Cell *cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
-              bool WithValues = false) {
+  ShadowCell *cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
+                    bool WithValues = false) {
     const unsigned Need =
         unsigned(__builtin_ctz(From | To | 1u << LargestGranule));
     if (__builtin_expect(!Cells || Granule > Need || (WithValues && !Values),
@@ -155,7 +155,7 @@ public:
     return &Cells[From >> Granule];
   }
   /// The cells that hold bytes of [From, To), as they are; null: there is none.
-  Cell *present(uint32_t From, uint32_t To, uint32_t &Count);
+  ShadowCell *present(uint32_t From, uint32_t To, uint32_t &Count);
   void prefetch(uint32_t Byte) const {
     if (Cells)
       __builtin_prefetch(&Cells[Byte >> Granule], /*rw=*/1);
@@ -172,7 +172,7 @@ private:
   uint32_t count() const { return PageBytes >> Granule; }
   bool grow(unsigned Need, bool Counted, bool WithValues);
   void uncount();
-  std::unique_ptr<Cell[]> Cells;
+  std::unique_ptr<ShadowCell[]> Cells;
   std::unique_ptr<uint8_t[]> Values;
   uint64_t BytesCounted = 0;
   uint8_t Granule = 0;
@@ -240,15 +240,15 @@ public:
   /// Something will be stored there: what is there now is kept.
   void keep(uint64_t Address, uint64_t Bytes, MemoryJournal &Journal);
 
-  /// Calls Function for the cells of the bytes in the launch that Epoch
-  /// numbers; false if one of the calls was. WithValues: with room for what is
-  /// stored there. LeftOut counts pages that have no cells.
-  bool cells(uint64_t Address, uint64_t Bytes, uint32_t Epoch, bool WithValues,
-             std::atomic<uint64_t> &LeftOut,
+  /// Calls Function for the cells of the bytes in a launch; false if one of the
+  /// calls was. WithValues: with room for what is stored there. LeftOut counts
+  /// pages that have no cells.
+  bool cells(uint64_t Address, uint64_t Bytes, uint32_t LaunchNumber,
+             bool WithValues, std::atomic<uint64_t> &LeftOut,
              llvm::function_ref<bool(const CellRun &)> Function);
   /// For those that there are.
-  void presentCells(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
-                    llvm::function_ref<void(Cell *, uint32_t)> Function);
+  void presentCells(uint64_t Address, uint64_t Bytes, uint32_t LaunchNumber,
+                    llvm::function_ref<void(ShadowCell *, uint32_t)> Function);
   /// What a launch has left out between the first and the last byte that it has
   /// written, or, of a buffer where it has written none, read.
   struct Gaps {
@@ -256,19 +256,19 @@ public:
     uint64_t Bytes = 0; ///< left out
     uint64_t Begin = 0, End = 0;
   };
-  Gaps gaps(uint32_t Epoch) const;
+  Gaps gaps(uint32_t LaunchNumber) const;
   /// What a launch has done to each byte: 1 read, 2 written.
-  void accesses(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
+  void accesses(uint64_t Address, uint64_t Bytes, uint32_t LaunchNumber,
                 uint8_t *Ways) const;
   /// The number, plus 1, of the workgroup that has read, or (Writes) written,
   /// the first byte of each element; 0: none has. Of several it is One if that
   /// is among them, otherwise SeveralGroups.
   void accessors(uint64_t Address, uint64_t Count, uint64_t ElementBytes,
-                 uint32_t Epoch, bool Writes, unsigned WavesPerWorkgroup,
+                 uint32_t LaunchNumber, bool Writes, unsigned WavesPerWorkgroup,
                  uint32_t One, uint32_t *Groups) const;
   static constexpr uint32_t SeveralGroups = ~0u;
   /// An access to the byte, or none.
-  Moment accessAt(uint64_t Address, uint32_t Epoch, bool Writes) const;
+  Epoch accessAt(uint64_t Address, uint32_t LaunchNumber, bool Writes) const;
   /// "write of 4 bytes at 0x1000, byte 0 of the buffer 'x' of 64 bytes".
   std::string describe(const char *Verb, uint64_t Bytes,
                        uint64_t Address) const;
@@ -278,14 +278,14 @@ public:
   std::vector<std::pair<uint64_t, uint64_t>> ReadOnlyParts;
 
 private:
-  static constexpr unsigned PageLog = CellPage::PageLog;
+  static constexpr unsigned PageLog = ShadowPage::PageLog;
   static constexpr uint64_t PageBytes = 1u << PageLog;
   struct Page {
     std::atomic_flag Lock = ATOMIC_FLAG_INIT;
-    uint32_t Epoch = 0;
+    uint32_t LaunchNumber = 0;
     uint64_t KeptIn = 0; ///< the last journal that has kept it
     uint64_t Written[PageBytes / 64] = {};
-    CellPage Cells;
+    ShadowPage Cells;
   };
   class PageGuard;
   /// The page of an offset, made on first use.
@@ -296,7 +296,7 @@ private:
   /// Calls Function(offset, bytes, cell) for the cells of a launch, in their
   /// order, on the pages of these offsets.
   template <typename F>
-  void forAccesses(uint32_t Epoch, uint64_t Begin, uint64_t End,
+  void forAccesses(uint32_t LaunchNumber, uint64_t Begin, uint64_t End,
                    F Function) const;
   /// Calls Function(page, its address, From, To) for the parts of the bytes.
   template <typename F>

@@ -264,7 +264,7 @@ bool WaveLog::at(uint32_t Clock, Entry &Found) const {
 }
 
 WaveLogs::WaveLogs(uint64_t NumWaves, bool Wanted)
-    : Size(size_t(std::min<uint64_t>(NumWaves, Moment::LastWave)) + 1) {
+    : Size(size_t(std::min<uint64_t>(NumWaves, Epoch::LastWave)) + 1) {
   if (Wanted)
     Logs = std::make_unique<std::atomic<WaveLog *>[]>(Size);
 }

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Order by time. A wave numbers its memory instructions; that number is its
-// time. What it knows of another wave is up to which number that one's accesses
-// are over and may be built upon. It learns that at barriers and where it reads
-// what another wave has left in memory for that purpose.
+// Happens-before by vector clocks. A wave counts its memory instructions; the
+// count and the wave are the epoch of an access. A wave's clock says for each
+// other wave up to which count its accesses have completed before the wave's
+// next one. Clocks are joined at barriers and where a wave acquires what
+// another has released.
 //
 // A launch may have millions of waves. What is known of them is a tree of small
 // vectors whose nodes are shared between clocks and copied when one of them
@@ -104,20 +105,20 @@ private:
 
 struct Inst;
 
-/// A point in the time of a wave and the instruction that was issued there, in
-/// one word; 0: none. The lowest bit is free.
-class Moment {
+/// The wave of an access, its count of memory instructions and the instruction,
+/// in one word; 0: none. The lowest bit is free.
+class Epoch {
 public:
   static constexpr unsigned IdBits = 12, ClockBits = 27, WaveBits = 24;
   static constexpr uint32_t LastClock = (1u << ClockBits) - 1;
   static constexpr uint32_t LastWave = (1u << WaveBits) - 1;
-  Moment() = default;
+  Epoch() = default;
   /// Wave: its number in the launch plus 1.
-  Moment(uint32_t Wave, uint32_t Clock, uint16_t Id)
+  Epoch(uint32_t Wave, uint32_t Clock, uint16_t Id)
       : Bits(uint64_t(Wave) << (ClockBits + IdBits + 1) |
              uint64_t(Clock) << (IdBits + 1) | uint64_t(Id) << 1) {}
-  static Moment of(uint64_t Bits) {
-    Moment M;
+  static Epoch of(uint64_t Bits) {
+    Epoch M;
     M.Bits = Bits;
     return M;
   }

@@ -90,7 +90,7 @@ extern "C" const char *lnbwdSimGetAccessJson(const void *Pointer, int Writes) {
   if (!S || Address < S->begin() || Address - S->begin() >= S->bytes() ||
       !state().CheckedModule)
     return Text.c_str();
-  const Moment M = S->accessAt(Address, state().CheckedEpoch, Writes != 0);
+  const Epoch M = S->accessAt(Address, state().CheckedLaunch, Writes != 0);
   const InstructionTable &Code = *state().CheckedCode;
   const auto &List = CodeAnalysis::of(Code).Effects.MemoryInstructions;
   if (M.Bits && M.id() < List.size())

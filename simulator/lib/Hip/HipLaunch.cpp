@@ -339,7 +339,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     state().Findings = findingsJson(L);
     if (Checks) {
       state().Summary = Summary = Checker->summary(state().Memory.snapshot());
-      state().CheckedEpoch = Checker->AccessesOf;
+      state().CheckedLaunch = Checker->AccessesOf;
       state().CheckedWaves = L.WavesPerWorkgroup;
       state().CheckedModule = F->Owner;
       state().CheckedCode = L.Code;

@@ -120,9 +120,9 @@ struct HipState {
   unsigned Checks = 0;
   uint64_t Shuffle = 0;
   unsigned MostFindings = 1;
-  std::string Summary;       ///< of the last checked launch
-  uint32_t CheckedEpoch = 0; ///< and its number, or 0
-  unsigned CheckedWaves = 1; ///< of a workgroup of it
+  std::string Summary;        ///< of the last checked launch
+  uint32_t CheckedLaunch = 0; ///< and its number, or 0
+  unsigned CheckedWaves = 1;  ///< of a workgroup of it
   /// Its code, as long as the module is there, or null.
   ihipModule_t *CheckedModule = nullptr;
   const InstructionTable *CheckedCode = nullptr;

@@ -157,7 +157,7 @@ int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
   if (!S || Address < S->begin() || Address - S->begin() > S->bytes() ||
       Bytes > S->bytes() - (Address - S->begin()))
     return -1;
-  S->accesses(Address, Bytes, state().CheckedEpoch, Ways);
+  S->accesses(Address, Bytes, state().CheckedLaunch, Ways);
   return 0;
 }
 
@@ -171,7 +171,7 @@ int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
       Address - S->begin() > S->bytes() ||
       Count > (S->bytes() - (Address - S->begin())) / ElementBytes)
     return -1;
-  S->accessors(Address, Count, ElementBytes, state().CheckedEpoch, Writes != 0,
+  S->accessors(Address, Count, ElementBytes, state().CheckedLaunch, Writes != 0,
                state().CheckedWaves, One, Workgroups);
   return 0;
 }
