@@ -56,7 +56,7 @@ def groups() -> list[Group]:
         *by_headings("faults.c"),
         Group("Parts of values and memory", "defined.c", faults, tricky),
         # The argument decides whether they leave their variable.
-        Group("Neighbours", "borders.c", kernels("borders.c")),
+        Group("Neighbours", "redzones.c", kernels("redzones.c")),
     ]
 
 

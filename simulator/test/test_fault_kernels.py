@@ -32,7 +32,8 @@ def test_all_of_them_run(group):
     test = {"order-global.c": "CheckerOrderTest.cpp", "order-lds.c": "CheckerOrderTest.cpp",
             "order-tricky.c": "CheckerOrderTest.cpp",
             "order-interleaved.c": "CheckerOrderTest.cpp", "faults.c": "CheckerFaultTest.cpp",
-            "defined.c": "DefinedKernelsTest.cpp", "borders.c": "CheckerBorderTest.cpp"}[group.file]
+            "defined.c": "DefinedKernelsTest.cpp",
+            "redzones.c": "CheckerRedzoneTest.cpp"}[group.file]
     text = (TESTS / test).read_text()
     for name in group.faults + group.tricky:
         assert re.search(rf'[{{(]"{name}"', text), f"{test} does not run {name}"

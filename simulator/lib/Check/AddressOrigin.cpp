@@ -36,7 +36,7 @@
 using namespace lnbwd::sim;
 using llvm::StringRef;
 
-void SymbolBorders::start(llvm::ArrayRef<DataSymbol> Variables) {
+void SymbolRedzones::start(llvm::ArrayRef<DataSymbol> Variables) {
   Symbols = Variables;
   if (Symbols.empty())
     return;
@@ -44,7 +44,7 @@ void SymbolBorders::start(llvm::ArrayRef<DataSymbol> Variables) {
   Slots.assign(NumScalarSlots, 0);
 }
 
-uint32_t SymbolBorders::startingAt(uint64_t Address) const {
+uint32_t SymbolRedzones::startingAt(uint64_t Address) const {
   const auto *It =
       llvm::lower_bound(Symbols, Address, [](const DataSymbol &S, uint64_t X) {
         return S.Begin < X;
@@ -54,7 +54,7 @@ uint32_t SymbolBorders::startingAt(uint64_t Address) const {
              : 0;
 }
 
-SymbolBorders::Owner SymbolBorders::ownerOf(const Effects &E) const {
+SymbolRedzones::Owner SymbolRedzones::ownerOf(const Effects &E) const {
   Owner Found;
   bool Several = false;
   auto Take = [&](uint32_t Symbol, uint64_t Lanes) {
@@ -73,7 +73,7 @@ SymbolBorders::Owner SymbolBorders::ownerOf(const Effects &E) const {
   return Several ? Owner() : Found;
 }
 
-void SymbolBorders::after(const Inst *I, const Effects &E, uint64_t Exec) {
+void SymbolRedzones::after(const Inst *I, const Effects &E, uint64_t Exec) {
   Owner From;
   if (E.Access == MemoryAccess::None) {
     From = ownerOf(E);
@@ -104,8 +104,8 @@ void SymbolBorders::after(const Inst *I, const Effects &E, uint64_t Exec) {
     }
 }
 
-bool SymbolBorders::fault(const Inst *I, int Lane, uint64_t Address,
-                          unsigned Bytes, uint32_t Symbol) const {
+bool SymbolRedzones::fault(const Inst *I, int Lane, uint64_t Address,
+                           unsigned Bytes, uint32_t Symbol) const {
   const DataSymbol &Base = Symbols[Symbol - 1];
   std::string Text = "access of " + std::to_string(Bytes) + " bytes, " +
                      std::to_string(int64_t(Address - Base.Begin)) +
@@ -120,8 +120,8 @@ bool SymbolBorders::fault(const Inst *I, int Lane, uint64_t Address,
   return faultCheck(W, "memory", I, Lane, Text);
 }
 
-bool SymbolBorders::check(const Inst *I, const Effects &E, const uint64_t *A,
-                          uint64_t Mask, unsigned Bytes) const {
+bool SymbolRedzones::check(const Inst *I, const Effects &E, const uint64_t *A,
+                           uint64_t Mask, unsigned Bytes) const {
   uint32_t Symbol = 0;
   uint64_t Lanes = Mask;
   if (E.ScalarRead[2].Count == 2) {
@@ -140,8 +140,8 @@ bool SymbolBorders::check(const Inst *I, const Effects &E, const uint64_t *A,
   return true;
 }
 
-bool SymbolBorders::checkScalar(const Inst *I, const Effects &E,
-                                uint64_t Address, unsigned Bytes) const {
+bool SymbolRedzones::checkScalar(const Inst *I, const Effects &E,
+                                 uint64_t Address, unsigned Bytes) const {
   if (E.ScalarRead[0].Count != 2)
     return true;
   const uint32_t Symbol = Slots[E.ScalarRead[0].First];

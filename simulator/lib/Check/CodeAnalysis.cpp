@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From each load, its value is followed through the instructions after it, in
-// the order in which they lie, and, where a loop leads back to before the load,
-// once more from the head of the loop. Where that ends without an answer (the
-// value is spilled, or there is a call) it may have decided something. All of
-// it is kept with the program.
+// Taint analysis, computed once for a program. From each load, definitions and
+// uses are followed through the instructions after it, in the order in which
+// they lie, and, where a loop leads back to before the load, once more from the
+// head of the loop. Where that ends without an answer (the value is spilled, or
+// there is a call) it may have decided something.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ constexpr size_t MostLoop = 400;
 constexpr size_t MostBranches = 32;
 
 namespace {
-/// Follows the value of one load or atomic.
-class Follower {
+/// The registers and slots that hold the value of one load or atomic.
+class Taint {
   /// A place in the lane's own memory that code without optimisation keeps
   /// values in, as far as an instruction's operands tell it.
   struct Slot {
@@ -45,7 +45,7 @@ class Follower {
   };
 
 public:
-  Follower(const InstructionTable &P, CodeEffects &Effects, size_t Start);
+  Taint(const InstructionTable &P, CodeEffects &Effects, size_t Start);
   void follow();
   /// The value is kept in memory for a while.
   bool isKept() const { return !Slots.empty(); }
@@ -92,11 +92,10 @@ private:
 };
 } // namespace
 
-Follower::Follower(const InstructionTable &P, CodeEffects &Effects,
-                   size_t Start)
+Taint::Taint(const InstructionTable &P, CodeEffects &Effects, size_t Start)
     : P(P), All(Effects), Start(Start), Mine(Effects.List[Start]) {}
 
-void Follower::mark(RegisterSpan S, bool Vector, bool On) {
+void Taint::mark(RegisterSpan S, bool Vector, bool On) {
   for (unsigned K = 0; K < S.Count; ++K)
     if (Vector)
       Vectors[S.First + K] = On;
@@ -104,7 +103,7 @@ void Follower::mark(RegisterSpan S, bool Vector, bool On) {
       Scalars[S.First + K] = On;
 }
 
-bool Follower::reads(const Effects &E) const {
+bool Taint::reads(const Effects &E) const {
   for (const RegisterSpan &S : E.VectorRead)
     for (unsigned K = 0; K < S.Count; ++K)
       if (Vectors[S.First + K])
@@ -116,7 +115,7 @@ bool Follower::reads(const Effects &E) const {
   return (E.ReadsScc || E.BranchOnScc) && Scalars[SlotSCC];
 }
 
-bool Follower::isExecBranch(const Inst &I) const {
+bool Taint::isExecBranch(const Inst &I) const {
   return I.Record->Description.IsBranch && I.Record->Description.ReadsExec;
 }
 
@@ -124,7 +123,7 @@ static bool sameOperand(const Operand &A, const Operand &B) {
   return A.Kind == B.Kind && A.Reg == B.Reg && A.Value == B.Value;
 }
 
-bool Follower::Slot::operator==(const Slot &O) const {
+bool Taint::Slot::operator==(const Slot &O) const {
   if (!I || !O.I)
     return false;
   // Of an access through a descriptor or to scratch: all but the data.
@@ -139,7 +138,7 @@ bool Follower::Slot::operator==(const Slot &O) const {
 
 /// Scratch, which some chips reach through a descriptor like other memory, and
 /// code without optimisation through flat addresses.
-bool Follower::isOwnMemory(size_t K) const {
+bool Taint::isOwnMemory(size_t K) const {
   if (!P.hasScratch())
     return false;
   const Effects &E = All.List[K];
@@ -148,7 +147,7 @@ bool Follower::isOwnMemory(size_t K) const {
           !P.chip().ArchitectedScratch);
 }
 
-Follower::Slot Follower::slotOf(size_t K) const {
+Taint::Slot Taint::slotOf(size_t K) const {
   if (All.List[K].Space != MemorySpace::Flat)
     return {&inst(K)};
   // The address is a copy of scalar registers.
@@ -165,7 +164,7 @@ Follower::Slot Follower::slotOf(size_t K) const {
 }
 
 /// A slot stays one, as the registers of its address may mean another by now.
-void Follower::keepIn(size_t K) {
+void Taint::keepIn(size_t K) {
   const Slot S = slotOf(K);
   if (!S.I)
     unknown();
@@ -173,7 +172,7 @@ void Follower::keepIn(size_t K) {
     Slots.push_back(S);
 }
 
-void Follower::findLoop() {
+void Taint::findLoop() {
   const size_t End = std::min(All.List.size(), Start + MostLoop);
   for (size_t K = Start; K < End; ++K) {
     const Inst *Target = inst(K).Target;
@@ -192,7 +191,7 @@ void Follower::findLoop() {
 /// walks through memory: a round makes them of what the round before has left
 /// in scalar registers. What is made anew of what does not change is the same
 /// place.
-bool Follower::walksByScalars() {
+bool Taint::walksByScalars() {
   // Those that are not at the head of the loop what they were one round before.
   std::bitset<NumScalarSlots> Moving, Now;
   for (size_t K = Head; K <= Tail; ++K)
@@ -228,7 +227,7 @@ bool Follower::walksByScalars() {
 }
 
 /// Whether the loop around the load has no effect but to read the same place.
-bool Follower::onlyWaits() {
+bool Taint::onlyWaits() {
   if (!HasLoop || Start - Head > MostLoop || walksByScalars())
     return false;
   const RegisterSpan Address = Mine.VectorRead[0];
@@ -263,7 +262,7 @@ bool Follower::onlyWaits() {
   return true;
 }
 
-bool Follower::samePlace(const Inst &Store) const {
+bool Taint::samePlace(const Inst &Store) const {
   const Inst &Load = inst(Start);
   return SameAddress && Load.Src[0].Reg == Store.Src[0].Reg &&
          Load.Src[0].Kind == Store.Src[0].Kind &&
@@ -271,7 +270,7 @@ bool Follower::samePlace(const Inst &Store) const {
          Load.Src[2].Reg == Store.Src[2].Reg && Load.Imm == Store.Imm;
 }
 
-bool Follower::step(size_t K) {
+bool Taint::step(size_t K) {
   const Inst &I = inst(K);
   Effects &E = effects(K);
   if (!I.Size)
@@ -344,7 +343,7 @@ bool Follower::step(size_t K) {
   return true;
 }
 
-void Follower::follow() {
+void Taint::follow() {
   findLoop();
   mark(Mine.VectorWrite[0], true, true);
   mark(Mine.ScalarWrite[0], false, true);
@@ -526,12 +525,12 @@ static void findMemoryUses(const InstructionTable &P, CodeEffects &Effects) {
       // No scalar load is there for order, but one may be what a loop of
       // compare-and-swap begins with, where the address is the same for all.
       MemoryUse &Use = Effects.List[K].Use;
-      Follower(P, Effects, K).follow();
+      Taint(P, Effects, K).follow();
       Use.Decides = Use.Spins = Use.Refreshes = Use.IsLock = false;
       continue;
     }
     if (E.Access == MemoryAccess::Load || E.Returns) {
-      Follower F(P, Effects, K);
+      Taint F(P, Effects, K);
       F.follow();
       Kept[K] = F.isKept();
       MemoryUse &Use = Effects.List[K].Use;

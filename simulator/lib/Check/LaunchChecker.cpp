@@ -86,14 +86,14 @@ private:
   RaceChecker Races;
   GlobalChecker Global;
   HazardChecker Hazards;
-  SymbolBorders Borders;
+  SymbolRedzones Redzones;
 };
 } // namespace
 
 WaveChecker::WaveChecker(WorkgroupShadow &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
       Races(WG, W, Registers, Waits), Global(WG, W, Registers, Races, Counts),
-      Hazards(L.TheEffects, L.Hazards, W), Borders(W) {}
+      Hazards(L.TheEffects, L.Hazards, W), Redzones(W) {}
 
 WaveChecker::~WaveChecker() {
   if (!L.counts())
@@ -110,8 +110,8 @@ void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
   Waits.start();
   Races.start();
   Hazards.start();
-  Borders.start(L.memory() ? W.L->Symbols->dataSymbols()
-                           : llvm::ArrayRef<DataSymbol>());
+  Redzones.start(L.memory() ? W.L->Symbols->dataSymbols()
+                            : llvm::ArrayRef<DataSymbol>());
   Previous = Branched = nullptr;
 }
 
@@ -215,8 +215,8 @@ void WaveChecker::letOthersGoOn(const Inst *I, const Effects &E) {
 
 void WaveChecker::after(const Inst *I) {
   const Effects &E = *Current;
-  if (__builtin_expect(Borders.anything(), 0))
-    Borders.after(I, E, W.exec());
+  if (__builtin_expect(Redzones.anything(), 0))
+    Redzones.after(I, E, W.exec());
   if (E.Access != MemoryAccess::None) {
     Races.accessed();
     if (L.registers())
@@ -241,18 +241,18 @@ void WaveChecker::ended(const Inst *I) {
 bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                unsigned Bytes) {
   IsPrivate = false;
-  if (__builtin_expect(Borders.anything(), 0) &&
+  if (__builtin_expect(Redzones.anything(), 0) &&
       !I->Record->Facts.Memory.Descriptor &&
-      !Borders.check(I, *Current, A, Mask, Bytes))
+      !Redzones.check(I, *Current, A, Mask, Bytes))
     return false;
   return Global.global(I, *Current, A, Mask, Bytes);
 }
 
 bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                              uint64_t Asked) {
-  if (__builtin_expect(Borders.anything(), 0) &&
+  if (__builtin_expect(Redzones.anything(), 0) &&
       !I->Record->Facts.Memory.Descriptor &&
-      !Borders.checkScalar(I, *Current, Address, Bytes))
+      !Redzones.checkScalar(I, *Current, Address, Bytes))
     return false;
   return Global.scalarLoad(I, *Current, Address, Bytes, Asked);
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Memory that was never written or must not be, and what accesses cost: LDS and
-// global memory each have a checker, and so have the borders of variables.
+// global memory each have a checker, and so have the redzones of variables.
 // Races are RaceChecker's, scratch memory is RegisterChecker's.
 //
 //===----------------------------------------------------------------------===//
@@ -30,13 +30,13 @@
 
 namespace lnbwd::sim {
 
-/// The variables of a code object lie in its image one after the other, and all
-/// of it may be accessed. An address that is made from the beginning of one of
-/// them, though, has to stay in it: which registers hold such addresses is
-/// followed through additions and moves.
-class SymbolBorders {
+/// The variables of a code object lie in its image without gaps, and all of it
+/// may be accessed. All but the variable itself is a redzone to an address that
+/// is made from its beginning. Such addresses are tainted in registers, through
+/// additions and moves.
+class SymbolRedzones {
 public:
-  explicit SymbolBorders(Wave &W) : W(W) {}
+  explicit SymbolRedzones(Wave &W) : W(W) {}
   /// A new wave. Symbols are sorted by address.
   void start(llvm::ArrayRef<DataSymbol> Variables);
   bool anything() const { return !Symbols.empty(); }

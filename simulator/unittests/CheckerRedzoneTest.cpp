@@ -1,4 +1,4 @@
-//===- CheckerBorderTest.cpp - From one variable into the next ------------===//
+//===- CheckerRedzoneTest.cpp - From one variable into the next -----------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Inputs/borders.c, compiled by clang: the last element of a table is clean,
+// Inputs/redzones.c, compiled by clang: the last element of a table is clean,
 // the one after it is told. Skipped where there is no clang.
 //
 //===----------------------------------------------------------------------===//
@@ -19,11 +19,11 @@
 using namespace lnbwd::sim;
 
 namespace {
-class CheckerBorders : public ::testing::TestWithParam<std::string> {
+class CheckerRedzones : public ::testing::TestWithParam<std::string> {
 protected:
   void SetUp() override {
     useChip(GetParam());
-    const auto Code = testKernels("borders-" + GetParam() + "-O2");
+    const auto Code = testKernels("redzones-" + GetParam() + "-O2");
     if (Code.empty())
       GTEST_SKIP() << NoTestKernels;
     Before = lnbwdSimGetChecks();
@@ -48,7 +48,7 @@ protected:
 };
 } // namespace
 
-TEST_P(CheckerBorders, Vectors) {
+TEST_P(CheckerRedzones, Vectors) {
   EXPECT_CLEAN(run("load_item", 32));
   EXPECT_SAYS(run("load_item", 33),
               "lane 31: access of 4 bytes, 256 bytes from the beginning of the "
@@ -57,12 +57,12 @@ TEST_P(CheckerBorders, Vectors) {
   EXPECT_SAYS(run("store_item", 40), "the variable 'First' of 256 bytes");
 }
 
-TEST_P(CheckerBorders, Scalars) {
+TEST_P(CheckerRedzones, Scalars) {
   EXPECT_CLEAN(run("load_uniform", 3));
   EXPECT_SAYS(run("load_uniform", 4), "the variable 'Third' of 16 bytes");
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, CheckerBorders,
+INSTANTIATE_TEST_SUITE_P(Chips, CheckerRedzones,
                          ::testing::Values("gfx90a", "gfx942", "gfx1100",
                                            "gfx1201"),
                          [](const auto &Info) { return Info.param; });

@@ -1,4 +1,4 @@
-/*===- borders.c - Device variables side by side ------------------*- C -*-===*\
+/*===- redzones.c - Device variables side by side -----------------*- C -*-===*\
 |*
 |* Part of the lnbwd project, under the Apache License v2.0 with LLVM
 |* Exceptions. See LICENSE for license information.

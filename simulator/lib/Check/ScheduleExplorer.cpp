@@ -1,4 +1,4 @@
-//===- OrderExplorer.cpp - A launch in several orders ---------------------===//
+//===- ScheduleExplorer.cpp - A launch in several orders ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
