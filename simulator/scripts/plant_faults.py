@@ -372,7 +372,7 @@ class Planter:
             if self.run.outcome != "failed":
                 self.run.outcome = report.outcome
                 self.run.detail = str(report.longrepr)[-400:] if report.failed else ""
-            found = getattr(report, "lnbwd_sim_findings", [])
+            found = getattr(report, "lnbwd_sim_errors", [])
             self.run.checks = sorted({*self.run.checks,
                                       *(f["check"] or f["message"][:60] for f in found)})
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import pytest
-from lnbwd_sim import findings
+from lnbwd_sim import errors
 from lnbwd_sim.fidelity import Fidelity, is_rounded
 from lnbwd_sim.pytest_plugin import command_lines
 
@@ -32,18 +32,18 @@ def entry():
             "other": {"instruction": "ds_read", "at": "reverse+0x8", "source": [mine]}}
 
 
-def test_finding_is_at_the_line_of_the_kernel():
-    finding = findings.parse(entry(), grid=(1, 1, 1))
-    assert finding.place.line == 30
-    text = finding.describe()
+def test_error_is_at_the_line_of_the_kernel():
+    error = errors.parse(entry(), grid=(1, 1, 1))
+    assert error.place.line == 30
+    text = error.describe()
     for part in ("races: a race", "(2 times)", "triton_kernels.py:30: tl.store(x + o",
                  "reverse+0x8: ds_read", "wave 1, lane 4"):
         assert part in text
-    assert findings.Finding.from_dict(json.loads(json.dumps(finding.to_dict()))) == finding
+    assert errors.CheckError.from_dict(json.loads(json.dumps(error.to_dict()))) == error
 
 
 def test_annotation_is_one_escaped_line():
-    line = findings.annotation(findings.parse(entry()))
+    line = errors.annotation(errors.parse(entry()))
     assert line.startswith("::error file=") and ",line=30,col=5," in line
     assert "\n" not in line and "50 %25" in line
 
@@ -51,17 +51,17 @@ def test_annotation_is_one_escaped_line():
 def test_suppressions(tmp_path):
     file = tmp_path / "suppressions.toml"
     file.write_text('[[suppress]]\nkernel = "rev*"\nsource = "*kernels.py:30"\nreason = "known"\n')
-    entries = findings.read_suppressions(file)
-    finding = findings.suppress(findings.parse(entry()), entries)
-    assert finding.suppressed == "known" and entries[0].matches(finding)
-    log = findings.sarif([findings.Sarif("gfx942", [finding])])
+    entries = errors.read_suppressions(file)
+    error = errors.suppress(errors.parse(entry()), entries)
+    assert error.suppressed == "known" and entries[0].matches(error)
+    log = errors.sarif([errors.Sarif("gfx942", [error])])
     result = log["runs"][0]["results"][0]
     assert result["suppressions"] == [{"kind": "external", "justification": "known"}]
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 30
     assert result["relatedLocations"]
-    again = dataclasses.replace(finding, message="at another address", count=9)
-    moved = dataclasses.replace(finding, cause="lanes")
-    logged = findings.Sarif("gfx942", [finding, again, moved]).to_dict()["results"]
+    again = dataclasses.replace(error, message="at another address", count=9)
+    moved = dataclasses.replace(error, cause="lanes")
+    logged = errors.Sarif("gfx942", [error, again, moved]).to_dict()["results"]
     prints = [entry["partialFingerprints"]["lnbwdSim/v1"] for entry in logged]
     assert prints[0] == prints[1] != prints[2]
     for text, problem in (('[[suppress]]\nkernel = "a"', "expected a reason"),
@@ -69,11 +69,11 @@ def test_suppressions(tmp_path):
                           ('[[suppress]]\nreason = "a"\nwave = 1', "got wave"),
                           ("[", "suppressions")):
         file.write_text(text)
-        with pytest.raises(findings.SuppressionError, match=problem):
-            findings.read_suppressions(file)
+        with pytest.raises(errors.SuppressionError, match=problem):
+            errors.read_suppressions(file)
     file.unlink()
-    with pytest.raises(findings.SuppressionError, match=r"expected a file .* got: No such file"):
-        findings.read_suppressions(file)
+    with pytest.raises(errors.SuppressionError, match=r"expected a file .* got: No such file"):
+        errors.read_suppressions(file)
 
 
 def test_a_run_for_each_chip():
@@ -104,7 +104,7 @@ library.describe(ctypes.addressof(memory), 400, "x", unwritten=True)
 library.unregister(ctypes.addressof(memory))
 known = library.properties()
 assert (known.major, known.minor, known.warp_size) == (9, 4, 64), known
-assert known.gcnArchName.startswith("gfx942") and library.findings() == []
+assert known.gcnArchName.startswith("gfx942") and library.errors() == []
 assert known.name.endswith(" (simulated)") and known.multi_processor_count == 304
 assert known.total_memory > known.shared_memory_per_block == 65536
 declared = re.findall(r"LNBWD_SIM_(\\w+) = ([0-9 +]+)", open(sys.argv[1]).read())
@@ -212,7 +212,7 @@ def test_triton_kernels(chips, build, tmp_path):
                  "two_loops[right]", "stride_to_the_end", "filter[none]", "left_out[none]",
                  "wide_offset[64-False]", "wide_offset[1099511627776-True]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
-    for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
+    for test in ("out_of_bounds", "never_written", "race", "error_that_is_caught", "gaps",
                  "negative_offset", "wide_offset[1099511627776-False]",
                  "wide_offset[1073741824-False]", "pitch[wrong]",
                  "pitch[other]", "one_stride[none]", "lock[unlocked-16]", "lock[unlocked-256]",
@@ -249,7 +249,7 @@ def test_triton_kernels(chips, build, tmp_path):
 
 
 def check_reports(results):
-    """The findings of a chip."""
+    """The errors of a chip."""
     texts = {r["properties"]["test"].split("::")[1]: r["message"]["text"] for r in results}
     assert "the nearest buffer 'x'" in texts["test_out_of_bounds"]
     assert " made from the argument 'w', which is" in texts["test_far_out_of_bounds"]
@@ -359,7 +359,7 @@ def test_triton_corpus(chip, build, tmp_path):
                      CORPUS / "products.py", CORPUS / "faults.py", CORPUS / "inductor.py",
                      TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "inductor"))
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "0 findings" in run.stdout and "not modelled" not in run.stdout
+    assert "0 errors" in run.stdout and "not modelled" not in run.stdout
 
 
 @needs_triton

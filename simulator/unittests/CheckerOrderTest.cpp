@@ -332,11 +332,11 @@ TEST_P(CheckerOrderTest, BothInstructionsAreNamed) {
     EXPECT_NE(Said.find(Part), std::string::npos) << Said;
 }
 
-TEST_P(CheckerOrderTest, FindingsAreGatheredAndCounted) {
+TEST_P(CheckerOrderTest, ErrorsAreGatheredAndCounted) {
   use("order-lds", Level);
-  lnbwdSimSetMaxFindings(8);
+  lnbwdSimSetMaxErrors(8);
   const std::string Said = run("lds_sum_read_too_early_fault", {"", 6, 4}, 0);
-  lnbwdSimSetMaxFindings(1);
+  lnbwdSimSetMaxErrors(1);
   EXPECT_NE(Said.find(" times)"), std::string::npos) << Said;
   const std::string Summary = lnbwdSimGetCheckSummary();
   EXPECT_NE(Summary.find("kernel 'lds_sum_read_too_early_fault', 6 of 6 "

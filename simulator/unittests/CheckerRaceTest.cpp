@@ -33,17 +33,17 @@ TEST_P(CheckerTest, LdsRace) {
   }
 }
 
-TEST_P(CheckerTest, FindingsPartByPart) {
+TEST_P(CheckerTest, ErrorsPartByPart) {
   lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
   run(exchange("WAITL\n"), 1, 128);
-  const std::string Json = lnbwdSimGetFindingsJson();
+  const std::string Json = lnbwdSimGetErrorsJson();
   EXPECT_SAYS(Json, "\"check\":\"races\"");
   EXPECT_SAYS(Json, "\"chip\":\"" + Chip + "\"");
   EXPECT_SAYS(Json, "\"other\":{\"at\":\"k+0x");
   EXPECT_SAYS(Json, "\"where\":{\"at\":\"k+0x");
   EXPECT_SAYS(Json, "\"workgroup\":[0,0,0]");
   EXPECT_CLEAN(run(exchange("WAITL\nBARRIER\n"), 1, 128));
-  EXPECT_STREQ(lnbwdSimGetFindingsJson(), "[]");
+  EXPECT_STREQ(lnbwdSimGetErrorsJson(), "[]");
 }
 
 TEST_P(CheckerTest, LdsWriteAfterRead) {
@@ -133,7 +133,7 @@ TEST_P(CheckerTest, OnlyWhatIsUsedOfARacingRead) {
         "s_cbranch_scc1 out\nout:",
         "v_cmp_eq_u32 VCC, 7, v2\nSMOVMASK EXEC, VCC"}) {
     EXPECT_SAYS(With(Use), "a race: of this workgroup wave 0 has written it");
-    EXPECT_SAYS(lnbwdSimGetFindingsJson(), "\"check\":\"races\"");
+    EXPECT_SAYS(lnbwdSimGetErrorsJson(), "\"check\":\"races\"");
   }
 }
 
@@ -158,7 +158,7 @@ TEST_P(CheckerTest, OnlyWhatIsUsedOfAReadBeforeAStore) {
                           "s_cbranch_scc1 out"}) {
     EXPECT_SAYS(With(Use), "a race: of this workgroup wave 2 writes it later "
                            "in the same launch");
-    EXPECT_SAYS(lnbwdSimGetFindingsJson(), "\"check\":\"races\"");
+    EXPECT_SAYS(lnbwdSimGetErrorsJson(), "\"check\":\"races\"");
   }
 }
 

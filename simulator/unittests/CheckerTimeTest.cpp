@@ -167,7 +167,7 @@ static std::string twoStores(uint32_t First, uint32_t Second, uint32_t Before) {
     setenv("LNBWD_SIM_THREADS", ThreadsBefore.c_str(), 1);
   else
     unsetenv("LNBWD_SIM_THREADS");
-  return L.Findings.empty() ? L.Error : L.report();
+  return L.CheckErrors.empty() ? L.Error : L.report();
 }
 
 TEST(CheckerTime, SameValuesThatMemoryDoesNotHoldYet) {

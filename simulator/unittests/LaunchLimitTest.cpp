@@ -103,8 +103,8 @@ TEST(LaunchLimit, WrongEnvironment) {
         Wrong{"LNBWD_SIM_RACES_MB", "all",
               "expected the memory for the check of races in MiB, from 0 to "
               "2^40, got 'all'"},
-        Wrong{"LNBWD_SIM_MAX_FINDINGS", "0",
-              "expected a number of findings from 1 to 2^32 - 1, got '0'"},
+        Wrong{"LNBWD_SIM_MAX_ERRORS", "0",
+              "expected a number of errors from 1 to 2^32 - 1, got '0'"},
         Wrong{"LNBWD_SIM_SHUFFLE", "-1",
               "expected a seed, or 0 for the usual order, got '-1'"},
         Wrong{"LNBWD_SIM_ISA", "sse", " on this host, got 'sse'"},

@@ -416,7 +416,7 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
     if ((Same || IsAtomic) && !Lost)
       continue;
     const unsigned First = std::min(One, Two), Second = std::max(One, Two);
-    return noteFinding(W, "races", I, nullptr, int(Second), "lanes", [&] {
+    return reportError(W, "races", I, nullptr, int(Second), "lanes", [&] {
       return std::string("a race: lanes ") + std::to_string(First) + " and " +
              std::to_string(Second) + " of the wave " +
              (Lost ? "both load, change and store one address without an "
@@ -570,5 +570,5 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
               (std::min(Offset + Bytes, R.Bytes) - 1) / R.LaneBytes + 1,
           Other, Group, Text))
     return true;
-  return noteFinding(W, "races", R.I, Other, Lane, Group, Text);
+  return reportError(W, "races", R.I, Other, Lane, Group, Text);
 }

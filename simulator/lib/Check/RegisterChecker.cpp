@@ -231,7 +231,7 @@ bool RegisterChecker::reportRaces() {
   bool Good = true;
   for (const Race &R : std::exchange(Races, {}))
     for (unsigned K = 0; K < R.Count && Good; ++K)
-      Good = noteFinding(W, "races", R.I, R.Other, R.Lane, R.Group,
+      Good = reportError(W, "races", R.I, R.Other, R.Lane, R.Group,
                          [&] { return R.Text; });
   return Good;
 }

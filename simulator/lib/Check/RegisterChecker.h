@@ -122,7 +122,7 @@ public:
                uint64_t Mask, unsigned Bytes);
   /// The present load races with a store of the workgroup, which has come
   /// first: in the lanes [From, To) nobody knows what it gives. Whether that
-  /// matters shows where it is used; the race is reported then (noteFinding).
+  /// matters shows where it is used; the race is reported then (reportError).
   /// False: it is to be reported at once.
   bool awaitUse(const AccessRange &R, unsigned From, unsigned To,
                 const Inst *Other, const std::string &Group,

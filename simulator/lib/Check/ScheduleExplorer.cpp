@@ -76,7 +76,7 @@ void Execution::judgeRounding(MemoryJournal &Usual) const {
   MemoryJournal RoundedUp;
   again(RoundedUp);
   L.RoundsUp = false;
-  L.Findings.clear();
+  L.CheckErrors.clear();
   L.Failure = LaunchFailure::None;
   L.Error.clear();
   if (!Rounding->judge()) {
@@ -91,14 +91,14 @@ void Execution::judgeRounding(MemoryJournal &Usual) const {
 /// Reports those of the loads noted whose value is used.
 void Execution::followEarlyReads(MemoryJournal &Usual) const {
   const lnbwd_sim_counters Counters = L.Counters;
-  const std::vector<Finding> Before = L.Findings;
+  const std::vector<CheckError> Before = L.CheckErrors;
   MemoryJournal Other;
   Usual.swap();
   Early->follow();
   again(Other);
   // What was found the first time is found again.
   for (size_t K = 0; K < Before.size(); ++K)
-    L.Findings[K].Count = Before[K].Count;
+    L.CheckErrors[K].Count = Before[K].Count;
   Early->forget();
   Usual.swap();
   L.Observer = &Checker;
@@ -138,14 +138,15 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
     return true;
   }
   // Values that nobody has judged count as the same.
-  if (L.Findings.empty() && Judge.hasCases())
+  if (L.CheckErrors.empty() && Judge.hasCases())
     Other.judgeRounding(Usual);
-  else if (L.Findings.empty())
+  else if (L.CheckErrors.empty())
     Other.Rounding = nullptr;
   if (Early.hasCases() && L.Failure == LaunchFailure::None &&
-      L.Findings.size() < L.MostFindings)
+      L.CheckErrors.size() < L.MostErrors)
     Other.followEarlyReads(Usual);
-  if (!OtherOrders || L.Failure != LaunchFailure::None || !L.Findings.empty())
+  if (!OtherOrders || L.Failure != LaunchFailure::None ||
+      !L.CheckErrors.empty())
     return L.Failure == LaunchFailure::None;
   const uint64_t Most =
       std::clamp(Executed * TimesTheUsual, LeastOfAnOrder, MostOfAnOrder);
@@ -179,7 +180,7 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
       break;
     }
     ++Checker.OtherOrders;
-    if (L.Failure != LaunchFailure::None || !L.Findings.empty() || !IsWhole)
+    if (L.Failure != LaunchFailure::None || !L.CheckErrors.empty() || !IsWhole)
       break;
   }
   Usual.swap();

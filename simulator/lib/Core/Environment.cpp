@@ -14,9 +14,9 @@
 
 using namespace lnbwd::sim;
 
-const NumberVariable lnbwd::sim::FindingsVariable = {
-    "LNBWD_SIM_MAX_FINDINGS", 1, UINT32_MAX,
-    "a number of findings from 1 to 2^32 - 1"};
+const NumberVariable lnbwd::sim::MaxErrorsVariable = {
+    "LNBWD_SIM_MAX_ERRORS", 1, UINT32_MAX,
+    "a number of errors from 1 to 2^32 - 1"};
 const NumberVariable lnbwd::sim::InstructionsVariable = {
     "LNBWD_SIM_MAX_INSTRUCTIONS", 0, UINT64_MAX,
     "a number of instructions, or 0 for no limit"};
@@ -54,7 +54,7 @@ std::optional<uint64_t> NumberVariable::read() const {
 std::string lnbwd::sim::problemOfNumbers() {
   std::string Problem;
   for (const NumberVariable *Variable :
-       {&FindingsVariable, &InstructionsVariable, &MemoryVariable,
+       {&MaxErrorsVariable, &InstructionsVariable, &MemoryVariable,
         &RacesVariable, &RoundingVariable, &ShuffleVariable, &ThreadsVariable})
     if (!Variable->read(Problem) && !Problem.empty())
       break;

@@ -34,7 +34,7 @@ struct NumberVariable {
   std::optional<uint64_t> read() const;
 };
 
-extern const NumberVariable FindingsVariable, InstructionsVariable,
+extern const NumberVariable MaxErrorsVariable, InstructionsVariable,
     MemoryVariable, RacesVariable, RoundingVariable, ShuffleVariable,
     ThreadsVariable;
 

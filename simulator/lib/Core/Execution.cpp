@@ -48,10 +48,10 @@ static void end(Wave &W) {
   W.PC = nullptr;
 }
 
-static FindingParts partsOf(const Wave &W, const char *Check, const Inst *I,
+static ErrorDetails partsOf(const Wave &W, const char *Check, const Inst *I,
                             const Inst *Other, int Lane,
                             const std::string &Cause) {
-  FindingParts Parts = {Check, I, Other, {}, W.Index, Lane, Cause};
+  ErrorDetails Parts = {Check, I, Other, {}, W.Index, Lane, Cause};
   std::copy(std::begin(W.WG->Id), std::end(W.WG->Id), Parts.Workgroup);
   return Parts;
 }
@@ -160,14 +160,14 @@ bool lnbwd::sim::stopLaunch(Wave &W) {
   return false;
 }
 
-bool lnbwd::sim::noteFinding(Wave &W, const char *Check, const Inst *I,
+bool lnbwd::sim::reportError(Wave &W, const char *Check, const Inst *I,
                              const Inst *Other, int Lane,
                              const std::string &Group,
                              llvm::function_ref<std::string()> Text) {
   std::string One = W.L->placeOf(I), Two = Other ? W.L->placeOf(Other) : "";
   if (Two < One)
     std::swap(One, Two);
-  if (W.L->find(One + " and " + Two + ": " + Group, [&](FindingParts &Parts) {
+  if (W.L->find(One + " and " + Two + ": " + Group, [&](ErrorDetails &Parts) {
         const std::string Cause = Text();
         Parts = partsOf(W, Check, I, Other, Lane, Cause);
         return message(W, I, Lane, Cause);

@@ -47,10 +47,10 @@ bool faultCheck(Wave &W, const char *Check, const Inst *I, int Lane,
 bool stopLaunch(Wave &W);
 
 /// Keeps what an observer has found and lets the wave go on. False: it was the
-/// last finding that is wanted, and the wave has ended. Those whose lines of
+/// last error that is wanted, and the wave has ended. Those whose lines of
 /// the source and Group are the same are one; Text is asked for the first of
 /// each. `Other` is the second instruction that is to blame, or null.
-bool noteFinding(Wave &W, const char *Check, const Inst *I, const Inst *Other,
+bool reportError(Wave &W, const char *Check, const Inst *I, const Inst *Other,
                  int Lane, const std::string &Group,
                  llvm::function_ref<std::string()> Text);
 /// "v_add_u32 v0, v1, v2 at k+0x40 (file:line:column)" of an instruction.

@@ -42,7 +42,7 @@ bool Launch::stopped() {
 }
 
 void Launch::fail(LaunchFailure Kind, const std::string &Text,
-                  const FindingParts &Parts, uint64_t LdsNeededForIt) {
+                  const ErrorDetails &Parts, uint64_t LdsNeededForIt) {
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure == LaunchFailure::None) {
     Failure = Kind;
@@ -68,23 +68,23 @@ std::string Launch::placeOf(const Inst *I) {
 }
 
 bool Launch::find(const std::string &Group,
-                  llvm::function_ref<std::string(FindingParts &)> Text) {
+                  llvm::function_ref<std::string(ErrorDetails &)> Text) {
   std::lock_guard<std::mutex> Guard(Lock);
   auto Known = llvm::find_if(
-      Findings, [&](const Finding &F) { return F.Group == Group; });
-  if (Known == Findings.end()) {
+      CheckErrors, [&](const CheckError &F) { return F.Group == Group; });
+  if (Known == CheckErrors.end()) {
     // The others have stopped, or are about to.
-    if (Findings.size() >= MostFindings)
+    if (CheckErrors.size() >= MostErrors)
       return false;
-    FindingParts Parts;
+    ErrorDetails Parts;
     const std::string First = inThisOrder(Text(Parts));
-    Findings.push_back({Group, First, std::move(Parts), 0});
-    Known = Findings.end() - 1;
-    if (Findings.size() == MostFindings)
+    CheckErrors.push_back({Group, First, std::move(Parts), 0});
+    Known = CheckErrors.end() - 1;
+    if (CheckErrors.size() == MostErrors)
       Stop.store(true);
   }
   ++Known->Count;
-  return Findings.size() < MostFindings;
+  return CheckErrors.size() < MostErrors;
 }
 
 std::string Launch::inThisOrder(std::string Text) const {
@@ -97,7 +97,7 @@ std::string Launch::inThisOrder(std::string Text) const {
 
 std::string Launch::report() const {
   std::string Text;
-  for (const Finding &F : Findings) {
+  for (const CheckError &F : CheckErrors) {
     Text += (Text.empty() ? "" : "\n") + F.Text;
     if (F.Count > 1)
       Text += " (" + std::to_string(F.Count) + " times)";

@@ -65,7 +65,7 @@ struct InstructionLimit {
 };
 
 /// What a message says of an instruction of a wave, part by part.
-struct FindingParts {
+struct ErrorDetails {
   std::string Check;       ///< the check that reports it; empty: none is needed
   const Inst *I = nullptr; ///< null: no instruction is to blame
   const Inst *Other = nullptr; ///< of two that race, the earlier one
@@ -77,10 +77,10 @@ struct FindingParts {
 
 /// What an observer has found that does not stop the launch: said once, however
 /// often it happens.
-struct Finding {
+struct CheckError {
   std::string Group;  ///< the text without what differs from case to case
   std::string Text;   ///< the first case, as an error is worded
-  FindingParts Parts; ///< of the first case
+  ErrorDetails Parts; ///< of the first case
   uint64_t Count = 0;
 };
 
@@ -125,8 +125,8 @@ struct Launch {
   /// Instructions before a second host thread begins to work on the launch.
   uint64_t AloneFor = 0;
   LaunchObserver *Observer = nullptr; ///< null if nobody looks
-  /// How many different findings to gather before the launch is stopped.
-  unsigned MostFindings = 1;
+  /// How many different errors to gather before the launch is stopped.
+  unsigned MostErrors = 1;
   /// LDS is used as lnbwdSimDescribeLds says, but for the accesses of these
   /// places in the source: ",LINE:COLUMN,LINE:COLUMN,".
   std::optional<std::string> LdsKeptAt;
@@ -150,11 +150,11 @@ struct Launch {
   std::mutex Lock; ///< of what follows
   LaunchFailure Failure = LaunchFailure::None;
   std::string Error;
-  FindingParts ErrorParts;
+  ErrorDetails ErrorParts;
   /// Bytes of LDS that the access needed that failed for being outside; 0: it
   /// was something else that failed.
   uint64_t LdsNeeded = 0;
-  std::vector<Finding> Findings;
+  std::vector<CheckError> CheckErrors;
   lnbwd_sim_counters Counters = {};
 
   /// Brings Regions into the order that the search needs.
@@ -165,16 +165,16 @@ struct Launch {
   void count(const lnbwd_sim_counters &Part);
   /// Keeps the first error and has all threads stop.
   void fail(LaunchFailure Kind, const std::string &Text,
-            const FindingParts &Parts = {}, uint64_t LdsNeededForIt = 0);
-  /// What stands for an instruction where findings are compared: its lines of
+            const ErrorDetails &Parts = {}, uint64_t LdsNeededForIt = 0);
+  /// What stands for an instruction where errors are compared: its lines of
   /// the source, of which one may have become several instructions; without a
   /// line table, its address.
   std::string placeOf(const Inst *I);
   /// Keeps what was found. False: that was as much as is wanted, and all
   /// threads are to stop.
   bool find(const std::string &Group,
-            llvm::function_ref<std::string(FindingParts &)> Text);
-  /// What is to be said of a launch with findings: all of them, and what
+            llvm::function_ref<std::string(ErrorDetails &)> Text);
+  /// What is to be said of a launch with errors: all of them, and what
   /// stopped it besides.
   std::string report() const;
   /// Whether to go no further: something failed, or SIGINT came.

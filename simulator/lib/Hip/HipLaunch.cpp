@@ -248,7 +248,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     Checks = Timing ? 0 : state().Checks;
     L.Shuffle = state().Shuffle;
     OtherOrders = state().OtherOrders;
-    L.MostFindings = state().MostFindings;
+    L.MostErrors = state().MostErrors;
     L.LdsKeptAt = state().LdsKeptAt;
     L.LdsKeptForOnce = state().LdsKeptForOnce;
   }
@@ -326,7 +326,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   const bool Good = (Timing   ? predictLaunch(L, *Timing, F->Owner->Device)
                      : Checks ? runChecked(L, *Checker, Checks, OtherOrders)
                               : run(L)) &&
-                    L.Findings.empty();
+                    L.CheckErrors.empty();
   if (!Timing) {
     lnbwd_sim_counters Counted = {};
     L.addCounters(Counted);
@@ -336,7 +336,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   std::string Summary;
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
-    state().Findings = findingsJson(L);
+    state().CheckErrors = errorsJson(L);
     if (Checks) {
       state().Summary = Summary = Checker->summary(state().Memory.snapshot());
       state().CheckedLaunch = Checker->AccessesOf;
@@ -353,7 +353,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   if (Good)
     return finish(hipSuccess);
   hipError_t Code = hipErrorLaunchFailure;
-  if (!L.Findings.empty())
+  if (!L.CheckErrors.empty())
     return finish(Code, L.report(), L.LdsNeeded);
   if (L.Failure == LaunchFailure::IllegalAddress)
     Code = hipErrorIllegalAddress;
@@ -374,13 +374,13 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
                                  void **Extra) {
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
-    state().Findings = "[]";
+    state().CheckErrors = "[]";
   }
   const hipError_t Code =
       launchKernel(Function, GridX, GridY, GridZ, BlockX, BlockY, BlockZ,
                    DynamicLds, Stream, Parameters, Extra);
   if (Code != hipSuccess)
-    report("finding", lnbwdSimLastErrorMessage());
+    report("error", lnbwdSimLastErrorMessage());
   return Code;
 }
 

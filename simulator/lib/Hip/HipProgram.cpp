@@ -103,7 +103,7 @@ static hipError_t functionOf(const char *Caller, const void *Host,
                                         "kernel with this address");
   hipModule_t Module;
   if (const hipError_t Code = moduleOf(*It->second.Owner, &Module)) {
-    reportAlways("finding", lnbwdSimLastErrorMessage());
+    reportAlways("error", lnbwdSimLastErrorMessage());
     return Code;
   }
   return hipModuleGetFunction(Function, Module, It->second.Name.c_str());
@@ -119,7 +119,7 @@ static hipError_t variableOf(const char *Caller, const void *Host,
                                              "variable with this address");
   hipModule_t Module;
   if (const hipError_t Code = moduleOf(*It->second.Owner, &Module)) {
-    reportAlways("finding", lnbwdSimLastErrorMessage());
+    reportAlways("error", lnbwdSimLastErrorMessage());
     return Code;
   }
   return hipModuleGetGlobal(Where, Bytes, Module, It->second.Name.c_str());

@@ -72,7 +72,7 @@ void lnbwd::sim::reportAlways(const char *Kind, const std::string &Text) {
 }
 
 hipError_t lnbwd::sim::finishFault(hipError_t Code, std::string Message) {
-  report("finding", Message);
+  report("error", Message);
   return finish(Code, std::move(Message));
 }
 

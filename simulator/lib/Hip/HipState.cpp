@@ -97,7 +97,7 @@ HipState::HipState() : Shuffle(ShuffleVariable.read().value_or(0)) {
   std::string Problem;
   Checks = checksFromEnvironment(Problem);
   Shadows.setChecked(Checks != 0);
-  MostFindings = unsigned(FindingsVariable.read().value_or(1));
+  MostErrors = unsigned(MaxErrorsVariable.read().value_or(1));
   OnlyDevice = deviceFromEnvironment(Problem);
 }
 

@@ -119,15 +119,15 @@ struct HipState {
   Prediction Predicted[NumChips];
   unsigned Checks = 0;
   uint64_t Shuffle = 0;
-  unsigned MostFindings = 1;
+  unsigned MostErrors = 1;
   std::string Summary;        ///< of the last checked launch
   uint32_t CheckedLaunch = 0; ///< and its number, or 0
   unsigned CheckedWaves = 1;  ///< of a workgroup of it
   /// Its code, as long as the module is there, or null.
   ihipModule_t *CheckedModule = nullptr;
   const InstructionTable *CheckedCode = nullptr;
-  std::string Findings = "[]"; ///< of the last launch, as JSON
-  bool OtherOrders = true;     ///< for checked launches, besides the usual one
+  std::string CheckErrors = "[]"; ///< of the last launch, as JSON
+  bool OtherOrders = true; ///< for checked launches, besides the usual one
   std::optional<std::string> LdsKeptAt; ///< of Launch
   bool LdsKeptForOnce = false;
 };
@@ -162,7 +162,7 @@ void reportAlways(const char *Kind, const std::string &Text);
 bool isReported();
 
 /// What a launch reports, as JSON.
-std::string findingsJson(const Launch &L);
+std::string errorsJson(const Launch &L);
 
 /// The device of a number that a program uses, or -1; and its number.
 int deviceNumbered(int Number);

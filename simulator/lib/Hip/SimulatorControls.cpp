@@ -105,9 +105,9 @@ void lnbwdSimSetOtherOrders(int Wanted) {
   state().OtherOrders = Wanted != 0;
 }
 
-void lnbwdSimSetMaxFindings(unsigned Count) {
+void lnbwdSimSetMaxErrors(unsigned Count) {
   std::lock_guard<std::mutex> Guard(state().Lock);
-  state().MostFindings = Count ? Count : 1;
+  state().MostErrors = Count ? Count : 1;
 }
 
 const char *lnbwdSimGetCheckSummary(void) {

@@ -23,7 +23,7 @@ def activate(device: Device, report: Report) -> None:
         library.describe_lds(None)
         device.describe_launch(inspect.signature(self.func).bind(*args, **kwargs).arguments.items())
         result = call(self, *args, **kwargs)
-        if found := library.findings():
+        if found := library.errors():
             report(found, library.message(), ())
         return result
 

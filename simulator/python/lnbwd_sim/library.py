@@ -14,7 +14,7 @@ from typing import Any
 
 from . import LIBRARY
 
-_MOST_FINDINGS = 20
+_MOST_ERRORS = 20
 SEVERAL = (1 << 32) - 1
 """In place of a workgroup's number."""
 
@@ -54,7 +54,7 @@ class Library:
         os.environ["LNBWD_SIM_CHIP"] = chip
         self.chip = chip
         self._library = ctypes.CDLL(str(path))
-        for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
+        for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetErrorsJson",
                      "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson",
                      "lnbwdSimGetPropertiesJson"):
             getattr(self._library, name).restype = ctypes.c_char_p
@@ -65,7 +65,7 @@ class Library:
         self._call("hipGetDeviceCount", ctypes.byref(count))
         self._library.lnbwdSimSetChecks(ctypes.c_uint(
             self._constant("CHECK_ALL") & ~self._constant("CHECK_COUNTS")))
-        self._library.lnbwdSimSetMaxFindings(ctypes.c_uint(_MOST_FINDINGS))
+        self._library.lnbwdSimSetMaxErrors(ctypes.c_uint(_MOST_ERRORS))
 
     def _call(self, name: str, *arguments: Any) -> None:
         if getattr(self._library, name)(*arguments):
@@ -83,9 +83,9 @@ class Library:
         """The text behind the last error."""
         return bytes(self._library.lnbwdSimLastErrorMessage()).decode()
 
-    def findings(self) -> list[dict[str, Any]]:
-        """What the last launch reported (lnbwdSimGetFindingsJson)."""
-        found: list[dict[str, Any]] = json.loads(self._library.lnbwdSimGetFindingsJson())
+    def errors(self) -> list[dict[str, Any]]:
+        """What the last launch reported (lnbwdSimGetErrorsJson)."""
+        found: list[dict[str, Any]] = json.loads(self._library.lnbwdSimGetErrorsJson())
         return found
 
     def summary(self) -> str:
@@ -127,7 +127,7 @@ class Library:
         self._call("hipHostUnregister", ctypes.c_void_p(pointer))
 
     def describe(self, pointer: int, size: int, name: str, unwritten: bool = False) -> None:
-        """Names a buffer in findings; ``unwritten``: its contents count as never written."""
+        """Names a buffer in errors; ``unwritten``: its contents count as never written."""
         self._library.lnbwdSimDescribeBuffer(ctypes.c_void_p(pointer), ctypes.c_uint64(size),
                                              name.encode(),
                                              ctypes.c_uint(self._unwritten if unwritten else 0))

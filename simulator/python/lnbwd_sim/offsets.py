@@ -64,7 +64,7 @@ class Offsets:
 
     def overflow(self, grid: Sequence[int], arguments: Mapping[str, Any]
                  ) -> tuple[str, dict[str, Any]] | None:
-        """An offset beyond 31 bits, in words, and its "where" of lnbwdSimGetFindingsJson."""
+        """An offset beyond 31 bits, in words, and its "where" of lnbwdSimGetErrorsJson."""
         if not self._operations:
             return None
         with torch._C.DisableTorchFunction():

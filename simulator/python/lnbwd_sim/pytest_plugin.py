@@ -20,9 +20,8 @@ from typing import Any
 
 import pytest
 
-from .fidelity import Fidelity
-from .findings import (
-    Finding,
+from .errors import (
+    CheckError,
     Sarif,
     Suppression,
     SuppressionError,
@@ -32,13 +31,14 @@ from .findings import (
     sarif,
     suppress,
 )
+from .fidelity import Fidelity
 
 _SESSION = pytest.StashKey["Session"]()
-_LIST = "lnbwd_sim_findings"
+_LIST = "lnbwd_sim_errors"
 
 
 class KernelFault(RuntimeError):
-    """A launch with findings."""
+    """A launch with errors."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,10 +48,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="run kernels on this simulated chip (gfx942, gfx1201, ...) under all "
                          "checks; with several, one run for each")
     group.addoption("--amdgpu-suppressions", type=pathlib.Path, metavar="FILE",
-                    help="a TOML file with [[suppress]] tables: findings that do not count, "
+                    help="a TOML file with [[suppress]] tables: errors that do not count, "
                          "and why")
     group.addoption("--amdgpu-sarif", type=pathlib.Path, metavar="FILE",
-                    help="write the findings as SARIF")
+                    help="write the errors as SARIF")
     group.addoption("--amdgpu-annotations", action="store_true",
                     default=bool(os.environ.get("GITHUB_ACTIONS")),
                     help="print ::error lines for GitHub; by default where GITHUB_ACTIONS is set")
@@ -83,16 +83,16 @@ class Session:
     suppressions: list[Suppression]
     coverage: pathlib.Path
     fidelity: Fidelity = dataclasses.field(default_factory=Fidelity)
-    findings: list[Finding] = dataclasses.field(default_factory=list)
+    errors: list[CheckError] = dataclasses.field(default_factory=list)
     """All of the run."""
-    current: list[Finding] = dataclasses.field(default_factory=list)
+    current: list[CheckError] = dataclasses.field(default_factory=list)
     """Those of the present test."""
     test: str = ""
     rounds: Any = None
     device: Any = None
 
     def report(self, entries: list[dict[str, Any]], problem: str, grid: tuple[int, ...]) -> None:
-        """Takes the findings of a launch; raises unless all are suppressed."""
+        """Takes the errors of a launch; raises unless all are suppressed."""
         if not entries:
             entries = [{"chip": self.chip, "kernel": "", "check": "", "message": problem,
                         "count": 1, "stops": True}]
@@ -103,7 +103,7 @@ class Session:
         if counted:
             raise KernelFault("\n" + "\n".join(f.describe() for f in counted))
         if stopped:
-            raise KernelFault("a suppressed finding has stopped the launch, so its results are "
+            raise KernelFault("a suppressed error has stopped the launch, so its results are "
                               "not complete:\n" + stopped[0].describe())
 
     def explain(self) -> list[str]:
@@ -247,7 +247,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Findings belong to the test that runs."""
+    """Errors belong to the test that runs."""
     session = item.config.stash.get(_SESSION, None)
     if session is not None:
         session.test = item.nodeid
@@ -281,7 +281,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
                               ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test with findings fails, also if it caught the exception."""
+    """A test with errors fails, also if it caught the exception."""
     report = yield
     session = item.config.stash.get(_SESSION, None)
     if session is None:
@@ -291,11 +291,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
     if not session.current:
         return report
     found, session.current = session.current, []
-    setattr(report, _LIST, [finding.to_dict() for finding in found])
-    counted = [finding for finding in found if finding.suppressed is None]
+    setattr(report, _LIST, [error.to_dict() for error in found])
+    counted = [error for error in found if error.suppressed is None]
     if counted and report.outcome == "passed":
         report.outcome = "failed"
-        report.longrepr = "\n".join(finding.describe() for finding in counted)
+        report.longrepr = "\n".join(error.describe() for error in counted)
     elif counted and call.excinfo is not None:
         # The launch and what was found; the frames between belong to Triton, or to PyTorch's
         # assert_close, which wraps exceptions.
@@ -308,16 +308,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Gathers the findings, also those of other processes (pytest-xdist)."""
+    """Gathers the errors, also those of other processes (pytest-xdist)."""
     if _active is not None:
-        _active.findings += [Finding.from_dict(data) for data in getattr(report, _LIST, [])]
+        _active.errors += [CheckError.from_dict(data) for data in getattr(report, _LIST, [])]
 
 
 _active: Session | None = None
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Findings go to the run that has begun."""
+    """Errors go to the run that has begun."""
     global _active
     _active = session.config.stash.get(_SESSION, None)
 
@@ -326,8 +326,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hands what a worker of pytest-xdist executed to the process that reports."""
     if _active is None:
         return
-    # Findings of the import of a file.
-    _active.findings += _active.current
+    # Errors of the import of a file.
+    _active.errors += _active.current
     _active.current = []
     _active.fidelity.read(_active.coverage)
     output = getattr(session.config, "workeroutput", None)
@@ -339,7 +339,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
     if log:
-        run = Sarif(_active.chip, _active.findings, {"fidelity": _active.fidelity.to_dict()})
+        run = Sarif(_active.chip, _active.errors, {"fidelity": _active.fidelity.to_dict()})
         _write_log(log, sarif([run]))
 
 
@@ -353,24 +353,24 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
                             config: pytest.Config) -> None:
-    """The findings of all tests, once each, and what the simulator executed."""
+    """The errors of all tests, once each, and what the simulator executed."""
     if _active is None:
         return
     write = terminalreporter.write_line
     terminalreporter.section(f"simulated {_active.chip}")
-    counted = [f for f in _active.findings if f.suppressed is None]
-    dropped = [f for f in _active.findings if f.suppressed is not None]
-    for finding in counted:
-        place = f"{finding.place.file}:{finding.place.line}: " if finding.place else ""
-        write(f"{place}{finding.check}: kernel {finding.kernel}, in {finding.test or 'import'}")
-    for finding in dropped:
-        write(f"suppressed: {finding.check}: kernel {finding.kernel}: {finding.suppressed}")
+    counted = [f for f in _active.errors if f.suppressed is None]
+    dropped = [f for f in _active.errors if f.suppressed is not None]
+    for error in counted:
+        place = f"{error.place.file}:{error.place.line}: " if error.place else ""
+        write(f"{place}{error.check}: kernel {error.kernel}, in {error.test or 'import'}")
+    for error in dropped:
+        write(f"suppressed: {error.check}: kernel {error.kernel}: {error.suppressed}")
     for entry in _active.suppressions:
-        if not any(entry.matches(finding) for finding in _active.findings):
-            write(f"suppression without a finding: {entry}")
-    write(f"{len(counted)} findings, {len(dropped)} suppressed")
+        if not any(entry.matches(error) for error in _active.errors):
+            write(f"suppression without an error: {entry}")
+    write(f"{len(counted)} errors, {len(dropped)} suppressed")
     for line in _active.fidelity.lines():
         write(line)
     if config.getoption("--amdgpu-annotations"):
-        for finding in counted:
-            write(annotation(finding))
+        for error in counted:
+            write(annotation(error))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from .findings import access, relative
+from .errors import access, relative
 from .library import SEVERAL, Library
 
 if TYPE_CHECKING:

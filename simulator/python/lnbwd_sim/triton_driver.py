@@ -33,7 +33,7 @@ from .torch_device import Device, untagged
 from .ttgir import UNKNOWN, Facts, use_of_lds
 
 Report = Callable[[list[dict[str, Any]], str, tuple[int, ...]], None]
-"""Takes the findings of a launch (lnbwdSimGetFindingsJson), the text of its error, its grid."""
+"""Takes the errors of a launch (lnbwdSimGetErrorsJson), the text of its error, its grid."""
 
 _INSTRUCTION = re.compile(r"^\s+((?:v|s|ds|global|flat|buffer|scratch)_\w+)", re.M)
 
@@ -127,7 +127,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             with _one_thread() if repeat and repeat.rows.pitches and known.has_atomics \
                     else contextlib.nullcontext():
                 problem = launch(args, enter_hook)
-                found = library.findings() if problem else []
+                found = library.errors() if problem else []
                 if repeat and not problem:
                     device.launches.append(repeat)
                     if problem := repeat.difference():

@@ -1,4 +1,4 @@
-//===- names.cpp - Findings in functions that were inlined ----------------===//
+//===- names.cpp - Errors in functions that were inlined ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -176,7 +176,7 @@ def test_lock(lock, block):
     torch.testing.assert_close(total, x.sum(0))
 
 
-def test_finding_that_is_caught():
+def test_error_that_is_caught():
     with pytest.raises(RuntimeError):
         test_race()
 

@@ -160,7 +160,7 @@ static Records readRecords(StringRef File) {
     // What follows a record's first line is indented.
     for (++K; K < Lines.size() && Lines[K].starts_with("  "); ++K)
       Text += "\n" + Lines[K].str();
-    Records::Counted &Where = Kind == "finding"   ? R.Found
+    Records::Counted &Where = Kind == "error"     ? R.Found
                               : Kind == "missing" ? R.Missing
                               : Kind == "refused" ? R.Refused
                                                   : R.Checked;
@@ -238,7 +238,7 @@ int lnbwd::simtool::runUnderChecks(StringRef Program,
     return BadInput;
   }
   const Records R = readRecords(Report);
-  print("finding", R.Found);
+  print("error", R.Found);
   print("missing", R.Missing);
   print("refused", R.Refused);
   print("checked", R.Checked);

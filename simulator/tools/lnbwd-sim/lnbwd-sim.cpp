@@ -84,18 +84,19 @@ static cl::opt<std::string>
 static cl::opt<unsigned>
     Orders("shuffle-waves", cl::init(0), cl::cat(Category), cl::value_desc("N"),
            cl::desc("run again in N other orders of waves and workgroups, and "
-                    "compare the outputs\nand the findings (0)"));
+                    "compare the outputs\nand the errors (0)"));
 static cl::opt<std::string> ToleranceText(
     "tolerance", cl::value_desc("R[,A]"), cl::cat(Category),
     cl::desc("for --shuffle-waves: elements x and y of f16, bf16, f32 and f64 "
              "are alike if\n|x - y| <= R * max(|x|, |y|) + A, as sums in "
              "another order are; integers\nhave to be equal. By default all "
              "are compared bit by bit"));
-static cl::opt<unsigned> MostFindings(
-    "max-findings", cl::init(10), cl::cat(Category), cl::value_desc("N"),
-    cl::desc("stop a launch after N different findings, 1 or more "
-             "(10); races are\ncollected, most other findings stop "
-             "it at once"));
+static cl::opt<unsigned>
+    MostErrors("max-errors", cl::init(10), cl::cat(Category),
+               cl::value_desc("N"),
+               cl::desc("stop a launch after N different errors, 1 or more "
+                        "(10); races are\ncollected, most other errors stop "
+                        "it at once"));
 static cl::opt<uint64_t>
     MostInstructions("max-instructions", cl::init(0), cl::cat(Category),
                      cl::value_desc("N"),
@@ -378,7 +379,7 @@ static ExitCode report(const std::vector<Argument> &Arguments,
     return Code;
   }
   for (const std::string &Problem : Problems)
-    outs() << "finding: " << Problem << '\n';
+    outs() << "error: " << Problem << '\n';
   if (Problems.empty())
     outs() << "clean\n";
   if (!Summary.empty())
@@ -452,8 +453,8 @@ static ExitCode run() {
   const std::optional<unsigned> Checks = parseChecks();
   if (!Checks)
     return BadInput;
-  if (MostFindings == 0)
-    return complain("--max-findings: expected a number of 1 or more, got '0'");
+  if (MostErrors == 0)
+    return complain("--max-errors: expected a number of 1 or more, got '0'");
   Tolerance Allowed;
   if (ToleranceText.getNumOccurrences()) {
     const std::optional<Tolerance> Given = parseTolerance(ToleranceText);
@@ -492,7 +493,7 @@ static ExitCode run() {
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);
   lnbwdSimSetChecks(Time ? 0 : *Checks);
-  lnbwdSimSetMaxFindings(MostFindings);
+  lnbwdSimSetMaxErrors(MostErrors);
   if (MostInstructions.getNumOccurrences())
     setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
            std::to_string(MostInstructions).c_str(), 1);
@@ -546,7 +547,7 @@ static ExitCode run() {
       break;
     }
     if (!Outputs) {
-      Problems.push_back("no finding" + Order +
+      Problems.push_back("no error" + Order +
                          ": the fault depends on the order");
       break;
     }
@@ -590,7 +591,7 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
     if (Option->getNumOccurrences() &&
         is_contained(Option->Categories, &Category) &&
         !is_contained(
-            {"program", "chip", "check", "max-findings", "max-instructions"},
+            {"program", "chip", "check", "max-errors", "max-instructions"},
             Name))
       return complain("--" + Name + ": not with --program");
   if (!CodeFile.empty())
@@ -599,7 +600,7 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
     setenv(Variable, Value.c_str(), /*overwrite=*/1);
   };
   Set("LNBWD_SIM_CHECK", CheckNames);
-  Set("LNBWD_SIM_MAX_FINDINGS", std::to_string(MostFindings));
+  Set("LNBWD_SIM_MAX_ERRORS", std::to_string(MostErrors));
   if (!ChipName.empty())
     Set("LNBWD_SIM_CHIP", ChipName);
   if (MostInstructions.getNumOccurrences())
@@ -627,8 +628,8 @@ int main(int Argc, char **Argv) {
   if (!cl::ParseCommandLineOptions(
           int(Own.size()), Own.data(),
           "runs a kernel of an AMD code object, or a whole HIP program, on the "
-          "simulator, under its checks\n\n  exit code: 0 clean, 1 findings, 2 "
-          "bad input; of a program without findings its own\n",
+          "simulator, under its checks\n\n  exit code: 0 clean, 1 errors, 2 "
+          "bad input; of a program without errors its own\n",
           &errs()))
     return BadInput;
   if (ProgramName.getNumOccurrences())

@@ -100,11 +100,11 @@ void lnbwdSimSetShuffle(uint64_t seed);
  *  memory, shuffled in several ways, once is enough. */
 void lnbwdSimSetOtherOrders(int wanted);
 
-/** How many different findings a checked launch gathers before it is stopped;
+/** How many different errors a checked launch gathers before it is stopped;
  *  the message of the error has a line for each, with how often it happened.
  *  Races are gathered; what makes the rest of a run meaningless stops it at
- *  once. The start value is that of LNBWD_SIM_MAX_FINDINGS, or 1. */
-void lnbwdSimSetMaxFindings(unsigned count);
+ *  once. The start value is that of LNBWD_SIM_MAX_ERRORS, or 1. */
+void lnbwdSimSetMaxErrors(unsigned count);
 
 /** What the last checked launch of the process was checked for and what was
  *  left out, in a line of text. Valid until the thread's next call. */
@@ -119,7 +119,7 @@ const char *lnbwdSimGetCheckSummary(void);
  *  offset in a function) and "source", the innermost function first ("file",
  *  "line", "column", "function"). Empty also for a launch that was refused.
  *  Valid until the thread's next call. */
-const char *lnbwdSimGetFindingsJson(void);
+const char *lnbwdSimGetErrorsJson(void);
 
 enum {
   LNBWD_SIM_BUFFER_READ_ONLY = 1, /**< kernels must not write to it */
@@ -168,7 +168,7 @@ int lnbwdSimGetAccessors(const void *pointer, uint64_t count,
                          uint32_t *workgroups);
 
 /** An instruction that has done that to the byte at `pointer`, as "where" of
- *  lnbwdSimGetFindingsJson; "null" if that is not known. Valid until the
+ *  lnbwdSimGetErrorsJson; "null" if that is not known. Valid until the
  *  thread's next call. */
 const char *lnbwdSimGetAccessJson(const void *pointer, int writes);
 

@@ -1,4 +1,4 @@
-//===- HipFindings.cpp - What launches report, part by part ---------------===//
+//===- HipErrorReports.cpp - What launches report, part by part -----------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The findings of a launch, and its accesses, as JSON, for clients that show
+// The errors of a launch, and its accesses, as JSON, for clients that show
 // them in their own way.
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ static json::Object describe(const InstructionTable &Code,
 }
 
 static json::Object describe(const Launch &L, const std::string &Message,
-                             const FindingParts &Parts, uint64_t Count,
+                             const ErrorDetails &Parts, uint64_t Count,
                              bool Stops) {
   json::Object O{{"chip", L.Chip->Chip},
                  {"kernel", json::fixUTF8(L.TheKernel->shownName())},
@@ -62,22 +62,22 @@ static json::Object describe(const Launch &L, const std::string &Message,
   return O;
 }
 
-std::string lnbwd::sim::findingsJson(const Launch &L) {
+std::string lnbwd::sim::errorsJson(const Launch &L) {
   json::Array List;
   // The launch was stopped behind the last one of as many as are gathered.
-  const bool Full = L.Findings.size() >= L.MostFindings;
-  for (const Finding &F : L.Findings)
+  const bool Full = L.CheckErrors.size() >= L.MostErrors;
+  for (const CheckError &F : L.CheckErrors)
     List.push_back(describe(L, F.Text, F.Parts, F.Count,
-                            Full && &F == &L.Findings.back()));
+                            Full && &F == &L.CheckErrors.back()));
   if (!L.Error.empty())
     List.push_back(describe(L, L.Error, L.ErrorParts, 1, /*Stops=*/true));
   return llvm::formatv("{0}", json::Value(std::move(List))).str();
 }
 
-extern "C" const char *lnbwdSimGetFindingsJson(void) {
+extern "C" const char *lnbwdSimGetErrorsJson(void) {
   static thread_local std::string Text;
   std::lock_guard<std::mutex> Guard(state().Lock);
-  Text = state().Findings;
+  Text = state().CheckErrors;
   return Text.c_str();
 }
 

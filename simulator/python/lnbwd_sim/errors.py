@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Findings as tests and CI show them: text, suppressions, SARIF, annotations.
+"""Errors as tests and CI show them: text, suppressions, SARIF, annotations.
 
 Nothing here needs PyTorch, Triton or pytest.
 """
@@ -68,7 +68,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckError:
     """What a launch reported once, however often it happened."""
 
     chip: str
@@ -112,13 +112,13 @@ class Finding:
         return asdict(self)
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Finding:
-        """The finding of such a form."""
+    def from_dict(data: Mapping[str, Any]) -> CheckError:
+        """The error of such a form."""
         def access(entry: Mapping[str, Any] | None) -> Access | None:
             return None if entry is None else Access(
                 entry["instruction"], entry["at"],
                 tuple(Place(**frame) for frame in entry["frames"]))
-        return Finding(**{**data, "where": access(data["where"]), "other": access(data["other"]),
+        return CheckError(**{**data, "where": access(data["where"]), "other": access(data["other"]),
                           "grid": tuple(data["grid"])})
 
 
@@ -129,20 +129,20 @@ def relative(file: str) -> str:
 
 
 def access(part: Mapping[str, Any] | None) -> Access | None:
-    """An instruction, as ``lnbwdSimGetFindingsJson`` has it."""
+    """An instruction, as ``lnbwdSimGetErrorsJson`` has it."""
     return None if part is None else Access(
         part["instruction"], part["at"],
         tuple(Place(frame["file"], frame["line"], frame["column"], frame["function"])
               for frame in part["source"]))
 
 
-def parse(entry: Mapping[str, Any], grid: tuple[int, ...] = (), test: str = "") -> Finding:
-    """A finding of ``lnbwdSimGetFindingsJson``."""
+def parse(entry: Mapping[str, Any], grid: tuple[int, ...] = (), test: str = "") -> CheckError:
+    """An error of ``lnbwdSimGetErrorsJson``."""
     wave = ""
     if "workgroup" in entry:
         wave = f"workgroup {tuple(entry['workgroup'])}, wave {entry['wave']}"
         wave += f", lane {entry['lane']}" if "lane" in entry else ""
-    return Finding(entry["chip"], entry["kernel"], entry["check"] or "execution",
+    return CheckError(entry["chip"], entry["kernel"], entry["check"] or "execution",
                    entry["message"], entry.get("cause", entry["message"]), entry["count"],
                    entry["stops"], wave, access(entry.get("where")), access(entry.get("other")),
                    grid, test)
@@ -154,16 +154,16 @@ class SuppressionError(ValueError):
 
 @dataclass
 class Suppression:
-    """What a finding has to match, by patterns of the shell, and why it does not count."""
+    """What an error has to match, by patterns of the shell, and why it does not count."""
 
     reason: str
     patterns: dict[str, str]
 
-    def matches(self, finding: Finding) -> bool:
+    def matches(self, error: CheckError) -> bool:
         """Whether all patterns fit; ``source`` is matched with "FILE:LINE"."""
-        place = finding.place
-        values = {"check": finding.check, "chip": finding.chip, "kernel": finding.kernel,
-                  "message": finding.message,
+        place = error.place
+        values = {"check": error.check, "chip": error.chip, "kernel": error.kernel,
+                  "message": error.message,
                   "source": f"{place.file}:{place.line}" if place else ""}
         return all(fnmatch.fnmatchcase(values[key], pattern)
                    for key, pattern in self.patterns.items())
@@ -200,28 +200,28 @@ def read_suppressions(path: pathlib.Path) -> list[Suppression]:
     return result
 
 
-def suppress(finding: Finding, suppressions: Iterable[Suppression]) -> Finding:
-    """The finding, with the reason of the first suppression that it matches."""
+def suppress(error: CheckError, suppressions: Iterable[Suppression]) -> CheckError:
+    """The error, with the reason of the first suppression that it matches."""
     for entry in suppressions:
-        if entry.matches(finding):
-            return Finding(**{**vars(finding), "suppressed": entry.reason})
-    return finding
+        if entry.matches(error):
+            return CheckError(**{**vars(error), "suppressed": entry.reason})
+    return error
 
 
-def annotation(finding: Finding, level: str = "error") -> str:
+def annotation(error: CheckError, level: str = "error") -> str:
     """A line that GitHub shows in the source (a workflow command)."""
     def escape(text: str, more: str = "") -> str:
         for char in "%\r\n" + more:
             text = text.replace(char, f"%{ord(char):02X}")
         return text
     properties = []
-    if finding.place is not None:
-        properties = [f"file={escape(relative(finding.place.file), ',:')}",
-                      f"line={finding.place.line}"]
-        if finding.place.column:
-            properties.append(f"col={finding.place.column}")
-    properties.append("title=" + escape(f"{finding.chip} {finding.check}", ",:"))
-    return f"::{level} {','.join(properties)}::{escape(finding.describe())}"
+    if error.place is not None:
+        properties = [f"file={escape(relative(error.place.file), ',:')}",
+                      f"line={error.place.line}"]
+        if error.place.column:
+            properties.append(f"col={error.place.column}")
+    properties.append("title=" + escape(f"{error.chip} {error.check}", ",:"))
+    return f"::{level} {','.join(properties)}::{escape(error.describe())}"
 
 
 def _location(place: Place, message: str = "") -> dict[str, Any]:
@@ -237,33 +237,33 @@ def _location(place: Place, message: str = "") -> dict[str, Any]:
     return result
 
 
-def _fingerprint(finding: Finding) -> str:
+def _fingerprint(error: CheckError) -> str:
     """The same in each run: no addresses or numbers of waves, and, since code
     above them moves, the text of the lines where there is one."""
-    parts = [finding.check, finding.kernel, finding.cause]
-    for access in (finding.where, finding.other):
+    parts = [error.check, error.kernel, error.cause]
+    for access in (error.where, error.other):
         place = access.place if access else None
         parts += [relative(place.file), linecache.getline(place.file, place.line).strip()
                   or str(place.line)] if place else [""]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(error: CheckError) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": finding.check, "level": "error",
-        "message": {"text": finding.describe()},
-        "partialFingerprints": {"lnbwdSim/v1": _fingerprint(finding)},
-        "properties": {"chip": finding.chip, "kernel": finding.kernel, "test": finding.test,
-                       "count": finding.count},
+        "ruleId": error.check, "level": "error",
+        "message": {"text": error.describe()},
+        "partialFingerprints": {"lnbwdSim/v1": _fingerprint(error)},
+        "properties": {"chip": error.chip, "kernel": error.kernel, "test": error.test,
+                       "count": error.count},
     }
     # GitHub shows no result that has no place: without debug information, it is the test's.
-    place = finding.place or (Place(finding.test.split("::")[0], 1) if finding.test else None)
+    place = error.place or (Place(error.test.split("::")[0], 1) if error.test else None)
     if place is not None:
         result["locations"] = [_location(place)]
-    if finding.other is not None and finding.other.place is not None:
-        result["relatedLocations"] = [_location(finding.other.place, finding.other.instruction)]
-    if finding.suppressed is not None:
-        result["suppressions"] = [{"kind": "external", "justification": finding.suppressed}]
+    if error.other is not None and error.other.place is not None:
+        result["relatedLocations"] = [_location(error.other.place, error.other.instruction)]
+    if error.suppressed is not None:
+        result["suppressions"] = [{"kind": "external", "justification": error.suppressed}]
     return result
 
 
@@ -278,7 +278,7 @@ class Sarif:
     """What a SARIF log says of one chip."""
 
     chip: str
-    findings: list[Finding] = field(default_factory=list)
+    errors: list[CheckError] = field(default_factory=list)
     properties: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -287,4 +287,4 @@ class Sarif:
         return {"tool": {"driver": {"name": "lnbwd-sim", "rules": rules}},
                 "automationDetails": {"id": f"lnbwd-sim/{self.chip}/"},
                 "properties": {"chip": self.chip, **self.properties},
-                "results": [_result(finding) for finding in self.findings]}
+                "results": [_result(error) for error in self.errors]}
