@@ -194,6 +194,19 @@ def test_edited_machine_code(build, tmp_path):
 
 
 @needs_triton
+def test_run_that_checks_nothing(build, tmp_path):
+    (tmp_path / "test_host.py").write_text("def test_host():\n    pass\n", encoding="utf-8")
+    run = run_plugin(build, tmp_path, "gfx942", tmp_path / "test_host.py")
+    assert run.returncode == 1 and "1 passed" in run.stdout, run.stdout + run.stderr
+    assert "error: nothing was checked: expected a test that launches a kernel" in run.stdout
+    run = run_plugin(build, tmp_path, "gfx942", tmp_path / "test_host.py", "--collect-only")
+    assert run.returncode == 0 and "nothing was checked" not in run.stdout, run.stdout
+    run = run_plugin(build, tmp_path, "gfx942", tmp_path / "test_host.py",
+                     f"{INPUTS / 'triton_kernels.py'}::test_right")
+    assert run.returncode == 0 and "nothing was checked" not in run.stdout, run.stdout
+
+
+@needs_triton
 @pytest.mark.parametrize("chips", [
     SOME_CHIPS, pytest.param(CHIPS, marks=pytest.mark.full)], ids="-".join)
 def test_triton_kernels(chips, build, tmp_path):

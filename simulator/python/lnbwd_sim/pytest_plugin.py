@@ -90,6 +90,7 @@ class Session:
     test: str = ""
     rounds: Any = None
     device: Any = None
+    checked_nothing: bool = False
 
     def report(self, entries: list[dict[str, Any]], problem: str, grid: tuple[int, ...]) -> None:
         """Takes the errors of a launch; raises unless all are suppressed."""
@@ -323,7 +324,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hands what a worker of pytest-xdist executed to the process that reports."""
+    """Hands what a worker of pytest-xdist executed to the process that reports, whose run fails if
+    no kernel was executed."""
     if _active is None:
         return
     # Errors of the import of a file.
@@ -337,6 +339,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             "missing": sorted(_active.fidelity.missing),
             "kernels": {k: sorted(v) for k, v in _active.fidelity.kernels.items()}})
         return
+    if not _active.fidelity.executed and session.exitstatus == pytest.ExitCode.OK \
+            and not session.config.getoption("collectonly"):
+        _active.checked_nothing = True
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
     if log:
         run = Sarif(_active.chip, _active.errors, {"fidelity": _active.fidelity.to_dict()})
@@ -368,6 +374,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
     for entry in _active.suppressions:
         if not any(entry.matches(error) for error in _active.errors):
             write(f"suppression without an error: {entry}")
+    if _active.checked_nothing:
+        write("error: nothing was checked: expected a test that launches a kernel, got none")
     write(f"{len(counted)} errors, {len(dropped)} suppressed")
     for line in _active.fidelity.lines():
         write(line)

@@ -247,11 +247,13 @@ int lnbwd::simtool::runUnderChecks(StringRef Program,
           << (Code > 128 ? "by signal " + std::to_string(Code - 128)
                          : "with exit code " + std::to_string(Code))
           << '\n';
-  if (R.Checked.empty() && R.Found.empty())
-    say() << "no launch was checked\n";
+  const bool IsChecked = !R.Checked.empty() || !R.Found.empty();
+  if (!IsChecked)
+    say() << "error: nothing was checked: expected a launch of a kernel, got "
+             "none\n";
   if (!R.Found.empty())
     return Found;
-  if (!R.Missing.empty())
+  if (!R.Missing.empty() || (!IsChecked && !Code))
     return BadInput;
   if (!R.Checked.empty() && !Code)
     say() << "clean\n";
