@@ -169,3 +169,6 @@ def _evaluate(operation: _Operation, values: Mapping[str, torch.Tensor], group: 
                                    and bool((wrapped[1] == 0).any())):
         apply = _WRAPPED[name]
     return apply(*wrapped) if apply else None
+
+
+NO_OFFSETS = Offsets("")

@@ -27,7 +27,7 @@ from triton.runtime.errors import OutOfResources
 
 from .fidelity import Fidelity
 from .library import Library, library_path
-from .offsets import Offsets
+from .offsets import NO_OFFSETS, Offsets
 from .repeat import repeat_of
 from .torch_device import Device, untagged
 from .ttgir import UNKNOWN, Facts, use_of_lds
@@ -133,7 +133,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     if problem := repeat.difference():
                         found = [{**entry, "check": "strides", "message": problem}]
             if not any(one["check"] == "memory" for one in found) and (
-                    overflow := offsets.get(function, Offsets("")).overflow(
+                    overflow := offsets.get(function, NO_OFFSETS).overflow(
                         grid, dict(zip(self._names, args, strict=False)))):
                 text, where = overflow
                 problem = problem or text
