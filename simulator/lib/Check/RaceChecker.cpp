@@ -476,7 +476,7 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
   const Inst *Other = Where.id() < List.size() ? List[Where.id()] : nullptr;
   // Neither lanes nor elements, of which a line may access many, nor which of
   // the two accesses the simulator has executed first.
-  const std::string Group =
+  const std::string MergeKey =
       "race " + (R.isLds() ? "LDS" : std::to_string(R.Shadow->begin())) +
       (Other ? "" : " with " + std::to_string(Where.id())) +
       (C.Missed   ? " missed"
@@ -568,7 +568,7 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
           R, unsigned(Lane),
           unsigned(R.Lane) +
               (std::min(Offset + Bytes, R.Bytes) - 1) / R.LaneBytes + 1,
-          Other, Group, Text))
+          Other, MergeKey, Text))
     return true;
-  return reportError(W, "races", R.I, Other, Lane, Group, Text);
+  return reportError(W, "races", R.I, Other, Lane, MergeKey, Text);
 }

@@ -231,7 +231,7 @@ bool RegisterChecker::reportRaces() {
   bool Good = true;
   for (const Race &R : std::exchange(Races, {}))
     for (unsigned K = 0; K < R.Count && Good; ++K)
-      Good = reportError(W, "races", R.I, R.Other, R.Lane, R.Group,
+      Good = reportError(W, "races", R.I, R.Other, R.Lane, R.MergeKey,
                          [&] { return R.Text; });
   return Good;
 }
@@ -250,15 +250,15 @@ bool RegisterChecker::checkRaces(const Effects &E, uint64_t Lanes) {
 }
 
 bool RegisterChecker::awaitUse(const AccessRange &R, unsigned From, unsigned To,
-                               const Inst *Other, const std::string &Group,
+                               const Inst *Other, const std::string &MergeKey,
                                llvm::function_ref<std::string()> Text) {
   if (!L.registers() || RacesMatter || (Incomplete && LoadFrom != Origin::Race))
     return false;
   auto Known = llvm::find_if(Races, [&](const Race &K) {
-    return K.I == R.I && K.Other == Other && K.Group == Group;
+    return K.I == R.I && K.Other == Other && K.MergeKey == MergeKey;
   });
   if (Known == Races.end())
-    Known = Races.insert(Known, {R.I, Other, int(From), Group, Text(), 0});
+    Known = Races.insert(Known, {R.I, Other, int(From), MergeKey, Text(), 0});
   ++Known->Count;
   for (unsigned Lane = From; Lane < To; ++Lane)
     loadedMissing(Lane, (1u << R.LaneBytes) - 1, MemorySpace::Global, R.Address,

@@ -125,7 +125,7 @@ public:
   /// matters shows where it is used; the race is reported then (reportError).
   /// False: it is to be reported at once.
   bool awaitUse(const AccessRange &R, unsigned From, unsigned To,
-                const Inst *Other, const std::string &Group,
+                const Inst *Other, const std::string &MergeKey,
                 llvm::function_ref<std::string()> Text);
   /// The lanes in which something of what E stores is missing.
   uint64_t incompleteStored(const Effects &E) const;
@@ -261,7 +261,7 @@ private:
   struct Race { ///< what is said of it, and how often
     const Inst *I, *Other;
     int Lane;
-    std::string Group, Text;
+    std::string MergeKey, Text;
     unsigned Count;
   };
   std::vector<Race> Races;  ///< whose values nothing has used so far

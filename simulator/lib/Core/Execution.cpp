@@ -162,16 +162,17 @@ bool lnbwd::sim::stopLaunch(Wave &W) {
 
 bool lnbwd::sim::reportError(Wave &W, const char *Check, const Inst *I,
                              const Inst *Other, int Lane,
-                             const std::string &Group,
+                             const std::string &MergeKey,
                              llvm::function_ref<std::string()> Text) {
   std::string One = W.L->placeOf(I), Two = Other ? W.L->placeOf(Other) : "";
   if (Two < One)
     std::swap(One, Two);
-  if (W.L->find(One + " and " + Two + ": " + Group, [&](ErrorDetails &Parts) {
-        const std::string Cause = Text();
-        Parts = partsOf(W, Check, I, Other, Lane, Cause);
-        return message(W, I, Lane, Cause);
-      }))
+  if (W.L->addError(One + " and " + Two + ": " + MergeKey,
+                    [&](ErrorDetails &Parts) {
+                      const std::string Cause = Text();
+                      Parts = partsOf(W, Check, I, Other, Lane, Cause);
+                      return message(W, I, Lane, Cause);
+                    }))
     return true;
   end(W);
   return false;

@@ -48,10 +48,10 @@ bool stopLaunch(Wave &W);
 
 /// Keeps what an observer has found and lets the wave go on. False: it was the
 /// last error that is wanted, and the wave has ended. Those whose lines of
-/// the source and Group are the same are one; Text is asked for the first of
+/// the source and MergeKey are the same are one; Text is asked for the first of
 /// each. `Other` is the second instruction that is to blame, or null.
 bool reportError(Wave &W, const char *Check, const Inst *I, const Inst *Other,
-                 int Lane, const std::string &Group,
+                 int Lane, const std::string &MergeKey,
                  llvm::function_ref<std::string()> Text);
 /// "v_add_u32 v0, v1, v2 at k+0x40 (file:line:column)" of an instruction.
 std::string describeInstruction(const Wave &W, const Inst *I);

@@ -67,18 +67,18 @@ std::string Launch::placeOf(const Inst *I) {
   return Place;
 }
 
-bool Launch::find(const std::string &Group,
-                  llvm::function_ref<std::string(ErrorDetails &)> Text) {
+bool Launch::addError(const std::string &MergeKey,
+                      llvm::function_ref<std::string(ErrorDetails &)> Text) {
   std::lock_guard<std::mutex> Guard(Lock);
   auto Known = llvm::find_if(
-      CheckErrors, [&](const CheckError &F) { return F.Group == Group; });
+      CheckErrors, [&](const CheckError &F) { return F.MergeKey == MergeKey; });
   if (Known == CheckErrors.end()) {
     // The others have stopped, or are about to.
     if (CheckErrors.size() >= MostErrors)
       return false;
     ErrorDetails Parts;
     const std::string First = inThisOrder(Text(Parts));
-    CheckErrors.push_back({Group, First, std::move(Parts), 0});
+    CheckErrors.push_back({MergeKey, First, std::move(Parts), 0});
     Known = CheckErrors.end() - 1;
     if (CheckErrors.size() == MostErrors)
       Stop.store(true);

@@ -75,12 +75,12 @@ struct ErrorDetails {
   std::string Cause;
 };
 
-/// What an observer has found that does not stop the launch: said once, however
+/// An error of a check that does not stop the launch: reported once, however
 /// often it happens.
 struct CheckError {
-  std::string Group;  ///< the text without what differs from case to case
-  std::string Text;   ///< the first case, as an error is worded
-  ErrorDetails Parts; ///< of the first case
+  std::string MergeKey; ///< the text without what differs from case to case
+  std::string Text;     ///< the first case, as an error is worded
+  ErrorDetails Parts;   ///< of the first case
   uint64_t Count = 0;
 };
 
@@ -170,10 +170,10 @@ struct Launch {
   /// the source, of which one may have become several instructions; without a
   /// line table, its address.
   std::string placeOf(const Inst *I);
-  /// Keeps what was found. False: that was as much as is wanted, and all
-  /// threads are to stop.
-  bool find(const std::string &Group,
-            llvm::function_ref<std::string(ErrorDetails &)> Text);
+  /// Merges the error with those of the same key. False: that was the last one
+  /// that is wanted, and all threads are to stop.
+  bool addError(const std::string &MergeKey,
+                llvm::function_ref<std::string(ErrorDetails &)> Text);
   /// What is to be said of a launch with errors: all of them, and what
   /// stopped it besides.
   std::string report() const;
