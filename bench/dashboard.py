@@ -308,8 +308,8 @@ def regions(block: Block, converted: Block | None) -> list[str]:
                     "median", "95 %", "below 0.98", "below 0.9"), cells),
             where(block), "",
             "The five slowest of the backend; numbers are lines, from 0 on, of "
-            "[region-patterns.jsonl.xz](results/region-patterns.jsonl.xz), those with \"new\" of a "
-            "file of other patterns:", "",
+            "[region-patterns.jsonl.xz](results/region-patterns.jsonl.xz); patterns with \"new\" "
+            "are not kept:", "",
             *table(("pattern", "of", "lnbwd, µs", "torch.compile, µs", "torch.compile ÷ lnbwd"),
                    ((str(row["pattern"]), row["model"],
                      *(f"{row['us'][who]:.1f}" for who in ("lnbwd", "torch")),
@@ -332,7 +332,7 @@ def steps(block: Block) -> list[str]:
             f"in the mean ({min(ratios):.3f} to {max(ratios):.3f})"
             + (f", the first one, which compiles, {mean(first):.2f} ({min(first):.2f} to "
                f"{max(first):.2f})" if first else "")
-            + ". They are of the graph pass that was before the scheduling classes.", "",
+            + ". These times are of the graph pass, which scheduling classes have replaced.", "",
             *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio", "of its memory at the peak",
                     "first step: lnbwd, s", "torch.compile, s"), cells), where(block), ""]
 

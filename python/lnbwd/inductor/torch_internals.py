@@ -278,11 +278,12 @@ class CompiledKernel:
 
 
 def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
-    """Starts to compile Triton's kernel for a fused node; gives functions that wait for it, and for
-    others that take no longer together, where it is no kernel of one order.
+    """Starts to compile the kernels that Inductor has for a fused node; gives functions that wait
+    for them.
 
-    A kernel that reduces rows, and columns in parts that PyTorch adds, does what the one that
-    reduces the rows does.
+    One kernel may reduce rows, and columns in parts that PyTorch adds up. It cannot be called by
+    itself. The kernel that reduces the rows alone, and the additions, stand for it: together they
+    take no longer.
     """
     rows, other = (getattr(node, name, None) for name in ("node1", "node2"))
     if rows is None or other is None:
@@ -293,7 +294,7 @@ def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
 
 
 def _sum_of_parts(node: Any) -> CompiledKernel:
-    """What adds the sums over rows that workgroups have made beside those of a node's rows."""
+    """The addition of the parts of a sum over rows, of which each workgroup makes one."""
     device = node.get_device()
     parts = 8 * torch.cuda.get_device_properties(device).multi_processor_count
     columns = hint_of(node.group[1][1])
@@ -477,16 +478,15 @@ def _shift_variance(original: Callable[..., Any]) -> Callable[..., Any]:
         axes = sorted(_axes(x, axis or []))
         sizes = [x.get_size()[dim] for dim in axes]
         freedom = math.prod(sizes) - (1 if correction is None else correction)
-        if not getattr(_own, "is_shifted", False) or not all(
-                getattr(one, "is_Integer", isinstance(one, int)) for one in sizes) or freedom <= 0:
+        are_known = all(getattr(one, "is_Integer", isinstance(one, int)) for one in sizes)
+        if not getattr(_own, "is_shifted", False) or not are_known or freedom <= 0:
             return original(x, axis, correction, keepdim, return_mean)
         aten, count = torch.ops.aten, int(math.prod(sizes))
         shift = x
         for dim in axes:
             shift = _lower(aten.slice.Tensor, shift, dim, 0, 1)
         difference = _lower(aten.sub.Tensor, x, shift)
-        source: Any = V.graph.current_node.args[0]
-        is_summed = _uncast(source).meta["val"].dtype == torch.bfloat16
+        is_summed = _dtype_in_memory(V.graph.current_node) == torch.bfloat16
         total, squares = (_lower(aten.sum.dim_IntList, one, axes, True) for one in (
             x if is_summed else difference, _lower(aten.mul.Tensor, difference, difference)))
         mean = offset = _lower(aten.mul.Tensor, total, 1 / count)
@@ -496,8 +496,8 @@ def _shift_variance(original: Callable[..., Any]) -> Callable[..., Any]:
             mean = _lower(aten.add.Tensor, offset, shift)
         centred = _lower(aten.sub.Tensor, squares, _lower(
             aten.mul.Tensor, _lower(aten.mul.Tensor, offset, count), offset))
-        variance = _lower(aten.clamp_min.default, _lower(
-            aten.mul.Tensor, centred, 1 / float(freedom)), 0)
+        # Not negative by rounding.
+        variance = _lower(aten.relu.default, _lower(aten.mul.Tensor, centred, 1 / float(freedom)))
         results = [variance, mean] if return_mean else [variance]
         return tuple(one if keepdim else _lower(aten.squeeze.dims, one, axes) for one in results)
 
@@ -508,10 +508,12 @@ def _lower(target: Any, *arguments: Any) -> Any:
     return lowering.lowerings[target](*arguments)
 
 
-def _uncast(node: Any) -> Any:
-    while node.target is torch.ops.prims.convert_element_type.default:
-        node = node.args[0]
-    return node
+def _dtype_in_memory(node: Any) -> torch.dtype | None:
+    """The type of a node's first operand before it was converted; None if it is not known."""
+    source: Any = node.args[0] if node.args else None
+    while getattr(source, "target", None) is torch.ops.prims.convert_element_type.default:
+        source = source.args[0]
+    return getattr(getattr(source, "meta", {}).get("val"), "dtype", None)
 
 
 def _neighbours(x: Any) -> set[int]:
