@@ -49,17 +49,17 @@ def lowered(monkeypatch):
 
 
 class Given(Choice):
-    """Times are given: of what Inductor by itself has otherwise, and of each of its kernels."""
+    """Times are given: of row programs, and of each kernel that Inductor has by itself."""
 
-    rows, torch, kept = 1.0, 2.0, None
+    rows, torch = 1.0, 2.0
 
-    def start(self, is_compared):
-        if self.spec() in self.kept:
-            self.microseconds = self.kept[self.spec()]
-        elif self.is_changed:
-            self.microseconds, self.is_waiting = {"rows": self.rows}, True
-        elif is_compared:
-            self.microseconds = {"torch": self.torch, **({"rows": 9.0} if self.calls else {})}
+    def start(self):
+        if self.is_changed:
+            kernels = torch_internals.own_kernels(torch_internals.scheduled(self.node))
+            self._is_joined = kernels is None
+            self.microseconds = {"rows": self.rows, "torch": self.torch * len(kernels or [])}
+        else:
+            self.microseconds = {"rows": self.rows, "torch": self.torch}
 
     def finish(self):
         """All is known."""
@@ -67,16 +67,26 @@ class Given(Choice):
     def spec(self):
         return tuple(call.program.text() for call in self.calls)
 
-    def keep(self):
-        self.kept[self.spec()] = self.microseconds
+
+@pytest.fixture
+def own(monkeypatch):
+    """The nodes of Inductor's scheduler, with their reductions, for which it has kernels itself."""
+    found = []
+
+    def compiled_kernels(node):
+        found.append([one.node.data.reduction_ranges for one in node.get_nodes()
+                      if one.is_reduction()])
+        return [lambda: None]
+
+    monkeypatch.setattr(torch_internals, "compiled_kernels", compiled_kernels)
+    return found
 
 
 @pytest.fixture
-def timed(monkeypatch):
+def timed(monkeypatch, own):
     """As on a GPU, nodes are timed."""
     monkeypatch.setattr(scheduling, "Choice", Given)
     monkeypatch.setattr(scheduling, "is_timed", lambda device: True)
-    monkeypatch.setattr(Given, "kept", {})
     return Given
 
 
@@ -94,24 +104,34 @@ def test_what_no_row_program_computes_is_lowered_as_by_itself(split, lowered):
     assert all("float64" in reason for reason in found.reasons)
 
 
-def test_a_faster_kernel_of_inductors_is_taken(split, lowered, timed, monkeypatch):
-    """Of all that it makes by itself, for which the graph is compiled again."""
+def test_a_faster_kernel_of_inductors_is_taken(split, lowered, timed, own, monkeypatch):
+    """Of those that it has by itself, for which it lowers the node alone; then it does the whole
+    graph again."""
     monkeypatch.setattr(timed, "rows", 5.0)
     x = normal(8, 512)
     found = run(lambda x: x.exp().sum(-1), x)
     torch.testing.assert_close(found.results[0].cpu(), x.exp().sum(-1))
-    assert len(lowered) == 2
-    assert not found.taken
-    assert {str(one.microseconds) for one in found.decisions} == {"{'torch': 2.0, 'rows': 9.0}"}
-    # The times of both parts of the sum that Inductor splits, added up.
-    assert [*timed.kept.values()] == [{"rows": 5.0, "torch": 4.0}]
+    assert len(lowered) == 3 and not found.taken
+    assert own == [[[256]], [[2]]]  # The sum is in two parts.
 
 
-def test_a_row_program_comes_back(split, lowered, timed):
-    """It was left to time what Inductor makes by itself, which is slower."""
+def test_a_faster_row_program_is_taken(split, lowered, timed, own):
+    """And the graph is not lowered again."""
     found = run(lambda x: x.exp().sum(-1), normal(8, 512))
     assert [program.length for program in found.programs] == [512]
-    assert len(lowered) == 3 and not found.reasons
+    assert len(lowered) == 2 and not found.reasons and len(own) == 2
+    assert [one.microseconds for one in found.decisions] == [{"rows": 1.0, "torch": 4.0}]
+
+
+def test_equal_nodes_are_compared_once(split, timed, own):
+    """Which are layers of a model."""
+    def function(x, w):
+        for _ in range(3):
+            x = (x.exp().sum(-1, keepdim=True) * x) @ w
+        return x
+
+    found = run(function, normal(8, 64), normal(64, 64, seed=1) / 64)
+    assert len(found.programs) == 3 and len(own) == 2
 
 
 def test_a_gradient_and_its_sum_are_one_program(lowered):
@@ -170,6 +190,13 @@ def test_sums_are_taken_out_of_scatters(split, lowered):
 # --------------------------------------------------------------------------------------------------
 
 
+class Nodes:
+    """A node of Inductor's scheduler, of no nodes."""
+
+    def get_nodes(self):
+        return []
+
+
 @pytest.fixture
 def make(monkeypatch):
     """A choice for a program that moves 8 MB, in 10 us at best, and has a measured time; with the
@@ -182,18 +209,20 @@ def make(monkeypatch):
     monkeypatch.setattr(torch_internals, "dtype_of", lambda name: F32)
     monkeypatch.setattr(torch_internals, "has_triton", lambda: True)
     monkeypatch.setattr(Choice, "_look_up", lambda self: False)
-    monkeypatch.setattr(Choice, "keep", lambda self: None)
+    monkeypatch.setattr(Choice, "spec", lambda self: None)
+    monkeypatch.setattr(choice.compiler, "compiler_id", lambda: None)
+    monkeypatch.setattr(torch_internals, "scheduled", lambda node: [])
 
     def made(ours, torch_us=None, is_changed=False, **fields):
         kernel = types.SimpleNamespace(microseconds=ours, program=types.SimpleNamespace(
             arguments=[types.SimpleNamespace(alignment=16)] * 2))
-        found = Choice(None, [dataclasses.replace(call, **fields)], [kernel],
+        found = Choice(Nodes(), [dataclasses.replace(call, **fields)], [kernel],
                        torch.device(DEVICE), is_changed)
         monkeypatch.setattr(torch_internals, "compiled_kernels", lambda node: [lambda: None])
         monkeypatch.setattr(Choice, "_measured", lambda self, _: {
             "rows": ours - 1, "torch": torch_us})
         monkeypatch.setattr(torch.cuda, "device", lambda device: torch.no_grad())
-        found.start(False)
+        found.start()
         found.finish()
         return found
 
@@ -207,15 +236,15 @@ def make(monkeypatch):
 def test_nodes_are_compared_if_they_are_not_near_the_bandwidth(make, ours, torch_us, taken,
                                                                compared):
     found = make(ours, torch_us)
-    assert (found.is_taken, "torch" in found.microseconds) == (taken, compared)
+    assert (not found.reason, "torch" in found.microseconds) == (taken, compared)
 
 
-def test_a_changed_node_waits(make, monkeypatch):
+def test_a_changed_node_is_compared_with_all_its_kernels(make, monkeypatch):
     """Unless it is so fast that two kernels are no faster."""
-    monkeypatch.setattr(torch_internals, "attempt", torch_internals.Attempt)
-    assert make(15.4, is_changed=True).is_taken
-    found = make(15.6, is_changed=True)
-    assert found.is_waiting and not found.is_taken
+    monkeypatch.setattr(torch_internals, "own_kernels", lambda nodes: [lambda: None] * 2)
+    assert make(15.4, is_changed=True).microseconds == {"rows": 15.4}
+    assert make(15.6, 15.0, is_changed=True).reason
+    assert not make(15.6, 15.5, is_changed=True).reason
 
 
 def test_indices_of_each_table(monkeypatch):
@@ -230,9 +259,13 @@ def test_indices_of_each_table(monkeypatch):
 
 def test_kernels_of_a_node_are_added_up(monkeypatch):
     kernels = [torch_internals.CompiledKernel([], tuple, time) for time in (3.0, 5.0)]
-    monkeypatch.setattr(choice, "time_calls", lambda call, sets: call)
+    monkeypatch.setattr(choice, "time_calls",
+                        lambda call, sets: call if isinstance(call, float) else 9.0)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 40, 1 << 40))
-    assert Choice(None, (), (), torch.device(DEVICE))._measured(kernels) == {"torch": 8.0}
+    monkeypatch.setattr(torch_internals, "dtype_of", lambda name: F32)
+    monkeypatch.setattr(Choice, "_arguments", lambda self: [Argument("x", 0, 8)])
+    assert Choice(None, (), (), torch.device(DEVICE))._measured(kernels) == {
+        "rows": 9.0, "torch": 8.0}
 
 
 def test_what_reads_at_indices_is_always_compared(make):
@@ -273,43 +306,13 @@ def test_what_another_kernel_has_computed_is_not_computed_again(monkeypatch):
     assert rows._take(node)  # And nothing is written, for which there would have to be a graph.
 
 
-class Fused:
-    """A fused node, which has results of the graph's nodes."""
-
-    def __init__(self, results):
-        self.nodes = [types.SimpleNamespace(results=results)]
-
-
-@pytest.fixture
-def matched(monkeypatch):
-    """Which of the kernels of Inductor are matched with what waits."""
-    monkeypatch.setattr(torch_internals, "results_of", lambda nodes: nodes[0].results)
-
-    def match(waiting, kernels):
-        made = [scheduling._Waiting(frozenset(one), frozenset(one), one) for one in waiting]
-        return [([w.choice for w in group], [found.nodes[0].results for found, _ in kernels])
-                for group, kernels in scheduling._matched(made, [(Fused(one), None)
-                                                                 for one in kernels])]
-
-    return match
-
-
-def test_kernels_are_matched_by_results(matched):
-    assert matched([{"sum_1"}, {"sum_2"}], [{"sum_1"}, {"sum_1"}, {"sum_2"}, {"add"}]) == [
-        ([{"sum_1"}], [{"sum_1"}, {"sum_1"}]), ([{"sum_2"}], [{"sum_2"}])]
-
-
-def test_what_one_kernel_computes_is_compared_together(matched):
-    """It was counted for each of two that wait."""
-    both = {"sum_1", "sum_2"}
-    assert matched([{"sum_1"}, {"sum_3"}, {"sum_2"}], [both, {"sum_2"}, {"sum_3"}]) == [
-        ([{"sum_3"}], [{"sum_3"}]), ([{"sum_1"}, {"sum_2"}], [both, {"sum_2"}])]
-
-
-def test_what_is_fused_with_scatters_by_itself_stays(split, lowered, timed, monkeypatch):
+def test_what_is_fused_with_scatters_by_itself_stays(split, timed, monkeypatch):
     """Where Inductor by itself adds to places of a tensor in the same kernel, that would take a
     kernel beside the row program."""
-    monkeypatch.setattr(torch_internals, "is_scatter",
-                        lambda node: bool(torch_internals.attempt().left))
-    found = run(lambda x: x.exp().sum(-1), normal(8, 512))  # Of which a row program is faster.
-    assert not found.taken and len(lowered) == 2
+    is_scatter = torch_internals.is_scatter
+    monkeypatch.setattr(torch_internals, "is_scatter", lambda node: (  # As on a GPU.
+        torch_internals._own.classes is None or is_scatter(node)))
+    found = run(lambda table, ids, w: F.embedding(ids, table) * w, leaf(10, 64),
+                torch.arange(32) * 7 % 10, leaf(32, 1, seed=1))
+    [left] = [one for one in found.decisions if not one.taken]
+    assert left.reason == "adds to places of a tensor" and "mul_1" in left.nodes

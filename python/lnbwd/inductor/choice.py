@@ -6,9 +6,8 @@
 Row programs that use most of the memory's bandwidth are taken at once: no kernel is much faster.
 For other nodes Inductor's kernel is compiled and timed too. The kernel cache keeps both times.
 
-Inductor by itself would have lowered or fused some nodes otherwise. Their row programs wait: the
-graph is compiled again with these nodes as Inductor has them, and the times of all kernels that
-compute them are added up.
+Inductor by itself would have lowered or fused some nodes otherwise. It does so with the part of the
+graph that such a node computes, and the times of the kernels that it has for that are added up.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class Choice:
         device: where they run.
         is_changed: whether Inductor by itself would have lowered or fused the node otherwise.
         microseconds: the times, as :class:`.Decision` has them.
-        is_waiting: whether the time of Inductor's own kernels is not known yet.
     """
 
     node: Any
@@ -76,62 +74,60 @@ class Choice:
     device: torch.device
     is_changed: bool = False
     microseconds: dict[str, float] = field(default_factory=dict)
-    is_waiting: bool = False
+    _is_joined: bool = False
     _compiled: Sequence[Callable[[], internals.CompiledKernel]] = ()
 
     @property
-    def is_taken(self) -> bool:
-        """Whether the row programs compute the node."""
+    def reason(self) -> str:
+        """Why the node is left to Inductor; empty: row programs compute it."""
+        if self._is_joined:
+            return "Inductor's kernel for it also adds to places of a tensor"
+        most = _MOST_IF_CHANGED if self.is_changed else _MOST
         times = self.microseconds
-        return not self.is_waiting and bool(self.calls) and (
-            "torch" not in times or times["rows"] <= times["torch"] * (
-                _MOST_IF_CHANGED if self.is_changed else _MOST))
+        return ("Inductor's kernel is faster"
+                if "torch" in times and times["rows"] > times["torch"] * most else "")
 
-    @property
-    def best(self) -> float | None:
-        """The time of what computes the node; None if it is not known."""
-        return min(self.microseconds.values(), default=None)
+    def copy(self, other: Choice) -> None:
+        """Takes what is known of an equal node."""
+        self.microseconds, self._is_joined = dict(other.microseconds), other._is_joined
 
-    def start(self, is_compared: bool) -> None:
-        """Looks the times up, or starts to compile Inductor's kernel if it has to be timed.
-
-        Args:
-            is_compared: whether it has to be in any case, as kernels that others wait for.
-        """
+    def start(self) -> None:
+        """Looks the times up, or starts to compile Inductor's kernel if it has to be timed."""
         times = [kernel.microseconds for kernel in self.kernels]
-        if self.calls and set(times) == {None}:  # There was no search: the model alone decides.
-            if is_compared:
-                self.microseconds["rows"] = _LEAST_US * len(times)
+        if set(times) == {None}:  # There was no search: the model alone decides.
             return
-        if self.calls:
-            ours = self.microseconds["rows"] = sum(
-                _LEAST_US + _GAP_US if time is None else time for time in times)
-            share, least = ((_SHARE_IF_CHANGED, 2 * _LEAST_US) if self.is_changed
-                            else (_SHARE_OF_PEAK, _LEAST_US))
-            # (A search reads the same elements of a table again and again.)
-            is_fast = ours - _GAP_US * len(times) <= least + self._bytes() / (
-                share * _peak(self.device)) and not self._indices() and all(
-                    call.program.inputs for call in self.calls) and not self._has_copies()
-            if (is_fast and not is_compared) or not internals.has_triton():
-                return
-            self.is_waiting = self.is_changed and not internals.attempt().is_last
-        if self._look_up() or self.is_waiting:
+        ours = self.microseconds["rows"] = sum(
+            _LEAST_US + _GAP_US if time is None else time for time in times)
+        share, least = ((_SHARE_IF_CHANGED, 2 * _LEAST_US) if self.is_changed
+                        else (_SHARE_OF_PEAK, _LEAST_US))
+        # (A search reads the same elements of a table again and again.)
+        is_fast = ours - _GAP_US * len(times) <= least + self._bytes() / (
+            share * _peak(self.device)) and not self._indices() and all(
+                call.program.inputs for call in self.calls) and not self._has_copies()
+        nodes = internals.scheduled(self.node)
+        if (is_fast and not internals.is_apart(nodes)) or not internals.has_triton() or (
+                self._look_up()):
             return
         try:
-            self._compiled = internals.compiled_kernels(self.node)
+            if self.is_changed:
+                compiled = internals.own_kernels(nodes)
+                self._is_joined = compiled is None
+                self._compiled = compiled or ()
+            else:
+                self._compiled = internals.compiled_kernels(self.node)
         except Exception as error:
             log.info("Inductor's kernel is not timed: %s: %s", type(error).__name__, error)
 
     def _look_up(self) -> bool:
         """Whether the times are known."""
-        known = kernel_cache().load(self.spec(), compiler.compiler_id()) if self.calls else None
+        known = kernel_cache().load(self.spec(), compiler.compiler_id())
         if known is not None:
-            self.microseconds, self.is_waiting = json.loads(known), False
+            self.microseconds = json.loads(known)
         return known is not None
 
     def finish(self) -> None:
-        """Times what :meth:`start` found to be timed."""
-        if not self._compiled and not self.is_waiting:
+        """Times what :meth:`start` found to be timed, and keeps the times in the kernel cache."""
+        if not self._compiled:
             return
         try:
             kernels = [compiled() for compiled in self._compiled]
@@ -140,11 +136,6 @@ class Choice:
         except Exception as error:
             log.info("a node is not timed: %s: %s", type(error).__name__, error)
             return
-        if self.calls and not self.is_waiting:
-            self.keep()
-
-    def keep(self) -> None:
-        """Keeps the times in the kernel cache."""
         identity = compiler.compiler_id()
         if identity is not None:
             kernel_cache().store(self.spec(), identity, json.dumps(self.microseconds).encode())
@@ -189,7 +180,7 @@ class Choice:
 
     def _measured(self, kernels: Sequence[internals.CompiledKernel]) -> dict[str, float]:
         size = sum(one.count * internals.dtype_of(one.buffer).itemsize
-                   for one in self._arguments()) or _ROTATED_BYTES // 4
+                   for one in self._arguments())
         count = int(min(_MOST_SETS, _ROTATED_BYTES // size + 1))
         free, _ = torch.cuda.mem_get_info(self.device)
         if size * count > _MOST_OF_MEMORY * free:
@@ -202,15 +193,13 @@ class Choice:
                 function(*call.numbers, *(tensors[one] for one in call.arguments))
 
         # One after the other: sets of both at once take twice the memory.
-        times = {}
-        if self.calls:
-            times["rows"] = time_calls(run, [self._tensors() for _ in range(count)])
+        times = {"rows": time_calls(run, [self._tensors() for _ in range(count)]), "torch": 0.0}
         for kernel in kernels:
             sets = [kernel.arguments() for _ in range(count)]
             for arguments in sets:
                 for buffer, argument in zip(kernel.buffers, arguments, strict=False):
                     self._set_indices(buffer, argument)
-            times["torch"] = times.get("torch", 0) + time_calls(kernel.call, sets)
+            times["torch"] += time_calls(kernel.call, sets)
         return times
 
     def _set_indices(self, buffer: str, argument: object) -> None:

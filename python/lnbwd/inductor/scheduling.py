@@ -180,31 +180,6 @@ class _Prepared:
                          for origin in one.node.get_origins())
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    """A fused node whose time waits for those of the kernels that Inductor has by itself, with the
-    graph's nodes by which it is left to Inductor, and those whose results it has."""
-
-    names: frozenset[str]
-    results: frozenset[str]
-    choice: Choice
-
-
-def _matched(waiting: Sequence[_Waiting], chosen: Sequence[tuple[_Prepared, Choice]]
-             ) -> list[tuple[list[_Waiting], list[tuple[_Prepared, Choice]]]]:
-    """What waits, with the kernels of Inductor that compute the same; in groups, since a kernel may
-    compute something of several."""
-    groups = list[tuple[list[_Waiting], set[int]]]()
-    for one in waiting:
-        mine, places = [one], {place for place, (found, _) in enumerate(chosen)
-                               if not one.results.isdisjoint(internals.results_of(found.nodes))}
-        for group in [group for group in groups if places & group[1]]:
-            groups.remove(group)
-            mine, places = [*group[0], *mine], group[1] | places
-        groups.append((mine, places))
-    return [(mine, [chosen[place] for place in sorted(places)]) for mine, places in groups]
-
-
 def _report_kernel(error: LnbwdError) -> str:
     """Warns once of kernels that cannot be had, whatever the program; gives the reason of a
     decision."""
@@ -272,66 +247,39 @@ class _Rows:
             except LnbwdError as error:
                 found.reason = _report_kernel(error)
                 found.calls, kernels = (), []
-            if is_timed(node.get_device()):
+            if found.calls and is_timed(node.get_device()):
                 found.choice = Choice(node, found.calls, kernels, node.get_device(),
                                       internals.is_changed(found.nodes))
         self._choose([*result.values()])
         return result
 
     def _choose(self, nodes: Sequence[_Prepared]) -> None:
-        """Times what has to be timed.
+        """Times what has to be timed, equal nodes once.
 
         Raises:
-            LeftError: the graph has to be compiled again: nodes are left, or have to be timed, as
-                Inductor has them by itself.
+            LeftError: the graph has to be compiled again, since nodes are left that Inductor by
+                itself has otherwise.
         """
         attempt = internals.attempt()
+        first = dict[object, Choice]()
         chosen = [(found, found.choice) for found in nodes if found.choice is not None]
-        awaited = frozenset[str]().union(*(one.results for one in attempt.waiting))
-        first = dict[tuple[object, bool], Choice]()
-        equal = list[tuple[Choice, Choice]]()
-        for found, choice in chosen:
-            is_awaited = not awaited.isdisjoint(internals.results_of(found.nodes))
-            key = (choice.spec() if choice.calls else choice, is_awaited)
-            if first.setdefault(key, choice) is not choice:
-                equal.append((choice, first[key]))
-            elif choice.calls or is_awaited:
-                choice.start(is_awaited or internals.is_apart(found.nodes))
+        for _, choice in chosen:
+            if first.setdefault(choice.spec(), choice) is choice:
+                choice.start()
         for choice in first.values():
             choice.finish()
-        for choice, other in equal:
-            choice.microseconds, choice.is_waiting = dict(other.microseconds), other.is_waiting
-        back = set[str]()
-        for waiting, kernels in _matched(attempt.waiting, chosen):
-            if any(internals.is_scatter(one) for found, _ in kernels for one in found.nodes):
-                continue  # It adds to places of a tensor too, which takes a kernel beside ours.
-            times = [choice.best for _, choice in kernels]
-            ours = sum(one.choice.microseconds["rows"] for one in waiting)
-            for one in waiting:
-                if times and None not in times:
-                    one.choice.microseconds = {
-                        "rows": ours, "torch": sum(time for time in times if time is not None)}
-                one.choice.is_waiting = False
-                one.choice.keep()
-                if one.choice.is_taken:
-                    back |= one.names
-        attempt.waiting.clear()
         left = set[str]()
         for found, choice in chosen:
-            if choice.is_waiting:
-                attempt.waiting.append(_Waiting(
-                    found.names, frozenset(internals.results_of(found.nodes)), choice))
-                found.reason = "it is timed as Inductor has it"
-            elif found.calls and not choice.is_taken:
-                found.reason = "Inductor's kernel is faster"
+            choice.copy(first[choice.spec()])
+            found.reason = choice.reason
         for found in nodes:
             if found.reason and internals.is_changed(found.nodes):
                 left |= found.names
                 if not attempt.is_last:
                     log.info("compiled again: %s: %s", ", ".join(sorted(found.origins)),
                              found.reason)
-        if not attempt.is_last and (back or left - attempt.left):
-            raise internals.LeftError(frozenset(left), frozenset(back - left))
+        if not attempt.is_last and left - attempt.left:
+            raise internals.LeftError(frozenset(left))
 
     def _take(self, node: Any) -> bool:
         if self._prepared is None:

@@ -12,6 +12,7 @@ import functools
 import itertools
 import logging
 import math
+import operator
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from torch._inductor.codegen.triton import TritonScheduling
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch._inductor.dependencies import extract_read_writes
+from torch._inductor.graph import GraphLowering
 from torch._inductor.loop_body import LoopBody
 from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.utils import Placeholder
@@ -293,6 +295,93 @@ def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
     return [_compiled_kernel(rows), *[functools.partial(_sum_of_parts, rows)] * sums]
 
 
+def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | None:
+    """As :func:`compiled_kernels`, of those that Inductor by itself has for what nodes compute: it
+    lowers and fuses that part of the graph alone. None: one of them also adds to places of a
+    tensor."""
+    beside = {id(one): one for node in nodes for one in attempt().apart.get(node.get_name(), ())}
+    module, inputs, buffers = _part_of_graph([*nodes, *beside.values()])
+    results = results_of(nodes)
+    graph: Any = GraphLowering(module, inputs, V.graph._shape_env,
+                               is_inference=V.graph.is_inference,
+                               is_backward=V.graph.is_backward)
+    compiled: list[Callable[[], CompiledKernel]] = []
+    with _suspended(), V.set_graph_handler(graph):
+        graph.run(*inputs)
+        graph.init_wrapper_code()
+        graph._update_scheduler()
+        for node in fused_nodes():
+            if beside and results.isdisjoint(results_of(node.get_nodes())):
+                continue
+            if beside and any(is_scatter(one) for one in node.get_nodes()):
+                return None
+            graph.scheduler.current_device = node.get_device()
+            compiled += compiled_kernels(node)
+
+    def finish(compiled: Callable[[], CompiledKernel]) -> CompiledKernel:
+        found = compiled()
+        return dataclasses.replace(found, buffers=[
+            buffers.get(name, name) for name in found.buffers])
+
+    return [functools.partial(finish, one) for one in compiled]
+
+
+def _part_of_graph(nodes: Sequence[Any]
+                   ) -> tuple[torch.fx.GraphModule, list[torch.Tensor], dict[str, str]]:
+    """The part of the graph that nodes compute, what stands for its inputs, and the buffers that
+    those are in the whole graph."""
+    buffers_of = {buffer.get_origin_node(): buffer for buffer in V.graph.buffers}
+    origins, results = set[torch.fx.Node](), set[torch.fx.Node]()
+    for one in nodes:
+        origin = one.node.get_origin_node()
+        origins |= {*one.node.get_origins(), *([origin] if origin is not None else [])}
+        buffers_of.pop(origin, None)
+        if origin is not None and not is_local(one.get_outputs()[0].get_name(), nodes):
+            results.add(origin)
+    if not results:
+        raise NotImplementedError("no result is known as a node of the graph")
+    # What has a buffer of its own is read from there. An element of a result has no origin of its
+    # own where it is read.
+    origins -= buffers_of.keys()
+    origins |= {user for one in origins for user in one.users
+                if user.target is operator.getitem and not origins.isdisjoint(user.users)}
+    inside, left = set[torch.fx.Node](), [*results]
+    while left:
+        if (node := left.pop()) in origins and node not in inside:
+            inside.add(node)
+            left += node.all_input_nodes
+    part, copies = torch.fx.Graph(), dict[torch.fx.Node, torch.fx.Node]()
+    inputs, buffers = list[torch.Tensor](), dict[str, str]()
+
+    def outside(node: torch.fx.Node) -> torch.fx.Node:
+        if node not in copies:
+            value = node.meta["val"]
+            if not isinstance(value, torch.Tensor):
+                raise NotImplementedError(f"an input is no tensor: {node}")
+            buffer = V.graph.graph_inputs.get(node.name) or buffers_of.get(node)
+            strides = value.stride()
+            if buffer is not None and [*buffer.get_size()] == [*value.shape]:
+                strides = tuple(map(int, buffer.get_stride()))
+                buffers[f"part_{node.name}"] = buffer.get_name()
+            with V.fake_mode:
+                inputs.append(torch.empty_strided(value.shape, strides, dtype=value.dtype,
+                                                  device=value.device))
+            copies[node] = part.placeholder(f"part_{node.name}")
+            copies[node].meta["val"] = inputs[-1]
+        return copies[node]
+
+    module: Any = V.graph.module
+    order = [node for node in module.graph.nodes if node in inside]
+    for node in order:
+        for one in node.all_input_nodes:
+            if one not in inside:
+                outside(one)
+    for node in order:
+        copies[node] = part.node_copy(node, copies.__getitem__)
+    part.output(tuple(copies[node] for node in order if node in results))
+    return torch.fx.GraphModule(module, part), inputs, buffers
+
+
 def _sum_of_parts(node: Any) -> CompiledKernel:
     """The addition of the parts of a sum over rows, of which each workgroup makes one."""
     device = node.get_device()
@@ -366,12 +455,11 @@ class LeftError(Exception):
 
     Attributes:
         names: nodes of the graph that Inductor is to lower and fuse as it does by itself.
-        back: nodes of the graph for which that ends.
     """
 
-    def __init__(self, names: frozenset[str], back: frozenset[str] = frozenset()) -> None:
-        super().__init__(names, back)
-        self.names, self.back = names, back
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(names)
+        self.names = names
 
 
 @dataclasses.dataclass
@@ -381,19 +469,18 @@ class Attempt:
     Attributes:
         left: the nodes of the graph that Inductor lowers and fuses as it does by itself, by
             :func:`names_of`.
+        is_last: whether a :class:`LeftError` is not handled any more.
         whole: sums that it would split by itself.
         fused: nodes of its scheduler that it would fuse otherwise by itself.
-        apart: those that it would fuse with additions to places of a tensor.
-        is_last: whether a :class:`LeftError` is not handled any more.
-        waiting: row programs whose times wait for those of Inductor's own kernels.
+        apart: those that it may fuse with additions to places of a tensor by itself, with the nodes
+            of these.
     """
 
     left: frozenset[str] = frozenset()
+    is_last: bool = False
     whole: set[str] = dataclasses.field(default_factory=set)
     fused: set[str] = dataclasses.field(default_factory=set)
-    apart: set[str] = dataclasses.field(default_factory=set)
-    is_last: bool = False
-    waiting: list[Any] = dataclasses.field(default_factory=list)
+    apart: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
 
 
 def attempt() -> Attempt:
@@ -406,20 +493,17 @@ def compile_again(compile: Callable[[], Any], most: int = 4) -> Any:
     """Calls a function that compiles a graph, again for each :class:`LeftError`, at most so many
     times."""
     before = getattr(_own, "attempt", None)
-    _own.attempt = Attempt()
+    left = frozenset[str]()
     try:
         for number in range(most):
-            attempt().whole.clear()
-            attempt().fused.clear()
-            attempt().apart.clear()
-            attempt().is_last = number == most - 1
+            _own.attempt = Attempt(left, number == most - 1)
             try:
                 return compile()
             except Exception as error:
                 inner = getattr(error, "inner_exception", error)
                 if not isinstance(inner, LeftError):
                     raise
-                attempt().left = (attempt().left | inner.names) - inner.back
+                left |= inner.names
     finally:
         _own.attempt = before
 
@@ -591,7 +675,7 @@ def _without_scatters(of: Any, node: Any, count_programs: _CountPrograms) -> lis
             or not is_changed(others) or _is_left(names_of(others))
             or any(names & set(one.ancestors) for one in others) or count_programs(others) is None):
         return [node]
-    attempt().apart.update(one.get_name() for one in others)
+    attempt().apart.update((one.get_name(), scatters) for one in others)
     found = [part[0] if len(part) == 1 else scheduler.FusedSchedulerNode(of, part)
              for part in (others, scatters)]
     of.name_to_fused_node.update({one.get_name(): part for part in found
@@ -672,6 +756,17 @@ def registered(classes: dict[str, Callable[[Any], Any]],
             _entered -= 1
             if _entered == 0:
                 _leave()
+
+
+@contextlib.contextmanager
+def _suspended() -> Iterator[None]:
+    """Has this thread schedule graphs by Inductor's own classes, within :func:`registered`."""
+    before = _own.classes, _own.count_programs
+    _own.classes = _own.count_programs = None
+    try:
+        yield
+    finally:
+        _own.classes, _own.count_programs = before
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
