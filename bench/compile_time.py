@@ -26,7 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
 
-from lnbwd import _chips  # noqa: E402
+from lnbwd.core.base import chip_table  # noqa: E402
 from lnbwd_bench import our_kernels  # noqa: E402
 from lnbwd_bench.shapes import default_shapes, parse_shape  # noqa: E402
 
@@ -35,7 +35,7 @@ def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.
             ) -> list[str]:
     """The compilation of one source."""
     return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}",
-            f"--emit={_chips.code_format(chip)}", "-o", str(output)]
+            f"--emit={chip_table.code_format(chip)}", "-o", str(output)]
 
 
 def measure(arguments: list[str], repetitions: int) -> list[float]:
@@ -53,7 +53,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """The command line; exits with 2 and a message where it is wrong."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chip", default=_chips.SIMULATED,
+    parser.add_argument("--chip", default=chip_table.SIMULATED,
                         help="chip to compile for (default: %(default)s)")
     parser.add_argument("--shapes", metavar="MxN[:TYPE],...",
                         help="shapes to compile (default: those of the benchmark)")

@@ -41,7 +41,7 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench"),
                 str(SOURCE / "test" / "EndToEnd")]
 
 import chips  # noqa: E402
-from lnbwd.operations import (  # noqa: E402
+from lnbwd.core.base.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
     RMS_NORM,

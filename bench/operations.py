@@ -37,8 +37,9 @@ if "LNBWD_BUILD_DIR" in os.environ:
     os.environ.setdefault("LNBWD_LIBRARY_DIR",
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
-from lnbwd import _chips, errors  # noqa: E402
-from lnbwd.operations import (  # noqa: E402
+from lnbwd import errors  # noqa: E402
+from lnbwd.core.base import chip_table  # noqa: E402
+from lnbwd.core.base.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
     RMS_NORM,
@@ -361,7 +362,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     compiling = commands.add_parser("compile")
     compiling.add_argument("--out", type=pathlib.Path, required=True)
-    compiling.add_argument("--chip", default=_chips.GPU,
+    compiling.add_argument("--chip", default=chip_table.GPU,
                            help="chip to compile for (default %(default)s)")
     compiling.add_argument("--shapes", type=shape_argument, nargs="+",
                            default=[], help="all operations on these (default: the dashboard's)")

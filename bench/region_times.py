@@ -38,7 +38,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import lnbwd.inductor  # noqa: E402
 from lnbwd import tuning  # noqa: E402
-from lnbwd._files import write_whole  # noqa: E402
+from lnbwd.core.base.files import write_whole  # noqa: E402
 from lnbwd.inductor import choice  # noqa: E402
 from lnbwd_bench import processes, results  # noqa: E402
 from lnbwd_bench.patterns import graph_of  # noqa: E402

@@ -40,7 +40,7 @@ sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().par
 
 import torch  # noqa: E402
 
-from lnbwd._files import write_whole  # noqa: E402
+from lnbwd.core.base.files import write_whole  # noqa: E402
 from lnbwd_bench import training  # noqa: E402
 from lnbwd_bench.models import CONFIGS, Config  # noqa: E402
 

@@ -2,7 +2,7 @@
 get_filename_component(LNBWD_ROOT ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
 # The version has one place, the Python package's, which exists without CMake too.
-set(version_file ${LNBWD_ROOT}/python/lnbwd/_version.py)
+set(version_file ${LNBWD_ROOT}/python/lnbwd/core/base/version.py)
 file(STRINGS ${version_file} version_line REGEX "^__version__ = ")
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" lnbwd_version "${version_line}")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${version_file})

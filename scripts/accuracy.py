@@ -28,7 +28,7 @@ import summation  # noqa: E402
 import torch  # noqa: E402
 
 import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks too)
-from lnbwd.operations import LAYER_NORM  # noqa: E402
+from lnbwd.core.base.operations import LAYER_NORM  # noqa: E402
 from lnbwd.spec import KernelSpec  # noqa: E402
 
 FILE = SOURCE / "docs" / "results" / "accuracy.json"

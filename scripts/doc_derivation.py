@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from doc_tools import CHIP, Stop, Tools, chip_lists, dedent, fence
-from lnbwd.operations import LAYER_NORM, mlir
+from lnbwd.core.base.operations import LAYER_NORM, mlir
 
 # LayerNorm's gradient, as the compiler derives it.
 

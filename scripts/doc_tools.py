@@ -19,7 +19,7 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
                 str(SOURCE / "lib" / "Chips"), str(SOURCE / "simulator" / "lib" / "Timing")]
 
 import chips as chip_lists  # noqa: E402
-from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
+from lnbwd.core.base.operations import LAYER_NORM_BWD  # noqa: E402
 
 EXAMPLE = SOURCE / "examples" / f"{LAYER_NORM_BWD}.mlir"
 CHIP = chip_lists.DEFAULT

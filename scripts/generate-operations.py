@@ -25,7 +25,7 @@ import tablegen_records
 from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdNorms.td"
-PYTHON = SOURCE / "python" / "lnbwd" / "_operations.py"
+PYTHON = SOURCE / "python" / "lnbwd" / "core" / "base" / "operation_table.py"
 PAGE = SOURCE / "docs" / "reference" / "operations.md"
 DIMENSIONS = ("hasGroups", "hasRows", "hasColumns")
 # The first line of what is made; "edit." is on the next.
@@ -80,7 +80,7 @@ def camel(name: str) -> str:
 
 
 def cpp(tables: dict[str, Any]) -> str:
-    """The tables of lnbwd/Operations/Operations.h, of those of lnbwd._operations."""
+    """The tables of lnbwd/Operations/Operations.h, of those of lnbwd.core.base.operation_table."""
     roles, operations = tables["_ROLES"], tables["_OPERATIONS"]
 
     def flag(value: object) -> str:
@@ -136,12 +136,12 @@ def quoted(record: Record) -> str:
 
 
 def python(declared: Declaration) -> str:
-    """The module lnbwd._operations."""
+    """The module lnbwd.core.base.operation_table."""
     lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
              "# See LICENSE for license information.",
              "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
              f'"""{MADE} edit.', "",
-             ":mod:`lnbwd.operations` gives these tables a form.", '"""', "",
+             ":mod:`.operations` gives these tables a form.", '"""', "",
              "# Name, whether it has the groups of rows, the rows of a group, columns.",
              "_KINDS = (",
              *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"

@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 
-from lnbwd import _chips, runtime
+from lnbwd import runtime
+from lnbwd.core.base import chip_table
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 # Of each buffer of the foreign kernel.
@@ -194,7 +195,7 @@ class DryMachine(_Machine):
     compute_units = 1
     l2_bytes = _LITTLE_CACHE
 
-    def __init__(self, chip: str = _chips.SIMULATED) -> None:
+    def __init__(self, chip: str = chip_table.SIMULATED) -> None:
         self.device = torch.device("cpu")
         self.ours = runtime.Device.open(f"sim:{chip}")
         self.name = f"dry run: host and simulated {chip}"

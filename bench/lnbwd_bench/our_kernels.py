@@ -16,8 +16,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lnbwd import _chips, operations, runtime
-from lnbwd._files import read_document, write_whole
+from lnbwd import operations, runtime
+from lnbwd.core.base import chip_table
+from lnbwd.core.base.files import read_document, write_whole
 
 from . import stream, timing
 from .shapes import Shape
@@ -91,7 +92,7 @@ def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
         KernelError: they can neither be found nor compiled.
     """
     most = 2 if few else None
-    if _chips.is_nvidia(chip):
+    if chip_table.is_nvidia(chip):
         return {str(variant): runtime.Program.from_bytes(
                     stream.stream_ptx(variant, traffic).encode())
                 for variant in stream.variants()[:most]}

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
+from lnbwd.core.base.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 from .shapes import Shape
 

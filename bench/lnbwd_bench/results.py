@@ -18,7 +18,7 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lnbwd._files import read_document, write_whole
+from lnbwd.core.base.files import read_document, write_whole
 
 FORMAT, VERSION = "lnbwd-bench-operations", 3
 # The methods of timing.py, the one to judge by first, and the one that --interleave adds.

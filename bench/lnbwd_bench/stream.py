@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lnbwd import _chips
+from lnbwd.core.base import chip_table
 
 VECTOR_BYTES = 16
 
@@ -125,7 +125,7 @@ def _plan(variant: StreamVariant, traffic: Traffic) -> str:
             for index, name in enumerate(traffic.arrays)]
     return json.dumps({
         "format": "lnbwd-plan", "version": 1, "producer": "lnbwd benchmark", "name": "stream",
-        "chip": _chips.PTX, "wave_size": 32, "arguments": rows,
+        "chip": chip_table.PTX, "wave_size": 32, "arguments": rows,
         "workgroup_counts": [{"rows_per_workgroup": variant.threads * variant.vectors,
                               "workgroups_per_compute_unit": variant.workgroups}],
         "workspace": [],
@@ -176,7 +176,7 @@ def stream_ptx(variant: StreamVariant, traffic: Traffic) -> str:
                  "  setp.lt.s64 %more, %piece, %count;", "  @%more bra turn;"]
     parameters = ", ".join(f".param .u64 {name}" for name in arrays)
     return "\n".join([f"// lnbwd-plan: {_plan(variant, traffic)}", ".version 7.4",
-                      f".target {_chips.PTX}", ".address_size 64", "",
+                      f".target {chip_table.PTX}", ".address_size 64", "",
                       f".visible .entry stream({parameters},",
                       "                       .param .u64 vectors, .param .u64 workgroups)",
                       f".maxntid {variant.threads}, 1, 1", "{", *registers, *body, "  ret;", "}",

@@ -24,13 +24,23 @@ Without it::
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
-from . import compiler, errors, runtime
-from ._version import __version__ as __version__
-from .batch_invariance import batch_invariant
+from . import compiler, runtime
 from .compiler import Gradient, compile_mlir, differentiate
-from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
+from .core.base import errors
+from .core.base import operations as operations
+from .core.base import schedule as schedule
+from .core.base.batch_invariance import batch_invariant
+from .core.base.errors import (
+    CacheWarning,
+    CompileError,
+    LibraryError,
+    LnbwdError,
+    RuntimeStatusError,
+)
+from .core.base.version import __version__ as __version__
 from .kernels import (
     CompiledKernel,
     Report,
@@ -59,6 +69,10 @@ __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradien
            "layer_norm", "layer_norm_linear", "nn", "override_aten", "patch", "precompile",
            "report", "rms_norm", "rms_norm_linear", "rowwise", "runtime", "set_cache_folder",
            "simulate", "uniform", "unpatch"]
+
+# Modules that users import by these names, as os.path is one.
+for _module in (errors, operations, schedule):
+    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from . import native, regions_op
 from ._arguments import KERNEL_TYPES
-from .errors import LnbwdError
+from .core.base.errors import LnbwdError
 from .launching import device_key, kernel_key
 from .operators import define_for_library
 from .ops import NORMS, Norm

@@ -20,7 +20,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from . import _chips
 from ._arguments import (
     TYPES,
     check_dense,
@@ -29,6 +28,7 @@ from ._arguments import (
     check_parameter,
     check_whole,
 )
+from .core.base import chip_table
 from .launching import is_capturing, open_device
 from .native import ELEMENT_NAMES
 from .operators import eager, gradients_by_torch, is_pytorchs, reshaped
@@ -59,7 +59,7 @@ fill a chip."""
 @functools.cache
 def _has_clusters(device: torch.device) -> bool:
     """Whether workgroups of the device's chip can share a row."""
-    chip = _chips.FACTS.get(open_device(device).chip.partition(":")[0], {})
+    chip = chip_table.FACTS.get(open_device(device).chip.partition(":")[0], {})
     return bool(chip.get("clusterWorkgroups", 1) > 1)
 
 

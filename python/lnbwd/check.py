@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from . import functional, launching, linear
-from .errors import LnbwdError
+from .core.base.errors import LnbwdError
 from .launching import DEFAULT_CHIP
 from .ops import NORMS
 from .spec import words

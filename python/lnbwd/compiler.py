@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _chips, settings
-from ._library import find_library, open_library
-from .errors import CompileError, LnbwdError
+from .core.base import chip_table, settings
+from .core.base.errors import CompileError, LnbwdError
+from .core.base.library import find_library, open_library
 
 __all__ = ["Gradient", "available", "bundle", "chips", "compile_mlir", "compiler_id",
            "differentiate", "versions"]
@@ -116,7 +116,7 @@ def compiler_id() -> str | None:
 def chips() -> Mapping[str, Mapping[str, Any]]:
     """What is known of each chip that the compiler knows, ``chips()["gfx942"]["computeUnits"]``;
     docs/chips.md lists the names."""
-    return _chips.FACTS
+    return chip_table.FACTS
 
 
 @dataclass(frozen=True)
@@ -274,10 +274,11 @@ def bundle(entries: Mapping[str, bytes]) -> bytes:
     parts = [("host-x86_64-unknown-linux-gnu-", b"")]
     for target, code in entries.items():
         chip, *settings = target.split(":")
-        if chip not in _chips.FACTS:
+        if chip not in chip_table.FACTS:
             raise CompileError(f"an offload bundle: unknown chip {chip!r}, expected one of: "
-                               + ", ".join(_chips.FACTS))
-        triple = "hip-nvptx64-nvidia-cuda" if _chips.is_nvidia(chip) else "hipv4-amdgcn-amd-amdhsa"
+                               + ", ".join(chip_table.FACTS))
+        triple = ("hip-nvptx64-nvidia-cuda" if chip_table.is_nvidia(chip)
+                  else "hipv4-amdgcn-amd-amdhsa")
         parts.append((":".join([f"{triple}--{chip}", *sorted(settings)]), code))
     position = len(_BUNDLE_MAGIC) + 8 + sum(24 + len(name) for name, _ in parts)
     table, codes = _BUNDLE_MAGIC + struct.pack("<Q", len(parts)), b""

@@ -30,8 +30,8 @@ from ._arguments import (
     subclass_watchers,
 )
 from .channel_norms import batch_norm, group_norm, instance_norm
+from .core.base.operations import LAYER_NORM, RMS_NORM
 from .launching import falls_back
-from .operations import LAYER_NORM, RMS_NORM
 from .operators import is_derived, is_pytorchs, transforms_are_active
 from .ops import NORMS, Norm, convert_parameter
 from .quantized import *  # noqa: F403 (all of its functions are here, too)

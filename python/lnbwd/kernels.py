@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _chips, compiler, runtime
-from . import schedule as schedules
-from ._files import write_whole
-from .batch_invariance import order
+from . import compiler, runtime
 from .cache import KernelCache, default_folder
-from .errors import LibraryError, LnbwdError
-from .operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
+from .core.base import chip_table
+from .core.base import schedule as schedules
+from .core.base.batch_invariance import order
+from .core.base.errors import LibraryError, LnbwdError
+from .core.base.files import write_whole
+from .core.base.operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
 from .spec import (
     ROWS_HINTS,
     GradientSpec,
@@ -73,7 +74,7 @@ def has_ptxas() -> bool:
 def code_format(chip: str) -> str:
     """The format that code for a chip is kept in: "hsaco"; for NVIDIA "cubin" where there is a
     ptxas, so that the driver has nothing left to compile, and else "ptx"."""
-    return "cubin" if _chips.is_nvidia(chip) and has_ptxas() else _chips.code_format(chip)
+    return "cubin" if chip_table.is_nvidia(chip) and has_ptxas() else chip_table.code_format(chip)
 
 
 def _look_up(spec: Spec | GradientSpec) -> bytes | None:
@@ -130,7 +131,7 @@ def _obtain(spec: Spec | GradientSpec) -> tuple[bytes, compiler.Compiled | None]
 def _capability(chip: str) -> int:
     """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
     digits = chip.removeprefix("sm_")
-    return int(digits) if _chips.is_nvidia(chip) and digits.isdigit() else 0
+    return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
 
 
 def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
@@ -143,7 +144,7 @@ def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
         make: gives the spec for a chip and a format.
         chip: the device's.
     """
-    formats = ("cubin", "ptx") if _chips.is_nvidia(chip) else ("hsaco",)
+    formats = ("cubin", "ptx") if chip_table.is_nvidia(chip) else ("hsaco",)
     for format in formats:
         code = _look_up(make(chip, format))
         if code is not None:
@@ -156,7 +157,7 @@ def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
                 if code is not None:
                     return code
     known = list(compiler.chips()) if compiler.available() else kernel_cache().chips()
-    if chip not in known and _chips.is_nvidia(chip):
+    if chip not in known and chip_table.is_nvidia(chip):
         earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
         if earlier:
             return compile_spec(make(max(earlier, key=_capability), "ptx"))

@@ -16,16 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from . import _chips, native, runtime, settings
-from .batch_invariance import order
-from .errors import LnbwdError, RuntimeStatusError
+from . import native, runtime
+from .core.base import chip_table, settings
+from .core.base.batch_invariance import order
+from .core.base.errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
 from .runtime import launch_on_host_memory
 from .spec import Spec
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]
 
-DEFAULT_CHIP = _chips.SIMULATED
+DEFAULT_CHIP = chip_table.SIMULATED
 """The chip that is simulated where none is named."""
 
 

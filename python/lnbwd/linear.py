@@ -27,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, operations, ops, regions_op
+from . import native, ops, regions_op
 from ._arguments import (
     KERNEL_TYPES,
     RMS_EPSILONS,
@@ -37,12 +37,13 @@ from ._arguments import (
     check_sizes,
     check_tensor,
 )
-from .batch_invariance import is_batch_invariant
 from .compiler import Gradient as DerivedGradient
-from .errors import LnbwdError
+from .core.base import operations
+from .core.base.batch_invariance import is_batch_invariant
+from .core.base.errors import LnbwdError
+from .core.base.operations import LAYER_NORM, RMS_NORM
 from .kernels import derive_gradient
 from .launching import check_device, dense, is_capturing
-from .operations import LAYER_NORM, RMS_NORM
 from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
 from .regions_op import Registered, is_plain

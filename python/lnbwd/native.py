@@ -20,10 +20,11 @@ from typing import Any
 
 import torch
 
-from . import batch_invariance, runtime, settings
-from ._library import find_library, open_library
-from .errors import LibraryError, LnbwdError
-from .operations import ELEMENTS, OPERATIONS
+from . import runtime
+from .core.base import batch_invariance, settings
+from .core.base.errors import LibraryError, LnbwdError
+from .core.base.library import find_library, open_library
+from .core.base.operations import ELEMENTS, OPERATIONS
 
 TYPES: dict[str, torch.dtype] = {
     name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}

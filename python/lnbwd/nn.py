@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ._arguments import check_eps, check_sizes
+from .core.base.operations import LAYER_NORM, RMS_NORM
 from .functional import (
     batch_norm,
     cross_entropy,
@@ -25,7 +26,6 @@ from .functional import (
 )
 from .launching import falls_back
 from .linear import layer_norm_linear
-from .operations import LAYER_NORM, RMS_NORM
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import native
-from .errors import LnbwdError
+from .core.base.errors import LnbwdError
 from .launching import falls_back
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")

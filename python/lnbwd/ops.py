@@ -43,11 +43,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import _chips, native, regions_op, runtime
+from . import native, regions_op, runtime
 from ._arguments import KERNEL_TYPES, check_eps, check_norm
-from .batch_invariance import order
+from .core.base import chip_table
+from .core.base.batch_invariance import order
+from .core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from .native import ELEMENT_NAMES, TYPES
-from .operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from .operators import (
     define,
     define_kernel,
@@ -105,7 +106,7 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
 
     def operands(is_output: bool) -> list[regions_op.Operand]:
         return [regions_op.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)
-                for operand, name in make(_chips.SIMULATED, "").operands()
+                for operand, name in make(chip_table.SIMULATED, "").operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
     elements = [runtime.ELEMENTS.index(name) if name else -1 for name in names]

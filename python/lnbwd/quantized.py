@@ -27,9 +27,9 @@ from ._arguments import (
     check_rms_eps,
     check_tensor,
 )
+from .core.base.operations import ELEMENTS
 from .launching import falls_back
 from .native import ELEMENT_NAMES
-from .operations import ELEMENTS
 from .regions_op import Registered, find_program, raw_region, register_draft
 from .rowprogram import Draft, Input, Value
 from .spec import rows_hint

@@ -43,8 +43,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import native, operators, runtime, settings, tuning
-from .errors import LnbwdError
+from . import native, operators, runtime, tuning
+from .core.base import settings
+from .core.base.errors import LnbwdError
+from .core.base.operations import ELEMENTS, KINDS, Dims
 from .kernels import code_format
 from .launching import (
     ALIGNMENT,
@@ -59,7 +61,6 @@ from .launching import (
     memory_of,
     open_device,
 )
-from .operations import ELEMENTS, KINDS, Dims
 from .row_evaluation import evaluate
 from .row_mlir import mlir
 from .rowprogram import (

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .core.base.operations import ELEMENTS
 from .native import TYPES
-from .operations import ELEMENTS
 from .rowprogram import (
     COMPARISONS,
     INTEGERS,

@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from ._arguments import FLOAT8, TYPES, check_dense, check_parameter, check_tensor
-from .errors import place_of, refusal
+from .core.base.errors import place_of, refusal
 from .launching import falls_back
 from .operators import transforms_are_active
 from .row_evaluation import random_numbers

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from . import compiler, native, regions_op
-from .errors import CompileError, LnbwdError, refusal
+from .core.base.errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
 from .operators import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
 from .row_mlir import mlir

@@ -41,7 +41,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .errors import refusal
+from .core.base.errors import refusal
 from .graphs.convert import Conversion, Unsupported, UnsupportedOperation, check
 from .graphs.domains import (
     DTYPES,

@@ -28,9 +28,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from . import _chips, operations
-from ._library import open_library
-from .errors import RuntimeStatusError
+from .core.base import chip_table, operations
+from .core.base.errors import RuntimeStatusError
+from .core.base.library import open_library
 
 __all__ = ["Argument", "Buffer", "Device", "DeviceInfo", "Event", "Kernel", "Program",
            "SimulatorCounters", "library_version"]
@@ -327,7 +327,7 @@ class Device(_Handle):
         """Bytes of caches that data have to exceed not to be found in one: the last-level cache,
         as far as the driver tells. HIP does not tell of what lies behind an AMD GPU's L2, which
         has up to 256 MiB."""
-        return max(self.info.l2_bytes, 0 if _chips.is_nvidia(self.chip) else _MOST_AMD_CACHE)
+        return max(self.info.l2_bytes, 0 if chip_table.is_nvidia(self.chip) else _MOST_AMD_CACHE)
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the device's memory, now."""

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from . import _chips, operations
-from .operations import OPERATIONS
+from .core.base import chip_table, operations
+from .core.base.operations import OPERATIONS
 
 __all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "MeasurementSpec",
            "ProgramSpec", "rows_hint", "rows_option"]
@@ -60,7 +60,7 @@ def hints_near(rows: int) -> list[int]:
 def chooses_by_rows(chip: str) -> bool:
     """Whether a chip's schedules depend on the expected number of rows: NVIDIA's do. For others a
     hint would compile the same code again."""
-    return _chips.is_nvidia(chip)
+    return chip_table.is_nvidia(chip)
 
 
 def rows_option(rows: int, chip: str) -> int:

@@ -25,9 +25,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import compiler, kernels, runtime, schedule, settings
-from .batch_invariance import order
-from .errors import CompileError, LnbwdError
+from . import compiler, kernels, runtime
+from .core.base import schedule, settings
+from .core.base.batch_invariance import order
+from .core.base.errors import CompileError, LnbwdError
 from .spec import MeasurementSpec, Spec
 
 __all__ = ["autotune", "is_on", "tuned"]

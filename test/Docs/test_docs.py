@@ -483,7 +483,7 @@ def string_literals(file: pathlib.Path) -> list[str]:
 
 def own_sources(*more: str) -> list[pathlib.Path]:
     """The sources of programs and libraries, and of more folders; not the tables that are made."""
-    made = {ROOT / "python/lnbwd/_operations.py", ROOT / "python/lnbwd/_chips.py"}
+    made = {ROOT / f"python/lnbwd/core/base/{name}_table.py" for name in ("operation", "chip")}
     return [file for top in (*PROGRAMS, *SIMULATOR, "python/lnbwd", *more)
             for file in sorted((ROOT / top).rglob("*"))
             if (file.suffix in (".h", ".cpp", ".c", ".py", ".sh") and file not in made)
@@ -503,7 +503,7 @@ def test_literals_are_found(tmp_path):
 
 
 def test_operations_are_named_in_their_tables_only():
-    table = (ROOT / "python/lnbwd/_operations.py").read_text()
+    table = (ROOT / "python/lnbwd/core/base/operation_table.py").read_text()
     names = set(re.findall(r'"(\w+_norm\w*)"', table))
     assert {"layer_norm", "rms_norm_bwd"} <= names
     # Behind more of a name, it is another's: PyTorch's "native_layer_norm". So is what ends in

@@ -135,6 +135,7 @@ def test_presets_of_pages_are_there():
 
 
 def test_the_version_has_one_place():
-    version = re.search(r'__version__ = "(.+)"', (ROOT / "python/lnbwd/_version.py").read_text())[1]
+    text = (ROOT / "python/lnbwd/core/base/version.py").read_text()
+    version = re.search(r'__version__ = "(.+)"', text)[1]
     for path in ("CMakeLists.txt", "pyproject.toml", "include/lnbwd/Config.h.in"):
         assert version not in (ROOT / path).read_text(), path

@@ -17,7 +17,7 @@ BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve(
 sys.path.insert(0, str(ROOT / "python"))
 
 from lnbwd import operations  # noqa: E402
-from lnbwd.operations import OPERATIONS, buffer_type, mlir  # noqa: E402
+from lnbwd.core.base.operations import OPERATIONS, buffer_type, mlir  # noqa: E402
 
 LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 sys.path.insert(0, str(ROOT / "python"))
 
-from lnbwd.operations import OPERATIONS, buffer_type, mlir  # noqa: E402
+from lnbwd.core.base.operations import OPERATIONS, buffer_type, mlir  # noqa: E402
 from lnbwd.spec import OPS, KernelSpec  # noqa: E402
 
 N = 48

@@ -96,7 +96,7 @@ def few_cases(chips=chips_of_tests.FEW):
 def op_source(kernel: Kernel) -> str:
     """The operation as MLIR."""
     compiling.load_lnbwd()
-    from lnbwd.operations import LAYER_NORM_BWD
+    from lnbwd.core.base.operations import LAYER_NORM_BWD
     from lnbwd.spec import KernelSpec
 
     return KernelSpec(LAYER_NORM_BWD, kernel.n, kernel.dtype, kernel.chip, kernel.dtype,

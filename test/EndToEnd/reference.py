@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 if not os.environ.get("LNBWD_TEST_INSTALLED"):
     sys.path.insert(0, str(ROOT / "python"))
 
-from lnbwd.operations import OPERATIONS, ROLES  # noqa: E402
+from lnbwd.core.base.operations import OPERATIONS, ROLES  # noqa: E402
 
 _FLOATS, _DOUBLES = (ctypes.POINTER(t) for t in (ctypes.c_float, ctypes.c_double))
 

@@ -17,7 +17,7 @@ import pytest
 import compiling
 import device as devices
 import grid
-from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM
+from lnbwd.core.base.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM
 from lnbwd.spec import KernelSpec
 
 N = 1024

@@ -35,7 +35,7 @@ import layer_norm as ln
 import numpy as np
 
 from lnbwd import CompileError, KernelSpec, cache, compiler, runtime
-from lnbwd.errors import LnbwdError
+from lnbwd.core.base.errors import LnbwdError
 
 
 def random_length(rng: random.Random) -> int:

@@ -10,7 +10,7 @@ import stat
 
 import pytest
 
-from lnbwd._files import read_document, write_whole
+from lnbwd.core.base.files import read_document, write_whole
 
 
 def limited(size):

@@ -273,8 +273,8 @@ def test_needs_neither_torch_nor_numpy():
 
 def test_a_missing_library_is_an_error(tmp_path):
     text = (f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r})\n"
-            "from lnbwd import runtime, _library\n"
-            f"_library.library_folders = lambda: [__import__('pathlib').Path({str(tmp_path)!r})]\n"
+            "from lnbwd import runtime; from lnbwd.core.base import library\n"
+            f"library.library_folders = lambda: [__import__('pathlib').Path({str(tmp_path)!r})]\n"
             "runtime.library_version()")
     result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
                             check=False)
@@ -311,9 +311,9 @@ def test_a_copy_without_the_description_of_the_chips(tmp_path, content):
         [sys.executable, "-c", "import lnbwd.runtime"], capture_output=True, text=True,
         check=False, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
     last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("lnbwd.errors.LnbwdError: expected the description of the chips in "
-                           f"{tmp_path / 'lnbwd' / 'chips.json'}, or in lib/Chips/Chips.json of a "
-                           "checkout, got ")
+    assert last.startswith("lnbwd.core.base.errors.LnbwdError: expected the description of the "
+                           f"chips in {tmp_path / 'lnbwd' / 'chips.json'}, or in "
+                           "lib/Chips/Chips.json of a checkout, got ")
     assert "pip install ." in last
 
 

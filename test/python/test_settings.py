@@ -9,8 +9,8 @@ import warnings
 import pytest
 
 from conftest import ROOT
-from lnbwd import settings
-from lnbwd.errors import LnbwdError
+from lnbwd.core.base import settings
+from lnbwd.core.base.errors import LnbwdError
 
 SOURCES = {path: path.read_text() for path in (ROOT / "python" / "lnbwd").rglob("*.py")}
 PAGE = (ROOT / "docs" / "python.md").read_text()

@@ -23,7 +23,8 @@ from torch.utils._pytree import tree_leaves
 
 import lnbwd
 from conftest import HAS_GPU
-from lnbwd import channel_norms, compiler, functional, nn, settings
+from lnbwd import channel_norms, compiler, functional, nn
+from lnbwd.core.base import settings
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import RowProgram
 

@@ -23,7 +23,8 @@ from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import inductor, regions_op, settings
+from lnbwd import inductor, regions_op
+from lnbwd.core.base import settings
 from lnbwd.inductor import scheduling, torch_internals
 from lnbwd.inductor.places import Digits, NeedsCut, NotConvertible
 from lnbwd.inductor.scheduling import classes, count_programs

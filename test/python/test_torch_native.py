@@ -20,15 +20,15 @@ import torch
 import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import (
-    _library,
     functional,  # noqa: F401 (defines the operators)
     launching,
     native,
     ops,
     regions_op,
 )
+from lnbwd.core.base import library
 
-has_library = pytest.mark.skipif(_library.find_library("lnbwd-torch") is None,
+has_library = pytest.mark.skipif(library.find_library("lnbwd-torch") is None,
                                  reason="built without PyTorch's headers")
 
 

@@ -13,8 +13,9 @@ from compiled import Case, assert_near, normal, run
 
 import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd import _library, launching, regions_op, settings
-from lnbwd.errors import CacheWarning, LibraryError
+from lnbwd import launching, regions_op
+from lnbwd.core.base import library, settings
+from lnbwd.core.base.errors import CacheWarning, LibraryError
 from lnbwd.row_evaluation import evaluate
 from lnbwd.rowprogram import Builder, Input, Output
 
@@ -187,7 +188,7 @@ def test_graphs_out_of_a_cache_without_a_compiler(tmp_path):
     """A second process finds graph and kernel where the first has left them. A graph with row
     programs, out of Inductor's cache, runs in an installation without kernels; one that is compiled
     there has none."""
-    assert _library.find_library("lnbwd-compiler") is not None
+    assert library.find_library("lnbwd-compiler") is not None
     for hits in (0, 1):
         assert run_script(tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "kernels"),
                           LNBWD_LOG="regions") == (f"compiler True taken 1 hits {hits}", [], True)

@@ -30,7 +30,7 @@ import compiling  # noqa: E402
 import reference as references  # noqa: E402
 from device import ELEMENT_BYTES, SMALLEST, decode, encode  # noqa: E402
 from lnbwd import KernelSpec, runtime  # noqa: E402
-from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS  # noqa: E402
+from lnbwd.core.base.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS  # noqa: E402
 
 CHIPS = chips.MANY
 EPSILON = 1e-5

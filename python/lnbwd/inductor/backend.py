@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import CheckpointPolicy
 
-from .. import compiler, launching, settings, tuning
-from ..batch_invariance import is_batch_invariant
+from .. import compiler, launching, tuning
+from ..core.base import settings
+from ..core.base.batch_invariance import is_batch_invariant
 from ..graphs.maxima import compared
 from . import torch_internals as internals
 from .scheduling import classes, count_programs

@@ -25,7 +25,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from .. import compiler, launching, regions_op, runtime, tuning
-from ..errors import LnbwdError
+from ..core.base.errors import LnbwdError
 from ..kernels import kernel_cache
 from ..spec import MeasurementSpec
 from . import torch_internals as internals

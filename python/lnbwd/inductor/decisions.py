@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from .. import settings
+from ..core.base import settings
 from ..rowprogram import RowProgram
 
 log = logging.getLogger("lnbwd.regions")

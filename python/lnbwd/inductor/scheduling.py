@@ -20,8 +20,9 @@ from typing import Any
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from .. import launching, regions_op, settings
-from ..errors import CompileError, LnbwdError
+from .. import launching, regions_op
+from ..core.base import settings
+from ..core.base.errors import CompileError, LnbwdError
 from . import torch_internals as internals
 from .choice import Choice, is_timed
 from .converter import Argument, Call, Memory, convert

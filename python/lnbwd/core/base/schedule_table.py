@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Made by scripts/generate-schedule.py from LNBwdSchedule.td: do not edit.
 
-:mod:`lnbwd.schedule` gives this table a form.
+:mod:`.schedule` gives this table a form.
 """
 
 # Name, whether it is a flag, what it may be, default (None: must be given).

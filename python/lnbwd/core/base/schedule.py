@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from . import _schedule
+from . import schedule_table
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Field:
     default: int | None
 
 
-FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
+FIELDS = {row[0]: Field(*row) for row in schedule_table.FIELDS}
 """All fields by name, in the order in which a schedule has them."""
 
 

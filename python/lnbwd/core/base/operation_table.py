@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not edit.
 
-:mod:`lnbwd.operations` gives these tables a form.
+:mod:`.operations` gives these tables a form.
 """
 
 # Name, whether it has the groups of rows, the rows of a group, columns.

@@ -16,6 +16,7 @@ from typing import Any
 
 from . import settings
 from .errors import LibraryError
+from .files import PACKAGE
 
 
 def library_folders() -> list[pathlib.Path]:
@@ -23,8 +24,7 @@ def library_folders() -> list[pathlib.Path]:
     chosen = settings.read("LNBWD_LIBRARY_DIR")
     if chosen:
         return [pathlib.Path(chosen)]
-    package = pathlib.Path(__file__).resolve().parent
-    return [package / "lib", package.parents[1] / "build" / "lib"]
+    return [PACKAGE / "lib", PACKAGE.parents[1] / "build" / "lib"]
 
 
 def find_library(name: str) -> pathlib.Path | None:

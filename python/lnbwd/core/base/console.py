@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import os
-import pathlib
 import sys
+
+from .files import PACKAGE
 
 _REMEDY = {
     "lnbwd-opt": "install a package of lnbwd with the compiler (docs/python.md)",
@@ -19,7 +20,7 @@ _REMEDY = {
 
 def _execute(name: str) -> int:
     """Becomes the program ``name`` of this package, with the arguments of this process."""
-    program = pathlib.Path(__file__).resolve().parent / "bin" / name
+    program = PACKAGE / "bin" / name
     if not program.exists():
         print(f"error: expected the program {program}, which this installation has not: "
               f"{_REMEDY[name]}", file=sys.stderr)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import _operations
-from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "layer_norm")
-from ._operations import LAYER_NORM, RMS_NORM
+from . import operation_table
+from .operation_table import *  # noqa: F403 (the operations' names, LAYER_NORM = "layer_norm")
+from .operation_table import LAYER_NORM, RMS_NORM
 
 DEFAULT_EPSILONS = {LAYER_NORM: 1e-5, RMS_NORM: 2.0 ** -23}
 """The epsilons of PyTorch's functions where none is given; an RMSNorm's is that of float32, the
@@ -41,7 +41,7 @@ class Dims:
         return groups if self.has_groups else 1
 
 
-KINDS = {name: Dims(*dims) for name, *dims in _operations._KINDS}
+KINDS = {name: Dims(*dims) for name, *dims in operation_table._KINDS}
 """All by the names that launch plans have, in the order of the runtime's numbers."""
 
 
@@ -74,7 +74,7 @@ class Element:
                 "integer": True, "byte": True}[self.use]
 
 
-ELEMENTS = {element[0]: Element(*element) for element in _operations._ELEMENTS if element[1]}
+ELEMENTS = {element[0]: Element(*element) for element in operation_table._ELEMENTS if element[1]}
 """Those in memory by name, in the order of their numbers in the runtime's interface."""
 
 
@@ -88,7 +88,7 @@ class Role:
     has_own_element: bool
 
 
-ROLES = {role[0]: Role(*role) for role in _operations._ROLES}
+ROLES = {role[0]: Role(*role) for role in operation_table._ROLES}
 """All roles by name."""
 
 
@@ -129,7 +129,7 @@ OPERATIONS = {
     name: Operation(name, counterpart, is_forward, tuple(
         Operand(ROLES[role.rstrip("?")], bool(is_output), "?" in role)
         for is_output, group in enumerate(groups) for role in group.split()))
-    for name, counterpart, is_forward, _, *groups in _operations._OPERATIONS}
+    for name, counterpart, is_forward, _, *groups in operation_table._OPERATIONS}
 """All operations by name."""
 
 

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files that are written whole or not at all, as lnbwd-opt writes them
+"""Where the package lies, files that are written whole or not at all, as lnbwd-opt writes them
 (lib/Support/OutputFile.cpp), and files of JSON that say of which format they are."""
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import pathlib
 import stat
 import tempfile
 from typing import Any
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2]
+"""The package's folder, in which an installation has its libraries and programs."""
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:

@@ -3,29 +3,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Chips that stand in where none is named, from the description of the chips.
 
-They are read from chips.json beside this file in an installed package, and in a checkout from where
-the compiler has them, lib/Chips/Chips.json.
+They are read from lnbwd/chips.json in an installed package, and in a checkout from where the
+compiler has them, lib/Chips/Chips.json.
 """
 
 from __future__ import annotations
 
 import json
-import pathlib
 from typing import Any
 
 from .errors import LnbwdError
+from .files import PACKAGE
 
-_here = pathlib.Path(__file__).resolve()
-_file = _here.with_name("chips.json")
-if not _file.exists():
-    _file = _here.parent.parent.parent / "lib" / "Chips" / "Chips.json"
+_installed = PACKAGE / "chips.json"
+_file = _installed if _installed.exists() else (
+    PACKAGE.parents[1] / "lib" / "Chips" / "Chips.json")
 try:
     _description = json.loads(_file.read_text())
 except (OSError, ValueError) as error:
     raise LnbwdError(
-        f"expected the description of the chips in {_here.with_name('chips.json')}, or in "
-        f"lib/Chips/Chips.json of a checkout, got {error}; 'pip install .' in a checkout makes a "
-        "whole package") from error
+        f"expected the description of the chips in {_installed}, or in lib/Chips/Chips.json of a "
+        f"checkout, got {error}; 'pip install .' in a checkout makes a whole package") from error
 _defaults = _description["defaults"]
 
 SIMULATED: str = _defaults["simulated"]
