@@ -346,7 +346,7 @@ def _prepare(file: pathlib.Path) -> None:
     """What a process does first."""
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
-    from lnbwd import tuning
+    from lnbwd.core.compile import tuning
 
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1

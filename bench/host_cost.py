@@ -40,8 +40,8 @@ import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd import launching, native, ops, regions_op  # noqa: E402
+from lnbwd.core.compile.spec import ROWS_HINTS  # noqa: E402
 from lnbwd.ops import NORMS  # noqa: E402
-from lnbwd.spec import ROWS_HINTS  # noqa: E402
 
 SHAPES = {"cuda": (512, 768), "cpu": (1, 64)}  # M and N, of float32.
 EPSILON = 1e-5

@@ -45,7 +45,7 @@ from lnbwd.core.base.operations import (  # noqa: E402
     RMS_NORM,
     RMS_NORM_BWD,
 )
-from lnbwd.spec import rows_option  # noqa: E402
+from lnbwd.core.compile.spec import rows_option  # noqa: E402
 from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
     ALLOWED,

@@ -37,8 +37,8 @@ from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: 
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import lnbwd.inductor  # noqa: E402
-from lnbwd import tuning  # noqa: E402
 from lnbwd.core.base.files import write_whole  # noqa: E402
+from lnbwd.core.compile import tuning  # noqa: E402
 from lnbwd.inductor import choice  # noqa: E402
 from lnbwd_bench import processes, results  # noqa: E402
 from lnbwd_bench.patterns import graph_of  # noqa: E402

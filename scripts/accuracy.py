@@ -29,7 +29,7 @@ import torch  # noqa: E402
 
 import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks too)
 from lnbwd.core.base.operations import LAYER_NORM  # noqa: E402
-from lnbwd.spec import KernelSpec  # noqa: E402
+from lnbwd.core.compile.spec import KernelSpec  # noqa: E402
 
 FILE = SOURCE / "docs" / "results" / "accuracy.json"
 CHIPS = (chips.DEFAULT, next(chip for chip in chips.MANY if chips.FACTS[chip]["waveSize"] == 32))

@@ -41,7 +41,7 @@ from doc_tools import (
 )
 from generate_chips import resolve
 from generate_clocks import clock_values, matrix_rates
-from lnbwd.spec import KernelSpec
+from lnbwd.core.compile.spec import KernelSpec
 
 MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 

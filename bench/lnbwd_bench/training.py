@@ -103,7 +103,7 @@ def begin(name: str, mode: str, config: Config, autocast: bool, device: str,
     then on the device it times in turns with others."""
     owners: list[tuple[Any, str]] = [(CachingAutotuner, "autotune_to_one_config")]
     if name == "lnbwd":
-        from lnbwd import tuning
+        from lnbwd.core.compile import tuning
         from lnbwd.inductor import choice
 
         owners += [(tuning, "measure"), (choice, "time_calls")]

@@ -27,8 +27,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import compiler, runtime
-from .compiler import Gradient, compile_mlir, differentiate
+from .core import runtime
 from .core.base import errors
 from .core.base import operations as operations
 from .core.base import schedule as schedule
@@ -41,7 +40,9 @@ from .core.base.errors import (
     RuntimeStatusError,
 )
 from .core.base.version import __version__ as __version__
-from .kernels import (
+from .core.compile import compiler
+from .core.compile.compiler import Gradient, compile_mlir, differentiate
+from .core.compile.kernels import (
     CompiledKernel,
     Report,
     compile,
@@ -50,8 +51,8 @@ from .kernels import (
     report,
     set_cache_folder,
 )
-from .spec import KernelSpec
-from .tuning import autotune
+from .core.compile.spec import KernelSpec
+from .core.compile.tuning import autotune
 
 if TYPE_CHECKING:
     from . import distributed, functional, inductor, nn
@@ -71,7 +72,7 @@ __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradien
            "simulate", "uniform", "unpatch"]
 
 # Modules that users import by these names, as os.path is one.
-for _module in (errors, operations, schedule):
+for _module in (compiler, errors, operations, runtime, schedule):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 # Names that need torch, and the modules that have them.

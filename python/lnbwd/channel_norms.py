@@ -29,13 +29,13 @@ from ._arguments import (
     check_whole,
 )
 from .core.base import chip_table
+from .core.compile.spec import ROWS_HINTS
 from .launching import is_capturing, open_device
 from .native import ELEMENT_NAMES
 from .operators import eager, gradients_by_torch, is_pytorchs, reshaped
 from .regions_op import Registered, call_of, is_plain, raw_region, register_draft
 from .row_functions import Parts, Rows, Scalars, rowwise
 from .rowprogram import Draft, Input, Value
-from .spec import ROWS_HINTS
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""

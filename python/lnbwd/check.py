@@ -25,9 +25,9 @@ from torch import Tensor
 
 from . import functional, launching, linear
 from .core.base.errors import LnbwdError
+from .core.compile.spec import words
 from .launching import DEFAULT_CHIP
 from .ops import NORMS
-from .spec import words
 
 __all__ = ["Row", "main", "run_checks"]
 

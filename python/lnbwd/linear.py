@@ -37,18 +37,18 @@ from ._arguments import (
     check_sizes,
     check_tensor,
 )
-from .compiler import Gradient as DerivedGradient
 from .core.base import operations
 from .core.base.batch_invariance import is_batch_invariant
 from .core.base.errors import LnbwdError
 from .core.base.operations import LAYER_NORM, RMS_NORM
-from .kernels import derive_gradient
+from .core.compile.compiler import Gradient as DerivedGradient
+from .core.compile.kernels import derive_gradient
+from .core.compile.spec import GradientSpec, rows_hint
 from .launching import check_device, dense, is_capturing
 from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
 from .regions_op import Registered, is_plain
 from .rowprogram import Draft, Input
-from .spec import GradientSpec, rows_hint
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from . import runtime
+from .core import runtime
 from .core.base import batch_invariance, settings
 from .core.base.errors import LibraryError, LnbwdError
 from .core.base.library import find_library, open_library

@@ -20,7 +20,7 @@ Their row programs have names that say all that decides their kernels::
 
 That is the operation, N, the types of x, scale and shift ("-": there is none), the epsilon of a
 forward pass or which of dx, dgamma and dbeta a gradient computes, and the number of rows that the
-schedule is chosen for (:func:`lnbwd.spec.rows_hint`). The operators in C++ find programs by the
+schedule is chosen for (:func:`.spec.rows_hint`). The operators in C++ find programs by the
 same as bytes (lib/Torch/Norms.cpp), from which :meth:`Norm.program_of` makes the name.
 
 A norm is a :class:`Norm` of :data:`NORMS`, and all else here is written once for all of them. A
@@ -43,11 +43,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, regions_op, runtime
+from . import native, regions_op
 from ._arguments import KERNEL_TYPES, check_eps, check_norm
+from .core import runtime
 from .core.base import chip_table
 from .core.base.batch_invariance import order
 from .core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
+from .core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
 from .native import ELEMENT_NAMES, TYPES
 from .operators import (
     define,
@@ -62,7 +64,6 @@ from .operators import (
     transforms_are_active,
     widen,
 )
-from .spec import KernelSpec, hints_near, rows_hint, rows_option
 
 _lock = threading.Lock()
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.

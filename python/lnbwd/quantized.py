@@ -28,11 +28,11 @@ from ._arguments import (
     check_tensor,
 )
 from .core.base.operations import ELEMENTS
+from .core.compile.spec import rows_hint
 from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .regions_op import Registered, find_program, raw_region, register_draft
 from .rowprogram import Draft, Input, Value
-from .spec import rows_hint
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",

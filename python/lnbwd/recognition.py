@@ -5,7 +5,7 @@
 
 A module's own forward is called on the CPU, on rows of many sizes from 5000 down to 0 and with
 random parameters in the place of its own, and its output and its gradients are compared with those
-of each norm (:data:`lnbwd.ops.NORMS`), with or without the mean
+of each norm (:data:`.NORMS`), with or without the mean
 
     y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift
 

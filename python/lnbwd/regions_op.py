@@ -43,11 +43,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import native, operators, runtime, tuning
+from . import native, operators
+from .core import runtime
 from .core.base import settings
 from .core.base.errors import LnbwdError
 from .core.base.operations import ELEMENTS, KINDS, Dims
-from .kernels import code_format
+from .core.compile import tuning
+from .core.compile.kernels import code_format
+from .core.compile.spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
 from .launching import (
     ALIGNMENT,
     MemoryOrder,
@@ -72,7 +75,6 @@ from .rowprogram import (
     RowProgram,
     count_groups,
 )
-from .spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
@@ -322,8 +324,8 @@ def make_kernel_from_mlir(source: str, rows: int | None = None,
         source: a module with one function of lnbwd operations, whose arguments are the program's.
         rows: a number of rows near those of all calls, where the types leave it open; None: a
             usual one. The schedule is chosen for the number of the first call, or where that is
-            not known for the nearest of :data:`lnbwd.spec.ROWS_HINTS`. It is right for any.
-        tuned_for: M and B that a schedule is searched for (:mod:`lnbwd.tuning`); None: no search.
+            not known for the nearest of :data:`.spec.ROWS_HINTS`. It is right for any.
+        tuned_for: M and B that a schedule is searched for (:mod:`.tuning`); None: no search.
         is_region: as of :func:`.tuned`.
     """
     return make_kernel_from_spec(lambda chip, format: ProgramSpec(

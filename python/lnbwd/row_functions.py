@@ -33,10 +33,10 @@ from torch import Tensor
 
 from ._arguments import FLOAT8, TYPES, check_dense, check_parameter, check_tensor
 from .core.base.errors import place_of, refusal
+from .core.compile.spec import rows_hint
 from .launching import falls_back
 from .operators import transforms_are_active
 from .row_evaluation import random_numbers
-from .spec import rows_hint
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 

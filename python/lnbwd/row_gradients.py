@@ -23,14 +23,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import compiler, native, regions_op
+from . import native, regions_op
 from .core.base.errors import CompileError, LnbwdError, refusal
-from .kernels import derive_gradient
+from .core.compile import compiler
+from .core.compile.kernels import derive_gradient
+from .core.compile.spec import GradientSpec, hints_near
 from .operators import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
 from .row_mlir import mlir
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
-from .spec import GradientSpec, hints_near
 
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp

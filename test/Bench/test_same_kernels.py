@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "EndToEnd")
 
 import family
 import operations
-from lnbwd import kernels, spec
+from lnbwd.core.compile import kernels, spec
 from lnbwd_bench.shapes import Shape
 
 

@@ -20,7 +20,7 @@ BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve(
 sys.path.insert(0, str(ROOT / "python"))
 
 from lnbwd.core.base.operations import OPERATIONS, buffer_type, mlir  # noqa: E402
-from lnbwd.spec import OPS, KernelSpec  # noqa: E402
+from lnbwd.core.compile.spec import OPS, KernelSpec  # noqa: E402
 
 N = 48
 TYPES = [(element, parameter) for element in ("f32", "bf16", "f16")

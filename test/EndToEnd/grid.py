@@ -97,7 +97,7 @@ def op_source(kernel: Kernel) -> str:
     """The operation as MLIR."""
     compiling.load_lnbwd()
     from lnbwd.core.base.operations import LAYER_NORM_BWD
-    from lnbwd.spec import KernelSpec
+    from lnbwd.core.compile.spec import KernelSpec
 
     return KernelSpec(LAYER_NORM_BWD, kernel.n, kernel.dtype, kernel.chip, kernel.dtype,
                       kernel.dtype).mlir()

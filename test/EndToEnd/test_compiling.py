@@ -15,7 +15,7 @@ import grid
 class SecondStarts(importlib.abc.MetaPathFinder):
     # When the first thread is in the middle of the package.
     def find_spec(self, name, path, target=None):
-        if name == "lnbwd.kernels" and second.ident is None:
+        if name == "lnbwd.core.compile.kernels" and second.ident is None:
             second.start()
             time.sleep(0.2)
 

@@ -18,7 +18,7 @@ import compiling
 import device as devices
 import grid
 from lnbwd.core.base.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM
-from lnbwd.spec import KernelSpec
+from lnbwd.core.compile.spec import KernelSpec
 
 N = 1024
 GFX9 = ("gfx90a", "gfx942", "gfx950")

@@ -34,8 +34,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import layer_norm as ln
 import numpy as np
 
-from lnbwd import CompileError, KernelSpec, cache, compiler, runtime
+from lnbwd import CompileError, KernelSpec, compiler, runtime
 from lnbwd.core.base.errors import LnbwdError
+from lnbwd.core.compile import cache
 
 
 def random_length(rng: random.Random) -> int:

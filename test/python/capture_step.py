@@ -93,8 +93,9 @@ def capture(step):
 
 def dropped_objects():
     """Kernels, buffers and events in a cycle, which only the collector frees."""
-    from lnbwd import kernels, runtime
-    from lnbwd.spec import KernelSpec
+    from lnbwd import runtime
+    from lnbwd.core.compile import kernels
+    from lnbwd.core.compile.spec import KernelSpec
 
     device = runtime.Device.open("cuda:0")
     objects = [device.create_event(), device.allocate(1 << 20)]

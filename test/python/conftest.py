@@ -108,7 +108,8 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd import kernels, launching
+    from lnbwd import launching
+    from lnbwd.core.compile import kernels
 
     code_for_device = kernels.code_for_device
     wanted = {}

@@ -59,7 +59,8 @@ def wanted_specs(chip, tests, sample):
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, kernels, linear, spec
+    from lnbwd import KernelSpec, linear
+    from lnbwd.core.compile import kernels, spec
     from lnbwd.row_mlir import mlir
     from lnbwd.rowprogram import RowProgram
 

@@ -6,7 +6,7 @@
 import pytest
 
 from lnbwd import compiler, runtime
-from lnbwd.kernels import run_kernel
+from lnbwd.core.compile.kernels import run_kernel
 
 np = pytest.importorskip("numpy")
 

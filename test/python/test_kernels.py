@@ -19,8 +19,9 @@ import pytest
 
 import lnbwd
 from conftest import ROOT
-from lnbwd import CacheWarning, CompileError, KernelSpec, LnbwdError, cache, compiler, kernels
+from lnbwd import CacheWarning, CompileError, KernelSpec, LnbwdError, compiler
 from lnbwd import precompile as run_precompile
+from lnbwd.core.compile import cache, kernels
 
 pytestmark = pytest.mark.compiler
 
@@ -457,7 +458,7 @@ def test_many_processes_at_once(tmp_path):
 def test_a_process_killed_while_it_writes_leaves_no_entry(tmp_path):
     result = run_python("""
         import os, lnbwd
-        from lnbwd import cache
+        from lnbwd.core.compile import cache
         cache.os.replace = lambda *a: os._exit(9)
         lnbwd.compile("layer_norm_bwd", n=8, chip="gfx942")
     """, LNBWD_CACHE_DIR=str(tmp_path))

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import kernels, launching, native, regions_op, spec
-from lnbwd.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
+from lnbwd import launching, native, regions_op
+from lnbwd.core.compile import kernels, spec
+from lnbwd.core.compile.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
 
 
 def test_the_hint_is_the_nearest_by_ratio():

@@ -16,7 +16,8 @@ from compiled import run
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import compiler, native, quantized, tuning
+from lnbwd import compiler, native, quantized
+from lnbwd.core.compile import tuning
 from lnbwd.row_evaluation import evaluate
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Input, RowProgram

@@ -106,18 +106,18 @@ def test_the_key_of_cached_graphs_covers_the_package(tmp_path):
     shutil.copytree(ROOT / "python" / "lnbwd", tmp_path / "lnbwd",
                     ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", tmp_path / "lnbwd" / "chips.json")
-    program = ("import lnbwd.spec; print(lnbwd.spec.__file__); "
+    program = ("from lnbwd.core.compile import spec; print(spec.__file__); "
                "from lnbwd.inductor.backend import Key; print(Key().uuid())")
 
     def key():
         done = loaded_python.run(["-c", program], env={**os.environ, "PYTHONPATH": str(tmp_path)})
         assert done.returncode == 0, done.stderr
         place, text = done.stdout.splitlines()
-        assert place == str(tmp_path / "lnbwd" / "spec.py")
+        assert place == str(tmp_path / "lnbwd" / "core" / "compile" / "spec.py")
         return text
 
     keys = [key(), key()]
-    with open(tmp_path / "lnbwd" / "spec.py", "a") as file:
+    with open(tmp_path / "lnbwd" / "core" / "compile" / "spec.py", "a") as file:
         file.write("# A change.\n")
     keys.append(key())
     assert keys[0] == keys[1] != keys[2]

@@ -36,8 +36,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, compiler, kernels, regions_op, row_tracing
+from lnbwd import Columns, Rows, Scalars, compiler, regions_op, row_tracing
 from lnbwd.core.base import settings
+from lnbwd.core.compile import kernels
 from lnbwd.graphs import convert
 
 pytestmark = pytest.mark.compiler

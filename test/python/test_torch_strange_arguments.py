@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd.cache import default_folder
+from lnbwd.core.compile.cache import default_folder
 
 
 @pytest.fixture(autouse=True)

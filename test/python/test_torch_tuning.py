@@ -14,19 +14,10 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import (
-    cache,
-    errors,
-    kernels,
-    launching,
-    native,
-    ops,
-    regions_op,
-    schedule,
-    tuning,
-)
+from lnbwd import errors, launching, native, ops, regions_op, schedule
+from lnbwd.core.compile import cache, kernels, tuning
+from lnbwd.core.compile.spec import KernelSpec
 from lnbwd.rowprogram import Builder, Input, Output
-from lnbwd.spec import KernelSpec
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
 

@@ -24,10 +24,12 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-from .. import compiler, launching, regions_op, runtime, tuning
+from .. import launching, regions_op
+from ..core import runtime
 from ..core.base.errors import LnbwdError
-from ..kernels import kernel_cache
-from ..spec import MeasurementSpec
+from ..core.compile import compiler, tuning
+from ..core.compile.kernels import kernel_cache
+from ..core.compile.spec import MeasurementSpec
 from . import torch_internals as internals
 from .converter import Argument, Call
 

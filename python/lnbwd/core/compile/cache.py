@@ -21,9 +21,9 @@ import re
 import threading
 import warnings
 
-from .core.base import settings
-from .core.base.errors import CacheWarning
-from .core.base.files import write_whole
+from ..base import settings
+from ..base.errors import CacheWarning
+from ..base.files import write_whole
 from .spec import Cached, GradientSpec
 
 __all__ = ["KernelCache", "default_folder"]

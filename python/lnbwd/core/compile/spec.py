@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .core.base import chip_table, operations
-from .core.base.operations import OPERATIONS
+from ..base import chip_table, operations
+from ..base.operations import OPERATIONS
 
 __all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "MeasurementSpec",
            "ProgramSpec", "rows_hint", "rows_option"]
@@ -306,7 +306,7 @@ class MeasurementSpec(_Described):
     """What was measured on a device; the caches keep the result, JSON, as they keep kernels.
 
     Attributes:
-        kind: what for: "tuning" (:mod:`lnbwd.tuning`) or "times"
+        kind: what for: "tuning" (:mod:`.tuning`) or "times"
             (:mod:`lnbwd.inductor.choice`).
         source: the program, or what names it or its neighbourhood.
         chip: what it is compiled for.

@@ -25,10 +25,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import compiler, kernels, runtime
-from .core.base import schedule, settings
-from .core.base.batch_invariance import order
-from .core.base.errors import CompileError, LnbwdError
+from .. import runtime
+from ..base import schedule, settings
+from ..base.batch_invariance import order
+from ..base.errors import CompileError, LnbwdError
+from . import compiler, kernels
 from .spec import MeasurementSpec, Spec
 
 __all__ = ["autotune", "is_on", "tuned"]

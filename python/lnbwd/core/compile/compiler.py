@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .core.base import chip_table, settings
-from .core.base.errors import CompileError, LnbwdError
-from .core.base.library import find_library, open_library
+from ..base import chip_table, settings
+from ..base.errors import CompileError, LnbwdError
+from ..base.library import find_library, open_library
 
 __all__ = ["Gradient", "available", "bundle", "chips", "compile_mlir", "compiler_id",
            "differentiate", "versions"]

@@ -18,14 +18,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import compiler, runtime
+from .. import runtime
+from ..base import chip_table
+from ..base import schedule as schedules
+from ..base.batch_invariance import order
+from ..base.errors import LibraryError, LnbwdError
+from ..base.files import write_whole
+from ..base.operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
+from . import compiler
 from .cache import KernelCache, default_folder
-from .core.base import chip_table
-from .core.base import schedule as schedules
-from .core.base.batch_invariance import order
-from .core.base.errors import LibraryError, LnbwdError
-from .core.base.files import write_whole
-from .core.base.operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
 from .spec import (
     ROWS_HINTS,
     GradientSpec,
@@ -491,7 +492,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
 
     Args:
         requests: kernels: the arguments of :func:`lnbwd.compile` as a dict each, with ``chip`` or
-            ``chips``, or a :class:`KernelSpec` or :class:`lnbwd.spec.ProgramSpec`.
+            ``chips``, or a :class:`KernelSpec` or :class:`.spec.ProgramSpec`.
         cache: the cache's folder; None: the usual one.
         jobs: how many are compiled at once, 1 or more; None: as many as there are processors.
 

@@ -1,0 +1,123 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The runtime library's functions, by ctypes (include/lnbwd/Runtime/lnbwd_runtime.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any, NoReturn
+
+from ..base.errors import RuntimeStatusError
+from ..base.library import open_library
+
+_REMEDY = ("install the package with 'pip install .' in a checkout, or build the target "
+           "lnbwd-runtime and set LNBWD_LIBRARY_DIR to the build's lib folder")
+
+
+class ArgumentInfo(ctypes.Structure):
+    """lnbwd_argument_info."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("access", ctypes.c_int), ("kind", ctypes.c_int),
+                ("element", ctypes.c_int), ("row_length", ctypes.c_int64),
+                ("row_stride", ctypes.c_int64), ("alignment", ctypes.c_int64)]
+
+
+class DeviceStructure(ctypes.Structure):
+    """lnbwd_device_info."""
+
+    _fields_ = [("name", ctypes.c_char * 256), ("arch", ctypes.c_char * 64),
+                ("driver", ctypes.c_char * 256), ("compute_units", ctypes.c_int64),
+                ("wave_size", ctypes.c_int64), ("memory_bytes", ctypes.c_uint64),
+                ("l2_bytes", ctypes.c_uint64), ("is_simulated", ctypes.c_int)]
+
+
+_P, _S, _N, _I = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64
+_R = ctypes.POINTER
+_CALLS: dict[str, list[Any]] = {
+    "program_from_memory": [_S, _N, _S, _R(_P)],
+    "program_from_file": [_S, _R(_P)],
+    "program_argument": [_P, _N, _R(ArgumentInfo)],
+    "program_argument_size": [_P, _N, _I, _I, _R(_N)],
+    "device_open": [_S, _S, _R(_P)],
+    "device_get_info": [_P, _R(DeviceStructure)],
+    "device_memory": [_P, _R(ctypes.c_uint64), _R(ctypes.c_uint64)],
+    "device_make_current": [_P],
+    "kernel_load": [_P, _P, _R(_P)],
+    "kernel_workspace_size": [_P, _I, _I, _R(_N)],
+    "kernel_launch": [_P, _P, _N, _I, _I, _P, _N, _P],
+    "malloc": [_P, _N, _R(_P)],
+    "free": [_P, _P],
+    "copy_to_device": [_P, _P, _P, _N],
+    "copy_to_host": [_P, _P, _P, _N],
+    "memset": [_P, _P, ctypes.c_int, _N, _P],
+    "synchronize": [_P, _P],
+    "event_create": [_P, _R(_P)],
+    "event_record": [_P, _P],
+    "event_elapsed": [_P, _P, _R(ctypes.c_double)],
+}
+"""The arguments of those functions that give a status."""
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    **{f"lnbwd_{name}": (ctypes.c_int, arguments) for name, arguments in _CALLS.items()},
+    **{f"lnbwd_{name}": (_S, []) for name in ("runtime_version", "last_error")},
+    **{f"lnbwd_program_{name}": (_S, [_P]) for name in ("plan", "name", "chip", "format")},
+    **{f"lnbwd_{name}": (None, [_P]) for name in (
+        "program_destroy", "device_close", "kernel_destroy", "event_destroy")},
+    "lnbwd_status_name": (_S, [ctypes.c_int]), "lnbwd_program_argument_count": (_N, [_P]),
+    "lnbwd_device_symbol": (_P, [_P, _S])}
+
+
+@functools.lru_cache(maxsize=2)
+def open_runtime(keeps_lock: bool = False) -> ctypes.CDLL:
+    """The library. What is only enqueued may keep the interpreter's lock meanwhile: where another
+    thread is busy, that has it for 5 ms once it is given up."""
+    return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY,
+                        ctypes.PyDLL if keeps_lock else ctypes.CDLL)
+
+
+def library_version() -> str:
+    """The version of the runtime library, "0.1.0"."""
+    return str(open_runtime().lnbwd_runtime_version().decode())
+
+
+def fail(status: int) -> NoReturn:
+    """Raises the error of a status."""
+    library = open_runtime()
+    raise RuntimeStatusError(status, library.lnbwd_status_name(status).decode(),
+                             library.lnbwd_last_error().decode(errors="replace"))
+
+
+def check(status: int) -> None:
+    """Raises an error for a status that is one."""
+    if status:
+        fail(status)
+
+
+def make(function: Any, *arguments: Any) -> Any:
+    """The handle that a function of the library gives by its last argument."""
+    handle = _P()
+    check(function(*arguments, ctypes.byref(handle)))
+    return handle.value
+
+
+class Handle:
+    """Owns one handle of the library; ``close()`` and the garbage collector give it back."""
+
+    _destroy = ""
+
+    def __init__(self, handle: int | None) -> None:
+        self._handle = handle
+
+    def close(self) -> None:
+        """Gives the handle back; the object is of no further use. Calling it twice is allowed."""
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            getattr(open_runtime(), self._destroy)(handle)
+
+    def __del__(self) -> None:
+        # At the process's end the driver gives everything back itself, and may be gone already.
+        if not sys.is_finalizing():
+            self.close()

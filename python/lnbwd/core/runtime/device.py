@@ -1,0 +1,211 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Devices, their memory, and the times of events in their streams."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from ..base import chip_table
+from .bindings import DeviceStructure, Handle, check, make, open_runtime
+
+# The Infinity Cache of the largest card, an MI300X.
+_MOST_AMD_CACHE = 256 << 20
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What is fixed about a device.
+
+    Attributes:
+        arch: "gfx942:sramecc+:xnack-" or "sm_90", as the driver says it.
+        compute_units: compute units or streaming multiprocessors; on RDNA twice what HIP and
+            torch call the multiprocessor count, which is that of workgroup processors there.
+        l2_bytes: the last-level cache; 0 if the driver does not say.
+        is_simulated: whether times mean nothing.
+    """
+
+    name: str
+    arch: str
+    driver: str
+    compute_units: int
+    wave_size: int
+    memory_bytes: int
+    l2_bytes: int
+    is_simulated: bool
+
+
+@dataclass(frozen=True)
+class SimulatorCounters:
+    """What the simulator executed since the counters were reset (SimulatorAPI.h)."""
+
+    wave_instructions: int
+    scalar_instructions: int
+    vector_lane_instructions: int
+    memory_lane_instructions: int
+    lds_lane_instructions: int
+    barriers: int
+    global_bytes_read: int
+    global_bytes_written: int
+    lds_bytes: int
+    workgroups: int
+    waves: int
+
+
+class Device(Handle):
+    """A GPU, or the simulator of one.
+
+    Attributes:
+        spec: what it was opened by, "cuda:0".
+        chip: the architecture without its feature suffixes, "gfx942" or "sm_90".
+    """
+
+    _destroy = "lnbwd_device_close"
+    _opened: ClassVar[dict[tuple[str, str], Device]] = {}
+    _lock = threading.Lock()
+
+    def __init__(self, handle: int, spec: str) -> None:
+        super().__init__(handle)
+        info = DeviceStructure()
+        check(open_runtime().lnbwd_device_get_info(handle, ctypes.byref(info)))
+        self.spec = spec
+        self.info = DeviceInfo(info.name.decode(), info.arch.decode(), info.driver.decode(),
+                               info.compute_units, info.wave_size, info.memory_bytes,
+                               info.l2_bytes, bool(info.is_simulated))
+        self.chip = self.info.arch.partition(":")[0]
+
+    @classmethod
+    def open(cls, spec: str, chip: str = "") -> Device:
+        """Opens a device, or gives the one that is open already.
+
+        Args:
+            spec: "sim:gfx942", "sim" (the simulated device of ``chip``), "hip", "hip:I", "cuda"
+                or "cuda:I".
+            chip: the program's chip; used by "sim" alone.
+
+        Raises:
+            RuntimeStatusError: there is no driver or no such device.
+        """
+        key = (spec, chip)
+        with cls._lock:
+            device = cls._opened.get(key)
+            if device is None or device._handle is None:
+                device = cls._opened[key] = cls(
+                    make(open_runtime().lnbwd_device_open, spec.encode(), chip.encode()), spec)
+            return device
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the simulator answers, opened as "sim" or in the place of HIP's library
+        (LNBWD_HIP_LIBRARY): times mean nothing."""
+        return self.info.is_simulated or self.symbol("lnbwdSimGetCounters") is not None
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of caches that data have to exceed not to be found in one: the last-level cache,
+        as far as the driver tells. HIP does not tell of what lies behind an AMD GPU's L2, which
+        has up to 256 MiB."""
+        return max(self.info.l2_bytes, 0 if chip_table.is_nvidia(self.chip) else _MOST_AMD_CACHE)
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes of the device's memory, now."""
+        free, total = ctypes.c_uint64(), ctypes.c_uint64()
+        check(open_runtime().lnbwd_device_memory(self._handle, ctypes.byref(free),
+                                                 ctypes.byref(total)))
+        return free.value, total.value
+
+    def make_current(self) -> None:
+        """Makes it the thread's current device, for the driver's own functions."""
+        check(open_runtime().lnbwd_device_make_current(self._handle))
+
+    def symbol(self, name: str) -> int | None:
+        """The address of a function of the driver library by its name, or None."""
+        address = open_runtime().lnbwd_device_symbol(self._handle, name.encode())
+        return None if address is None else int(address)
+
+    def allocate(self, size: int) -> Buffer:
+        """Device memory of ``size`` bytes, aligned to 256 bytes."""
+        return Buffer(self, size)
+
+    def synchronize(self, stream: int = 0) -> None:
+        """Waits for a stream (0: the default one); raises what went wrong on the device."""
+        check(open_runtime().lnbwd_synchronize(self._handle, stream or None))
+
+    def create_event(self) -> Event:
+        """An event that notes the device's time when it is reached in a stream."""
+        return Event(make(open_runtime().lnbwd_event_create, self._handle))
+
+    def reset_counters(self) -> None:
+        """Sets the simulator's counters to zero. On a real device: does nothing."""
+        self.make_current()
+        address = self.symbol("lnbwdSimResetCounters")
+        if address:
+            ctypes.CFUNCTYPE(None)(address)()
+
+    def counters(self) -> SimulatorCounters | None:
+        """What the simulator executed since :meth:`reset_counters`; None on a real device."""
+        self.make_current()
+        address = self.symbol("lnbwdSimGetCounters")
+        if not address:
+            return None
+        counters = (ctypes.c_uint64 * len(fields(SimulatorCounters)))()
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(counters)
+        return SimulatorCounters(*counters)
+
+
+class Event(Handle):
+    """A point of a stream whose time the device notes."""
+
+    _destroy = "lnbwd_event_destroy"
+
+    def record(self, stream: int = 0) -> None:
+        """Puts the event into a stream (0: the default one)."""
+        check(open_runtime(True).lnbwd_event_record(self._handle, stream or None))
+
+    def elapsed_ms(self, stop: Event) -> float:
+        """Waits for ``stop`` and gives the time from this event to it, in milliseconds."""
+        milliseconds = ctypes.c_double()
+        check(open_runtime().lnbwd_event_elapsed(self._handle, stop._handle,
+                                                 ctypes.byref(milliseconds)))
+        return milliseconds.value
+
+
+class Buffer(Handle):
+    """Device memory of ``size`` bytes; its device address, ``pointer``, is 0 if that is 0."""
+
+    def __init__(self, device: Device, size: int) -> None:
+        super().__init__(None)
+        self._handle = make(open_runtime().lnbwd_malloc, device._handle, size)
+        self.device = device
+        self.size = size
+        self.pointer: int = self._handle or 0
+
+    def close(self) -> None:
+        """Frees the memory. Calling it twice is allowed."""
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle and self.device._handle:
+            open_runtime().lnbwd_free(self.device._handle, handle)
+
+    def _at(self, size: int, offset: int) -> int:
+        if size + offset > self.size:
+            raise ValueError(f"size: expected at most {self.size - offset} bytes, got {size}")
+        return self.pointer + offset
+
+    def upload_from(self, address: int, size: int, offset: int = 0) -> None:
+        """Copies ``size`` bytes of host memory at ``address`` into the memory."""
+        check(open_runtime().lnbwd_copy_to_device(self.device._handle, self._at(size, offset),
+                                                  address, size))
+
+    def download_to(self, address: int, size: int, offset: int = 0) -> None:
+        """Copies ``size`` bytes of the memory to host memory at ``address``."""
+        check(open_runtime().lnbwd_copy_to_host(self.device._handle, address,
+                                                self._at(size, offset), size))
+
+    def fill(self, value: int, stream: int = 0) -> None:
+        """Enqueues setting each byte to ``value`` (0 to 255)."""
+        check(open_runtime(True).lnbwd_memset(self.device._handle, self._handle, value,
+                                              self.size, stream or None))
