@@ -45,8 +45,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx import Node  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
-from lnbwd.graphs.nodes import is_reduction  # noqa: E402
-from lnbwd.rowprogram import reached  # noqa: E402
+from lnbwd.program.graphs.nodes import is_reduction  # noqa: E402
+from lnbwd.program.row_program import reached  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 _DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "

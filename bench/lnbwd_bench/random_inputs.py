@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
-from lnbwd.graphs.nodes import VIEWS
-from lnbwd.rowprogram import reached
+from lnbwd.program.graphs.nodes import VIEWS
+from lnbwd.program.row_program import reached
 
 aten = torch.ops.aten
 

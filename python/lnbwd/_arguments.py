@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .core.base.operations import DEFAULT_EPSILONS, ELEMENTS, RMS_NORM
+from .core.base.operations import DEFAULT_EPSILONS, RMS_NORM
 
 KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """The types that kernels compute."""
@@ -26,10 +26,6 @@ TYPES = (*KERNEL_TYPES, torch.float64)
 RMS_EPSILONS = {kind: torch.finfo(kind).eps if kind == torch.float64 else DEFAULT_EPSILONS[RMS_NORM]
                 for kind in TYPES}
 """PyTorch's epsilons of an RMSNorm that is given none, by the types of its input."""
-
-FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
-          if element.use == "float8" and element.fraction]
-"""The types of float8."""
 
 _WHOLE = (int, torch.SymInt)
 _PLAIN = (Tensor, torch.nn.Parameter)

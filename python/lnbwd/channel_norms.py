@@ -31,11 +31,11 @@ from ._arguments import (
 from .core.base import chip_table
 from .core.compile.spec import ROWS_HINTS
 from .launching import is_capturing, open_device
-from .native import ELEMENT_NAMES
 from .operators import eager, gradients_by_torch, is_pytorchs, reshaped
+from .program.element_types import ELEMENT_NAMES
+from .program.row_program import Draft, Input, Value
 from .regions_op import Registered, call_of, is_plain, raw_region, register_draft
 from .row_functions import Parts, Rows, Scalars, rowwise
-from .rowprogram import Draft, Input, Value
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""

@@ -47,8 +47,9 @@ from .core.compile.spec import GradientSpec, rows_hint
 from .launching import check_device, dense, is_capturing
 from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
+from .program.element_types import ELEMENT_NAMES, TYPES
+from .program.row_program import Draft, Input
 from .regions_op import Registered, is_plain
-from .rowprogram import Draft, Input
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
@@ -239,7 +240,7 @@ class Layer:
     def operand(self, name: str) -> regions_op.Operand:
         """What an operand is to the operator of row programs."""
         kind, row = self.rows[name if name in self.rows else name.removeprefix("d")]
-        return regions_op.Operand(kind, native.TYPES[self.element(name)], math.prod(row))
+        return regions_op.Operand(kind, TYPES[self.element(name)], math.prod(row))
 
     def register(self, source: str, names: Iterable[str], written: Sequence[str],
                  hint: int) -> Registered:
@@ -301,7 +302,7 @@ class Gradient:
 def find_layer(norm: str, k: int, n: int, dtype: torch.dtype,
                columns: tuple[tuple[str, torch.dtype], ...], epsilon: float) -> Layer:
     """The layer of these sizes and types, the same object each time."""
-    names = native.ELEMENT_NAMES
+    names = ELEMENT_NAMES
     return Layer(norm, k, n, names[dtype], tuple((name, names[given]) for name, given in columns),
                  epsilon)
 

@@ -24,15 +24,8 @@ from .core import runtime
 from .core.base import batch_invariance, settings
 from .core.base.errors import LibraryError, LnbwdError
 from .core.base.library import find_library, open_library
-from .core.base.operations import ELEMENTS, OPERATIONS
-
-TYPES: dict[str, torch.dtype] = {
-    name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
-"""The types that kernels have, in the order of their numbers in the runtime's interface; those that
-are no floats in row programs alone."""
-
-ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
-"""What kernels call the types."""
+from .core.base.operations import OPERATIONS
+from .program.element_types import ELEMENT_NAMES
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"

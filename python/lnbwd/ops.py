@@ -50,7 +50,6 @@ from .core.base import chip_table
 from .core.base.batch_invariance import order
 from .core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from .core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
-from .native import ELEMENT_NAMES, TYPES
 from .operators import (
     define,
     define_kernel,
@@ -64,6 +63,7 @@ from .operators import (
     transforms_are_active,
     widen,
 )
+from .program.element_types import ELEMENT_NAMES, TYPES
 
 _lock = threading.Lock()
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from ._arguments import (
-    FLOAT8,
     KERNEL_TYPES,
     check_dense,
     check_eps,
@@ -30,9 +29,9 @@ from ._arguments import (
 from .core.base.operations import ELEMENTS
 from .core.compile.spec import rows_hint
 from .launching import falls_back
-from .native import ELEMENT_NAMES
+from .program.element_types import ELEMENT_NAMES, FLOAT8
+from .program.row_program import Draft, Input, Value
 from .regions_op import Registered, find_program, raw_region, register_draft
-from .rowprogram import Draft, Input, Value
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",

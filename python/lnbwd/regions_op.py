@@ -64,9 +64,10 @@ from .launching import (
     memory_of,
     open_device,
 )
-from .row_evaluation import evaluate
-from .row_mlir import mlir
-from .rowprogram import (
+from .program.element_types import ELEMENT_NAMES, TYPES
+from .program.evaluation import evaluate
+from .program.mlir import mlir
+from .program.row_program import (
     KIND_NAMES,
     SUM_KINDS,
     Draft,
@@ -133,7 +134,7 @@ class Operand:
         if self.kind not in KINDS:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
         dims = KINDS["row_block"] if self.is_part else self.dims
-        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(dims)]
+        allowed = [dtype for name, dtype in TYPES.items() if ELEMENTS[name].is_of(dims)]
         if self.dtype not in allowed:
             names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
             raise ValueError(f"dtype: expected {names} for a {self.kind}, got {self.dtype}")
@@ -285,7 +286,7 @@ def operand(value: Input | Output, length: int) -> Operand:
     size = value.row_length(length)
     is_part = bool(value.parts) and size > 1  # One element, for all rows, is a number.
     kind = "column" if value.is_strided else KIND_NAMES[value.kind]
-    return Operand("number" if value.parts and not is_part else kind, native.TYPES[value.dtype],
+    return Operand("number" if value.parts and not is_part else kind, TYPES[value.dtype],
                    size, is_part)
 
 
@@ -365,7 +366,7 @@ def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
         raise LnbwdError(f"lnbwd::region: {len(expected)} operands are registered for the program "
                          f"'{kernel.program.name}', which takes {len(arguments)} arguments")
     for argument, (operand, access) in zip(arguments, expected, strict=True):
-        name = native.ELEMENT_NAMES[operand.dtype]
+        name = ELEMENT_NAMES[operand.dtype]
         element = "i8" if ELEMENTS[name].use == "byte" else name
         wanted = (access, operand.kind, element, operand.row_length)
         got = (argument.access, argument.kind, argument.element, argument.row_length)

@@ -8,7 +8,7 @@
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gamma
 
 A call in eager mode looks up what was made for its types, row length and numbers; the first one
-traces the function (:mod:`lnbwd.row_tracing`). :mod:`lnbwd.row_gradients` has what is launched, and
+traces the function (:mod:`.tracing`). :mod:`lnbwd.row_gradients` has what is launched, and
 the derivatives. Under torch.compile a call is the function itself: its operations are traced into
 the graph, where Inductor fuses them with their surroundings, and backend="lnbwd" makes row programs
 of them together with the casts and residual additions around.
@@ -31,12 +31,13 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
 import torch
 from torch import Tensor
 
-from ._arguments import FLOAT8, TYPES, check_dense, check_parameter, check_tensor
+from ._arguments import TYPES, check_dense, check_parameter, check_tensor
 from .core.base.errors import place_of, refusal
 from .core.compile.spec import rows_hint
 from .launching import falls_back
 from .operators import transforms_are_active
-from .row_evaluation import random_numbers
+from .program.element_types import FLOAT8
+from .program.evaluation import random_numbers
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 
@@ -346,8 +347,8 @@ class RowFunction(Generic[P, R]):
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """What runs a call with these arguments, which are checked."""
         self._check(values)
+        from .program.tracing import MAX_DIMENSIONS, Signature, trace
         from .row_gradients import Plan
-        from .row_tracing import MAX_DIMENSIONS, Signature, trace
 
         first = values[self._first]
         if first.dim() > MAX_DIMENSIONS:

@@ -29,9 +29,9 @@ from .core.compile import compiler
 from .core.compile.kernels import derive_gradient
 from .core.compile.spec import GradientSpec, hints_near
 from .operators import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
-from .row_mlir import mlir
-from .row_tracing import Signature, Trace
-from .rowprogram import RowProgram
+from .program.mlir import mlir
+from .program.row_program import RowProgram
+from .program.tracing import Signature, Trace
 
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp

@@ -32,7 +32,7 @@ import lnbwd
 import lnbwd.inductor
 from lnbwd import native, regions_op
 from lnbwd.inductor import torch_internals
-from lnbwd.row_evaluation import random_numbers
+from lnbwd.program.evaluation import random_numbers
 from lnbwd_bench import results
 from lnbwd_bench.patterns import graph_of
 from lnbwd_bench.random_inputs import random_inputs

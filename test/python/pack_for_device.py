@@ -61,8 +61,8 @@ def wanted_specs(chip, tests, sample):
 
     from lnbwd import KernelSpec, linear
     from lnbwd.core.compile import kernels, spec
-    from lnbwd.row_mlir import mlir
-    from lnbwd.rowprogram import RowProgram
+    from lnbwd.program.mlir import mlir
+    from lnbwd.program.row_program import RowProgram
 
     form = kernels.code_format(chip)
     specs = []

@@ -17,8 +17,8 @@ from torch._inductor.utils import run_and_get_code, run_fw_bw_and_get_code
 
 import lnbwd
 from lnbwd import native, regions_op
+from lnbwd.program.row_program import Builder, Input, Output
 from lnbwd.regions_op import Operand
-from lnbwd.rowprogram import Builder, Input, Output
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
 F32, BF16 = torch.float32, torch.bfloat16

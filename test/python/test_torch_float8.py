@@ -16,11 +16,12 @@ from compiled import run
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import compiler, native, quantized
+from lnbwd import compiler, quantized
 from lnbwd.core.compile import tuning
-from lnbwd.row_evaluation import evaluate
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import Input, RowProgram
+from lnbwd.program.element_types import ELEMENT_NAMES, TYPES
+from lnbwd.program.evaluation import evaluate
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import Input, RowProgram
 
 # A program without a kernel would be computed by PyTorch's operations, after a warning.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -395,7 +396,7 @@ def test_mx_scales_are_torchaos(chip, name, length, block):
     # Over 448 or 57344: a power of two, and the numbers beside it.
     x[5, :32], x[6, :32] = 7.0, 0
     x[5, 3], x[6, :3] = 7.0 * (1 + 2.0 ** -22), 7.0 * (1 - 2.0 ** -24)
-    dtype = native.TYPES[name]
+    dtype = TYPES[name]
     with lnbwd.simulate(chip):
         results = quantize(x, name, block)
     data, code = mx_reference(x, dtype, block == "mx-rceil")
@@ -626,7 +627,7 @@ def test_values_are_rounded_by_chance(chip, dtype):
     x[6] = 1.1
     x[5] = narrow(made(512, seed=9), dtype).float()
     most = torch.finfo(dtype).max
-    name = native.ELEMENT_NAMES[dtype]
+    name = ELEMENT_NAMES[dtype]
     p = quantized._Program(512, {"input": Input("row", "f32"), "seed": Input("number", "i64"),
                                  "factor": Input("number", "f32")})
     p.quantize(p.values["input"], name, None)

@@ -25,8 +25,8 @@ import lnbwd
 from conftest import HAS_GPU
 from lnbwd import channel_norms, compiler, functional, nn
 from lnbwd.core.base import settings
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import RowProgram
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import RowProgram
 
 pytestmark = pytest.mark.compiler
 EPSILON = {F32: 2e-6, BF16: 2.0 ** -8, F16: 2.0 ** -11}
@@ -459,7 +459,7 @@ def test_the_first_call_does_not_see_the_default_type(first_calls, default):
 @pytest.mark.simulator
 def test_no_eager_function_imports_the_backend_of_torch_compile(first_calls):
     modules = first_calls["float32"]["modules"]
-    assert "lnbwd.row_tracing" in modules
+    assert "lnbwd.program.tracing" in modules
     assert not [name for name in modules if name.startswith("lnbwd.inductor")]
 
 

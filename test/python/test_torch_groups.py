@@ -14,7 +14,7 @@ from torch import nn
 
 import lnbwd.inductor
 from lnbwd import native, regions_op
-from lnbwd.rowprogram import Builder, Input, Output
+from lnbwd.program.row_program import Builder, Input, Output
 
 pytestmark = pytest.mark.compiler
 WIDTH = 32

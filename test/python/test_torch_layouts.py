@@ -15,8 +15,8 @@ from compiled import BF16, Case, Table, assert_near, leaf, normal, on_device, si
 
 import lnbwd.inductor
 from lnbwd import regions_op
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import Builder, Input, Output, RowProgram
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import Builder, Input, Output, RowProgram
 
 pytestmark = pytest.mark.compiler
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from compiled import BF16, Case, Table, as_list, assert_near, check, leaf, normal, on_device, run
 from torch import nn
 
-from lnbwd.row_mlir import mlir
+from lnbwd.program.mlir import mlir
 
 pytestmark = pytest.mark.compiler
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd.row_evaluation import evaluate
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import Builder, Input, Output, RowProgram
+from lnbwd.program.evaluation import evaluate
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import Builder, Input, Output, RowProgram
 
 pytestmark = pytest.mark.compiler
 

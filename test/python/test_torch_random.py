@@ -13,9 +13,9 @@ from torch.utils import checkpoint
 import lnbwd
 import lnbwd.inductor
 from lnbwd import regions_op
-from lnbwd.row_evaluation import evaluate, random_numbers
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import Builder, Input, Output, RowProgram
+from lnbwd.program.evaluation import evaluate, random_numbers
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import Builder, Input, Output, RowProgram
 
 
 def has_random(program: RowProgram) -> bool:

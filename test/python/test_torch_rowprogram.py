@@ -11,9 +11,9 @@ import torch
 from cases import diagonal
 
 from lnbwd import LnbwdError, compiler, regions_op
-from lnbwd.row_evaluation import evaluate
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import COMPARISONS, Builder, Input, Output, RowProgram
+from lnbwd.program.evaluation import evaluate
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import COMPARISONS, Builder, Input, Output, RowProgram
 
 N = 48
 

@@ -8,10 +8,18 @@ import pytest
 import torch
 
 from lnbwd import compiler, regions_op
-from lnbwd.native import TYPES
-from lnbwd.row_evaluation import evaluate
-from lnbwd.row_mlir import mlir
-from lnbwd.rowprogram import COMPARISONS, INTEGERS, OUTPUT_KINDS, Builder, Input, Output, RowProgram
+from lnbwd.program.element_types import TYPES
+from lnbwd.program.evaluation import evaluate
+from lnbwd.program.mlir import mlir
+from lnbwd.program.row_program import (
+    COMPARISONS,
+    INTEGERS,
+    OUTPUT_KINDS,
+    Builder,
+    Input,
+    Output,
+    RowProgram,
+)
 
 M, N = 5, 48
 

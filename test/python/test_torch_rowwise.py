@@ -36,10 +36,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, compiler, regions_op, row_tracing
+from lnbwd import Columns, Rows, Scalars, compiler, regions_op
 from lnbwd.core.base import settings
 from lnbwd.core.compile import kernels
-from lnbwd.graphs import convert
+from lnbwd.program import tracing
+from lnbwd.program.graphs import convert
 
 pytestmark = pytest.mark.compiler
 ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
@@ -400,8 +401,8 @@ def traced(monkeypatch):
         signatures.append(signature)
         return original(function, call, signature, saved)
 
-    original = row_tracing.trace
-    monkeypatch.setattr(row_tracing, "trace", trace)
+    original = tracing.trace
+    monkeypatch.setattr(tracing, "trace", trace)
     return signatures
 
 

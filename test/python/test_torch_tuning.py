@@ -17,7 +17,7 @@ import lnbwd
 from lnbwd import errors, launching, native, ops, regions_op, schedule
 from lnbwd.core.compile import cache, kernels, tuning
 from lnbwd.core.compile.spec import KernelSpec
-from lnbwd.rowprogram import Builder, Input, Output
+from lnbwd.program.row_program import Builder, Input, Output
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
 

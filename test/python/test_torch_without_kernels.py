@@ -16,8 +16,8 @@ from conftest import BUILD, HAS_GPU, ROOT
 from lnbwd import launching, regions_op
 from lnbwd.core.base import library, settings
 from lnbwd.core.base.errors import CacheWarning, LibraryError
-from lnbwd.row_evaluation import evaluate
-from lnbwd.rowprogram import Builder, Input, Output
+from lnbwd.program.evaluation import evaluate
+from lnbwd.program.row_program import Builder, Input, Output
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator,
               pytest.mark.skipif(HAS_GPU, reason="tests installations on the CPU")]

@@ -23,8 +23,8 @@ from torch.utils._sympy.functions import (
     PythonMod,
 )
 
-from ..row_mlir import mlir
-from ..rowprogram import (
+from ..program.mlir import mlir
+from ..program.row_program import (
     INPUT_KINDS,
     OUTPUT_KINDS,
     SUM_KINDS,

@@ -18,7 +18,7 @@ from .. import launching
 from ..core.base import settings
 from ..core.base.batch_invariance import is_batch_invariant
 from ..core.compile import compiler, tuning
-from ..graphs.maxima import compared
+from ..program.graphs.maxima import compared
 from . import torch_internals as internals
 from .scheduling import classes, count_programs
 

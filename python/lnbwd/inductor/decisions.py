@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from ..core.base import settings
-from ..rowprogram import RowProgram
+from ..program.row_program import RowProgram
 
 log = logging.getLogger("lnbwd.regions")
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from ..native import ELEMENT_NAMES
-from ..rowprogram import Builder
+from ..program.element_types import ELEMENT_NAMES
+from ..program.row_program import Builder
 from .places import Digits, Form, NotConvertible, add
 from .torch_internals import DefaultHandler, emulates_casts
 from .values import EIGHTS, FLOATS, INTEGERS, LARGEST_EXACT, WIDE, Value, range_of

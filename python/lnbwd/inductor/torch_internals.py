@@ -37,7 +37,7 @@ from torch._inductor.utils import Placeholder
 from torch._inductor.virtualized import V
 from torch.utils._triton import has_triton
 
-from ..graphs.nodes import is_reduction
+from ..program.graphs.nodes import is_reduction
 
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",
            "DefaultHandler", "LoopBody", "TritonScheduling", "V", "as_of_cpu", "compile_fx",

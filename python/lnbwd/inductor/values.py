@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from ..native import ELEMENT_NAMES
-from ..rowprogram import TABLES, RowProgram
+from ..program.element_types import ELEMENT_NAMES
+from ..program.row_program import TABLES, RowProgram
 from .places import Form
 
 LARGEST_EXACT = 2 ** 24 - 1

@@ -5,7 +5,7 @@
 
 The function is run once on tensors that have types and shapes but no elements, its leading
 dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's
-decompositions leave, which :mod:`lnbwd.graphs.convert` makes nodes of a row program. While it
+decompositions leave, which :mod:`.convert` makes nodes of a row program. While it
 runs, each call of PyTorch is seen (:class:`_Watch`): that tells on which line an operation stands,
 which casts the function itself asks for, what it takes out of the gradient, and where it looks at
 data.
@@ -41,7 +41,8 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .core.base.errors import refusal
+from ..core.base.errors import refusal
+from .element_types import ELEMENT_NAMES
 from .graphs.convert import Conversion, Unsupported, UnsupportedOperation, check
 from .graphs.domains import (
     DTYPES,
@@ -62,16 +63,7 @@ from .graphs.nodes import (
     is_view,
     sum_kind,
 )
-from .native import ELEMENT_NAMES
-from .rowprogram import (
-    INPUT_KINDS,
-    OUTPUT_KINDS,
-    Input,
-    Output,
-    RowProgram,
-    operands_of,
-    reached,
-)
+from .row_program import INPUT_KINDS, OUTPUT_KINDS, Input, Output, RowProgram, operands_of, reached
 
 aten, prims = torch.ops.aten, torch.ops.prims
 

@@ -13,7 +13,7 @@ from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 from torch.utils.checkpoint import CheckpointPolicy
 
-from ..rowprogram import reached
+from ..row_program import reached
 from .nodes import is_view
 
 aten, prims = torch.ops.aten, torch.ops.prims

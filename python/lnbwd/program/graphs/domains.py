@@ -20,8 +20,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from .._arguments import FLOAT8
-from ..native import ELEMENT_NAMES
+from ..element_types import ELEMENT_NAMES, FLOAT8
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
+from ..row_program import COMPARISONS, CONDITIONS, Builder, Input
 from .domains import ELEMENTS, FLOATS, INTEGERS, SCALARS, SMALL, Domain
 from .nodes import (
     CONSTANTS,

@@ -26,7 +26,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .core.base.operations import KINDS, Dims
+from ..core.base.operations import KINDS, Dims
 
 if TYPE_CHECKING:
     from torch import Tensor

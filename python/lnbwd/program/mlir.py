@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Sequence
 
-from .rowprogram import (
+from .row_program import (
     BYTES,
     COMPARISONS,
     INPUT_KINDS,

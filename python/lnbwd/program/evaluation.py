@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .core.base.operations import ELEMENTS
-from .native import TYPES
-from .rowprogram import (
+from ..core.base.operations import ELEMENTS
+from .element_types import TYPES
+from .row_program import (
     COMPARISONS,
     INTEGERS,
     RANDOM_STEP,
