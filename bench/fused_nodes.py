@@ -231,7 +231,7 @@ def is_whole(row: Pattern) -> bool:
 
 def caller(row: Pattern, device: str, which: str = "calls") -> Callable[..., list[torch.Tensor]]:
     """A function that computes a pattern by its row programs, or by ``other`` ones."""
-    from lnbwd.regions_op import region_call
+    from lnbwd.ops.regions import region_call
 
     calls = [call for node in row["fused"] for call in node.get(which, node["calls"])]
     functions = [region_call(call["program"], device) for call in calls]

@@ -39,9 +39,9 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import launching, native, ops, regions_op  # noqa: E402
 from lnbwd.core.compile.spec import ROWS_HINTS  # noqa: E402
-from lnbwd.ops import NORMS  # noqa: E402
+from lnbwd.ops import launching, native, norms, regions  # noqa: E402
+from lnbwd.ops.norms import NORMS  # noqa: E402
 
 SHAPES = {"cuda": (512, 768), "cpu": (1, 64)}  # M and N, of float32.
 EPSILON = 1e-5
@@ -51,7 +51,7 @@ FULL = (True, True, True)
 class NullKernel:
     """Stands in for a loaded kernel of a program and launches nothing."""
 
-    def __init__(self, program: regions_op.RegionProgram) -> None:
+    def __init__(self, program: regions.RegionProgram) -> None:
         argument = types.SimpleNamespace(alignment=launching.ALIGNMENT)
         self.program = types.SimpleNamespace(
             arguments=[argument] * len((*program.inputs, *program.outputs)))
@@ -75,10 +75,10 @@ def use_null_kernels(n: int) -> None:
         dtypes = (torch.float32,) * (1 + norm.count)
         for op, what in ((norm.name, EPSILON), (norm.gradient, FULL[:1 + norm.count])):
             for rows in ROWS_HINTS:
-                text = ops.name_of(op, n, dtypes, what, rows)
+                text = norms.name_of(op, n, dtypes, what, rows)
                 key = launching.kernel_key(text, chip)
-                program = regions_op.find_program(text)
-                regions_op._kernels[key] = NullKernel(program)  # type: ignore[assignment]
+                program = regions.find_program(text)
+                regions._kernels[key] = NullKernel(program)  # type: ignore[assignment]
                 native.add_program(program, chip, None)
 
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The table, launches of what it has, and the functions by which Python fills
-// it (python/lnbwd/native.py binds them by ctypes).
+// it (python/lnbwd/ops/native.py binds them by ctypes).
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The operators of named operations, from the dispatcher to the launch: ours
-// (python/lnbwd/ops.py), and the same kernels in the places of PyTorch's own on
-// a kind of device, when Python asks for it (python/lnbwd/aten.py). All that
+// (python/lnbwd/ops/norms.py), and the same kernels in the places of PyTorch's own on
+// a kind of device, when Python asks for it (python/lnbwd/ops/aten.py). All that
 // surrounds a kernel is PyTorch's then, derivatives in C++ included. What no
 // kernel that is loaded computes goes on to Python: for PyTorch's operators to
 // lnbwd::_original_*, which load a kernel of ours or call PyTorch's. Which of
@@ -56,7 +56,7 @@ static bool isDefined(const Tensor &tensor) {
 namespace {
 
 /// All that decides a program, as bytes, by which it is found
-/// (python/lnbwd/ops.py). Without padding.
+/// (python/lnbwd/ops/norms.py). Without padding.
 struct NormKey {
   int64_t rowLength;
   int64_t rows;

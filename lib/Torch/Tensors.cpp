@@ -110,7 +110,7 @@ Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
   if (aoti_torch_empty_strided(static_cast<int64_t>(sizes.size()), sizes.data(),
                                strides.data(), dtype, device.type, device.index,
                                &result) != 0)
-    // These words are known to python/lnbwd/native.py.
+    // These words are known to python/lnbwd/ops/native.py.
     throw std::runtime_error("lnbwd: out of memory: PyTorch could not allocate "
                              "a tensor of " +
                              std::to_string(stride) + " elements");

@@ -56,12 +56,12 @@ from .core.compile.tuning import autotune
 
 if TYPE_CHECKING:
     from . import distributed, functional, inductor, nn
-    from .aten import override_aten
     from .functional import layer_norm, rms_norm
-    from .launching import simulate
     from .linear import layer_norm_linear, rms_norm_linear
+    from .ops.aten import override_aten
+    from .ops.launching import simulate
+    from .ops.row_functions import Columns, Parts, Rows, Scalars, Seed, rowwise, uniform
     from .patching import patch, unpatch
-    from .row_functions import Columns, Parts, Rows, Scalars, Seed, rowwise, uniform
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Parts", "Report", "Rows", "RuntimeStatusError",
@@ -76,12 +76,12 @@ for _module in (compiler, errors, operations, runtime, schedule):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 # Names that need torch, and the modules that have them.
-_WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
+_WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "ops.launching",
                "layer_norm_linear": "linear", "rms_norm_linear": "linear",
-               "override_aten": "aten", "patch": "patching", "unpatch": "patching",
+               "override_aten": "ops.aten", "patch": "patching", "unpatch": "patching",
                **dict.fromkeys(("Columns", "Parts", "Rows", "Scalars", "Seed", "rowwise",
-                                "uniform"), "row_functions")}
-_MODULES = ("distributed", "functional", "inductor", "nn")
+                                "uniform"), "ops.row_functions")}
+_MODULES = ("distributed", "functional", "inductor", "nn", "regions_op")
 
 
 def __getattr__(name: str) -> Any:

@@ -20,22 +20,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ._arguments import (
-    TYPES,
-    check_dense,
-    check_eps,
-    check_number,
-    check_parameter,
-    check_whole,
-)
 from .core.base import chip_table
 from .core.compile.spec import ROWS_HINTS
-from .launching import is_capturing, open_device
-from .operators import eager, gradients_by_torch, is_pytorchs, reshaped
+from .ops.arguments import TYPES, check_dense, check_eps, check_number, check_parameter, check_whole
+from .ops.launching import is_capturing, open_device
+from .ops.regions import Registered, call_of, is_plain, raw_region, register_draft
+from .ops.registration import eager, gradients_by_torch, is_pytorchs, reshaped
+from .ops.row_functions import Parts, Rows, Scalars, rowwise
 from .program.element_types import ELEMENT_NAMES
 from .program.row_program import Draft, Input, Value
-from .regions_op import Registered, call_of, is_plain, raw_region, register_draft
-from .row_functions import Parts, Rows, Scalars, rowwise
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import functional, launching, linear
+from . import functional, linear
 from .core.base.errors import LnbwdError
 from .core.compile.spec import words
-from .launching import DEFAULT_CHIP
-from .ops import NORMS
+from .ops import launching
+from .ops.launching import DEFAULT_CHIP
+from .ops.norms import NORMS
 
 __all__ = ["Row", "main", "run_checks"]
 

@@ -28,7 +28,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Partial, Replicate
 
-from ._arguments import check_whole
+from .ops.arguments import check_whole
 
 # Rows of a leaf of rows of up to so many elements, and of longer ones.
 LEAF_ROWS, LONG_LEAF_ROWS = ((4096, 64),), 16

@@ -15,8 +15,11 @@ import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
-from . import aten, native, quantized, rotary
-from ._arguments import (
+from . import quantized, rotary
+from .channel_norms import batch_norm, group_norm, instance_norm
+from .core.base.operations import LAYER_NORM, RMS_NORM
+from .ops import aten, native
+from .ops.arguments import (
     RMS_EPSILONS,
     TYPES,
     check_dense,
@@ -29,13 +32,11 @@ from ._arguments import (
     check_whole,
     subclass_watchers,
 )
-from .channel_norms import batch_norm, group_norm, instance_norm
-from .core.base.operations import LAYER_NORM, RMS_NORM
-from .launching import falls_back
-from .operators import is_derived, is_pytorchs, transforms_are_active
-from .ops import NORMS, Norm, convert_parameter
+from .ops.launching import falls_back
+from .ops.norms import NORMS, Norm, convert_parameter
+from .ops.registration import is_derived, is_pytorchs, transforms_are_active
+from .ops.row_functions import Columns, Rows, Scalars, Seed, rowwise, uniform
 from .quantized import *  # noqa: F403 (all of its functions are here, too)
-from .row_functions import Columns, Rows, Scalars, Seed, rowwise, uniform
 
 __all__ = ["batch_norm", "cross_entropy", "dropout_add_layer_norm", "dropout_add_rms_norm",
            "gated_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm", "log_softmax",
@@ -50,7 +51,7 @@ _SHAPES = (tuple, torch.Size, list)
 def know_distributed_tensors() -> bool:
     """Registers the rules for distributed tensors, if PyTorch's module for them is in use; whether
     they were registered now."""
-    name = f"{__package__}.sharding"
+    name = f"{__package__}.ops.sharding"
     if "torch.distributed.tensor" not in sys.modules or name in sys.modules:
         return False
     importlib.import_module(name)

@@ -27,8 +27,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, ops, regions_op
-from ._arguments import (
+from .core.base import operations
+from .core.base.batch_invariance import is_batch_invariant
+from .core.base.errors import LnbwdError
+from .core.base.operations import LAYER_NORM, RMS_NORM
+from .core.compile.compiler import Gradient as DerivedGradient
+from .core.compile.kernels import derive_gradient
+from .core.compile.spec import GradientSpec, rows_hint
+from .ops import native, norms, regions
+from .ops.arguments import (
     KERNEL_TYPES,
     RMS_EPSILONS,
     check_dense,
@@ -37,19 +44,12 @@ from ._arguments import (
     check_sizes,
     check_tensor,
 )
-from .core.base import operations
-from .core.base.batch_invariance import is_batch_invariant
-from .core.base.errors import LnbwdError
-from .core.base.operations import LAYER_NORM, RMS_NORM
-from .core.compile.compiler import Gradient as DerivedGradient
-from .core.compile.kernels import derive_gradient
-from .core.compile.spec import GradientSpec, rows_hint
-from .launching import check_device, dense, is_capturing
-from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
-from .ops import NORMS
+from .ops.launching import check_device, dense, is_capturing
+from .ops.norms import NORMS
+from .ops.regions import Registered, is_plain
+from .ops.registration import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .program.element_types import ELEMENT_NAMES, TYPES
 from .program.row_program import Draft, Input
-from .regions_op import Registered, is_plain
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
@@ -237,10 +237,10 @@ class Layer:
         return self._function(region.write(
             [name for name in ("x", "gamma", "beta", "b", "w") if name in self.rows]))
 
-    def operand(self, name: str) -> regions_op.Operand:
+    def operand(self, name: str) -> regions.Operand:
         """What an operand is to the operator of row programs."""
         kind, row = self.rows[name if name in self.rows else name.removeprefix("d")]
-        return regions_op.Operand(kind, TYPES[self.element(name)], math.prod(row))
+        return regions.Operand(kind, TYPES[self.element(name)], math.prod(row))
 
     def register(self, source: str, names: Iterable[str], written: Sequence[str],
                  hint: int) -> Registered:
@@ -249,9 +249,9 @@ class Layer:
         inputs, outputs = (tuple(name for name in names if (name in written) == group)
                            for group in (False, True))
         text = f"{source}// {hint} rows\n"
-        regions_op.register_program(text, [*map(self.operand, inputs)],
+        regions.register_program(text, [*map(self.operand, inputs)],
                                     [*map(self.operand, outputs)],
-                                    regions_op.make_kernel_from_mlir(source, hint))
+                                    regions.make_kernel_from_mlir(source, hint))
         return Registered(text, None, inputs, outputs)
 
     @_kept
@@ -266,7 +266,7 @@ class Layer:
         hundred."""
         p = Draft(self.n, {"dout": Input("row", self.dtype)})
         p.write("db", "column_sum", dict(self.columns)["b"], p.values["dout"])
-        return regions_op.register_draft(p, None, hint)
+        return regions.register_draft(p, None, hint)
 
     @_kept
     def gradient(self, wanted: tuple[str, ...]) -> Gradient:
@@ -327,7 +327,7 @@ def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[s
 
 def _parameters(layer: Layer, known: Mapping[str, Tensor]) -> list[Tensor | None]:
     """The norm's, in types that its operators take."""
-    return [ops.convert_parameter(known.get(name), known["x"])
+    return [norms.convert_parameter(known.get(name), known["x"])
             for name in ("gamma", "beta")[:NORMS[layer.norm].count]]
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._arguments import check_eps, check_sizes
 from .core.base.operations import LAYER_NORM, RMS_NORM
 from .functional import (
     batch_norm,
@@ -24,8 +23,9 @@ from .functional import (
     rms_norm,
     softmax,
 )
-from .launching import falls_back
 from .linear import layer_norm_linear
+from .ops.arguments import check_eps, check_sizes
+from .ops.launching import falls_back
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import aten, functional, native, nn
-from ._arguments import KERNEL_TYPES
+from . import functional, nn
 from .functional import know_distributed_tensors
-from .launching import falls_back
-from .ops import NORMS
+from .ops import aten, native
+from .ops.arguments import KERNEL_TYPES
+from .ops.launching import falls_back
+from .ops.norms import NORMS
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]

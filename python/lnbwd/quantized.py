@@ -18,7 +18,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ._arguments import (
+from .core.base.operations import ELEMENTS
+from .core.compile.spec import rows_hint
+from .ops.arguments import (
     KERNEL_TYPES,
     check_dense,
     check_eps,
@@ -26,12 +28,10 @@ from ._arguments import (
     check_rms_eps,
     check_tensor,
 )
-from .core.base.operations import ELEMENTS
-from .core.compile.spec import rows_hint
-from .launching import falls_back
+from .ops.launching import falls_back
+from .ops.regions import Registered, find_program, raw_region, register_draft
 from .program.element_types import ELEMENT_NAMES, FLOAT8
 from .program.row_program import Draft, Input, Value
-from .regions_op import Registered, find_program, raw_region, register_draft
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",

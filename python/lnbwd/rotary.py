@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .operators import eager, gradients_by_torch, refuse_forward_mode, reshaped
+from .ops.regions import Registered, register_draft
+from .ops.registration import eager, gradients_by_torch, refuse_forward_mode, reshaped
 from .program.element_types import ELEMENT_NAMES
 from .program.row_program import Draft, Input, Value
-from .regions_op import Registered, register_draft
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]
 

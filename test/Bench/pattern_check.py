@@ -30,8 +30,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import lnbwd
 import lnbwd.inductor
-from lnbwd import native, regions_op
 from lnbwd.inductor import torch_internals
+from lnbwd.ops import native, regions
 from lnbwd.program.evaluation import random_numbers
 from lnbwd_bench import results
 from lnbwd_bench.patterns import graph_of
@@ -250,8 +250,8 @@ def faults(got, eager, exact):
 @contextlib.contextmanager
 def no_kernels():
     """Row programs are computed by PyTorch's operations."""
-    with (mock.patch.object(regions_op, "load_kernel", lambda *_: None),
-          mock.patch.object(regions_op, "find_kernel", lambda *_: None),
+    with (mock.patch.object(regions, "load_kernel", lambda *_: None),
+          mock.patch.object(regions, "find_kernel", lambda *_: None),
           mock.patch.object(native, "make_region_call", lambda *_: None)):
         yield
 

@@ -27,7 +27,7 @@ def test_python_and_the_benchmark_compile_the_same_bytes(op, chip, emit, shape, 
                                                          monkeypatch):
     monkeypatch.setattr(kernels, "_memory", {})
     monkeypatch.setattr(kernels, "_cache", kernels.KernelCache(None))
-    # As lnbwd.ops does for a call.
+    # As Norm.program_of does for a call.
     epsilon = {} if op.endswith("_bwd") else {"epsilon": operations.EPSILON}
     theirs = kernels.make_spec(op, n=shape.n, dtype=shape.dtype, chip=chip, format=emit,
                                rows=spec.rows_option(shape.m, chip), **epsilon)

@@ -108,8 +108,8 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd import launching
     from lnbwd.core.compile import kernels
+    from lnbwd.ops import launching
 
     code_for_device = kernels.code_for_device
     wanted = {}

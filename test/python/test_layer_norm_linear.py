@@ -10,12 +10,8 @@ torch = pytest.importorskip("torch")
 from cases import diagonal  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import (  # noqa: E402
-    launching,
-    linear,
-    operations,
-    regions_op,
-)
+from lnbwd import linear, operations  # noqa: E402
+from lnbwd.ops import launching, regions  # noqa: E402
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
@@ -137,7 +133,7 @@ def test_a_second_call_writes_and_derives_nothing(way, monkeypatch):
         monkeypatch.setattr(operations, "mlir", refuse)
         monkeypatch.setattr(linear, "derive_gradient", refuse)
         monkeypatch.setattr(launching, "code_for_device", refuse)
-        monkeypatch.setattr(regions_op, "make_kernel_from_mlir", refuse)
+        monkeypatch.setattr(regions, "make_kernel_from_mlir", refuse)
         check(*make((7,), 24, 10), 2e-6)
 
 

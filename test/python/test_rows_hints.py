@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import launching, native, regions_op
 from lnbwd.core.compile import kernels, spec
 from lnbwd.core.compile.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
+from lnbwd.ops import launching, native, regions
 
 
 def test_the_hint_is_the_nearest_by_ratio():
@@ -104,7 +104,7 @@ def test_row_functions_have_kernels_for_each_range_of_rows(specs, monkeypatch):
         for rows in (3, 64, 80, 100):
             check(rows)
         assert [s.rows for s in specs] == [64, 64, 80, 80]
-        monkeypatch.setattr(regions_op, "is_capturing", lambda device: True)
+        monkeypatch.setattr(regions, "is_capturing", lambda device: True)
         check(300)
     assert len(specs) == 4
 

@@ -16,9 +16,9 @@ from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch._inductor.utils import run_and_get_code, run_fw_bw_and_get_code
 
 import lnbwd
-from lnbwd import native, regions_op
+from lnbwd.ops import native, regions
+from lnbwd.ops.regions import Operand
 from lnbwd.program.row_program import Builder, Input, Output
-from lnbwd.regions_op import Operand
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
 F32, BF16 = torch.float32, torch.bfloat16
@@ -43,17 +43,17 @@ PROGRAM = "shifted for a call"
 @pytest.fixture(params=["library", "python"])
 def call(request, device):
     """The function in C++, and the one in Python that stands in for it."""
-    regions_op.register_program(
+    regions.register_program(
         PROGRAM, [Operand("row_block", F32, N), Operand("column", F32, N)],
         [Operand("row_block", BF16, N), Operand("column", F32, N)],
-        regions_op.make_kernel_from_mlir(SOURCE))
+        regions.make_kernel_from_mlir(SOURCE))
     where = str(device)
-    in_python = functools.partial(regions_op.call_in_python, PROGRAM)
+    in_python = functools.partial(regions.call_in_python, PROGRAM)
     if request.param == "python":
         return in_python
     if native.make_region_call(PROGRAM, device, in_python) is None:
         pytest.skip("the package has no library for this")
-    return regions_op.region_call(PROGRAM, where)
+    return regions.region_call(PROGRAM, where)
 
 
 def tensors(device, rows=5):
@@ -92,14 +92,14 @@ PIECES = ('{"format":"lnbwd-row-program 1","length":96,"rows":16,"inputs":[["par
 def test_a_part_is_copied_only_between_its_accesses(device, is_native, monkeypatch):
     memory = torch.arange(128 * 24 + 8, device=device).bfloat16()
     launched = []
-    launch = regions_op.launch_kernel
-    monkeypatch.setattr(regions_op, "launch_kernel", lambda kernel, rows, tensors, groups: (
+    launch = regions.launch_kernel
+    monkeypatch.setattr(regions, "launch_kernel", lambda kernel, rows, tensors, groups: (
         launched.append(tensors[0].data_ptr()), launch(kernel, rows, tensors, groups)))
-    in_python = functools.partial(regions_op.call_in_python, PIECES)
+    in_python = functools.partial(regions.call_in_python, PIECES)
     call = native.make_region_call(PIECES, device, in_python) if is_native else in_python
     if call is None:
         pytest.skip("the package has no library for this")
-    regions_op.load_kernel(regions_op.find_program(PIECES), device)
+    regions.load_kernel(regions.find_program(PIECES), device)
     for offset in (4, 3):
         x = memory[offset:][:127 * 24 + 12]
         y = torch.full((16, 96), torch.nan, device=device)
@@ -129,8 +129,8 @@ def test_wrong_arguments_of_a_call(device, call):
 
 
 def test_a_call_of_what_nobody_knows(device):
-    for unknown in (regions_op.region_call("nobody", str(device)),
-                    functools.partial(regions_op.call_in_python, "nobody")):
+    for unknown in (regions.region_call("nobody", str(device)),
+                    functools.partial(regions.call_in_python, "nobody")):
         with pytest.raises(RuntimeError, match="'nobody' is not registered in this process"):
             unknown(5, *tensors(device))
 
@@ -151,7 +151,7 @@ def test_a_call_follows_the_simulated_chip(call, monkeypatch):
     """One function, two chips, and an error where there is none."""
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
     cpu = torch.device("cpu")
-    here = regions_op.region_call(PROGRAM, "cpu")
+    here = regions.region_call(PROGRAM, "cpu")
     for chip in ("gfx942", "gfx1100", "gfx942"):
         with lnbwd.simulate(chip):
             arguments = tensors(cpu)
@@ -172,17 +172,17 @@ def declared(request, device, monkeypatch):
     y = builder.add("sub", x, builder.add("mul", builder.add("row_sum", x),
                                           builder.constant(1 / N)))
     program = builder.finish(None, [Input("row", "f32")], [Output("row", "f32", y)])
-    text = regions_op.register_row_program(program).text
+    text = regions.register_row_program(program).text
     if request.param == "evaluation":
-        monkeypatch.setattr(regions_op, "find_kernel", lambda *_: None)
+        monkeypatch.setattr(regions, "find_kernel", lambda *_: None)
     elif request.param == "library" and native.make_region_call(text, device, print) is None:
         pytest.skip("the package has no library for this")
 
     def make(orders=()):
         if request.param != "library":
-            return functools.partial(regions_op.call_in_python, text, orders=orders)
-        regions_op.load_kernel(regions_op.find_program(text), device)
-        return regions_op.region_call(text, str(device), orders)
+            return functools.partial(regions.call_in_python, text, orders=orders)
+        regions.load_kernel(regions.find_program(text), device)
+        return regions.region_call(text, str(device), orders)
 
     return make
 
@@ -430,5 +430,5 @@ def test_memory_is_taken_where_a_region_stands(device):
                     reason="no headers of Python here")
 def test_the_library_has_the_function(device):
     """It is built where there are headers, and used then."""
-    made = regions_op.region_call("any", str(device))
+    made = regions.region_call("any", str(device))
     assert type(made).__name__ == "builtin_function_or_method"

@@ -13,7 +13,7 @@ from test_torch_calls import calls, compiled_code
 from torch import nn
 
 import lnbwd.inductor
-from lnbwd import native, regions_op
+from lnbwd.ops import native, regions
 from lnbwd.program.row_program import Builder, Input, Output
 
 pytestmark = pytest.mark.compiler
@@ -175,13 +175,13 @@ def call(request, device):
     builder = Builder(64)
     program = builder.finish(None, [Input("row", "f32")],
                              [Output("group_sum", "f32", builder.add("input", 0))])
-    regions_op.register_row_program(program)
-    in_python = functools.partial(regions_op.call_in_python, program.text())
+    regions.register_row_program(program)
+    in_python = functools.partial(regions.call_in_python, program.text())
     if request.param == "python":
         return in_python
     if native.make_region_call(program.text(), device, in_python) is None:
         pytest.skip("the package has no library for this")
-    return regions_op.region_call(program.text(), str(device))
+    return regions.region_call(program.text(), str(device))
 
 
 def test_a_call_takes_the_number_of_groups(device, call):
@@ -202,10 +202,10 @@ def test_pytorch_computes_a_call_without_a_kernel(device, monkeypatch):
     builder = Builder(64)
     program = builder.finish(None, [Input("row", "f32")],
                              [Output("group_sum", "f32", builder.add("input", 0))])
-    regions_op.register_row_program(program)
+    regions.register_row_program(program)
     x, sums = torch.randn(12, 64, device=device), torch.empty(3, 64, device=device)
-    monkeypatch.setattr(regions_op, "find_kernel", lambda *_: None)
-    regions_op.call_in_python(program.text(), 12, 3, x, sums)
+    monkeypatch.setattr(regions, "find_kernel", lambda *_: None)
+    regions.call_in_python(program.text(), 12, 3, x, sums)
     torch.testing.assert_close(sums, x.reshape(3, 4, 64).sum(1))
 
 
@@ -219,7 +219,7 @@ def test_what_groups_share(device):
         None, [Input("row", "f32"), Input("repeated_row", "bf16"), Input("repeated_scalar", "f32"),
                Input("number", "f32")],
         [Output("row", "f32", builder.add("mul", row, total)), Output("scalar", "f32", total)])
-    regions_op.register_row_program(program)
+    regions.register_row_program(program)
     random = torch.Generator().manual_seed(1)
     inputs = [torch.randn(shape, generator=random).to(device, dtype) for shape, dtype in (
         ((2, 3, 5, 96), torch.float32), ((5, 96), torch.bfloat16), ((5,), torch.float32),
@@ -227,13 +227,13 @@ def test_what_groups_share(device):
     x, table, slope, scale = (tensor.double() for tensor in inputs)
     expected = x * slope[:, None] * scale + table
     total = expected.sum(-1, keepdim=True)
-    evaluated = regions_op.find_program(program.text()).evaluate(inputs)
-    for y, sums in (regions_op.raw_region(inputs, program.text()), evaluated):
+    evaluated = regions.find_program(program.text()).evaluate(inputs)
+    for y, sums in (regions.raw_region(inputs, program.text()), evaluated):
         torch.testing.assert_close(y.reshape(x.shape).double(), expected * total, rtol=1e-5,
                                    atol=1e-4)
         torch.testing.assert_close(sums.reshape(total.shape).double(), total, rtol=1e-5, atol=1e-4)
     with pytest.raises((RuntimeError, ValueError), match=r"repeated_row_scalar\): expected 4"):
-        regions_op.raw_region([inputs[0], inputs[1][:4], *inputs[2:]], program.text())
+        regions.raw_region([inputs[0], inputs[1][:4], *inputs[2:]], program.text())
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

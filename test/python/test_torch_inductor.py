@@ -23,11 +23,12 @@ from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import inductor, regions_op
+from lnbwd import inductor
 from lnbwd.core.base import settings
 from lnbwd.inductor import scheduling, torch_internals
 from lnbwd.inductor.places import Digits, NeedsCut, NotConvertible
 from lnbwd.inductor.scheduling import classes, count_programs
+from lnbwd.ops import regions
 
 backends = importlib.import_module("lnbwd.inductor.backend")  # The package has a function so.
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
@@ -153,7 +154,7 @@ def test_inductor_after_an_error(device):
 def test_programs_of_a_graph_are_compiled_side_by_side(monkeypatch):
     """And each once."""
     loads, threads = collections.Counter(), set()
-    load = regions_op._load
+    load = regions._load
 
     def counted(program, *others):
         loads[program.text] += 1
@@ -163,7 +164,7 @@ def test_programs_of_a_graph_are_compiled_side_by_side(monkeypatch):
     def function(x, y, z):
         return centred(x), centred(y), z.exp().sum((0, 1)), (z * 2).softmax(-1)
 
-    monkeypatch.setattr(regions_op, "_load", counted)
+    monkeypatch.setattr(regions, "_load", counted)
     found = check(function, normal(6, 72), normal(6, 72, seed=1), normal(2, 3, 72, seed=2))
     assert set(loads) == {program.text() for program in found.programs}
     assert set(loads.values()) == {1}

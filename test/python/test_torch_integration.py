@@ -19,7 +19,8 @@ from torch.autograd import forward_ad
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import functional, launching  # noqa: F401 (functional registers the operators)
+from lnbwd import functional  # noqa: F401 (functional registers the operators)
+from lnbwd.ops import launching
 
 FULL = (True, True, True)
 layer = Config("layer_norm", 64, "f32", "f32", "f32", FULL)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from compiled import BF16, Case, Table, assert_near, leaf, normal, on_device, simulated
 
 import lnbwd.inductor
-from lnbwd import regions_op
+from lnbwd.ops import regions
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import Builder, Input, Output, RowProgram
 
@@ -339,7 +339,7 @@ def test_rows_outside_of_a_table_are_its_last(device):
     program = b.finish(4, [Input("scalar", "i64"), Input("table", "f32", rows=3)],
                        [Output("row", "f32", b.add("add", row, b.add("row_sum", row)))])
     index, table = torch.tensor([2, 3, -1, 0], device=device), normal(3, 16).to(device)
-    got, = regions_op.raw_region([index, table], regions_op.register_row_program(program).text)
+    got, = regions.raw_region([index, table], regions.register_row_program(program).text)
     want = table[[2, 2, 2, 0]]
     torch.testing.assert_close(got, want + want.sum(-1, keepdim=True))
 
@@ -370,7 +370,7 @@ def test_indices_are_compared_by_the_dimensions_that_decide(device):
     assert re.findall(r"cmpi (\w+), .*", text) == ["uge", "uge", "ult", "ult"]
     assert len(re.findall(r"cmpf olt", text)) == 2
     x = torch.arange(48.0, device=device).reshape(2, 24)
-    got, = regions_op.raw_region([x], regions_op.register_row_program(program).text)
+    got, = regions.raw_region([x], regions.register_row_program(program).text)
     n = torch.arange(24, device=device)
     want = sum(2 ** power * mask for power, mask in enumerate(
         (n >= 12, n > 7, n < 5, n <= 30, n < 2.5, n < -1)))

@@ -19,14 +19,9 @@ import torch
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import (
-    functional,  # noqa: F401 (defines the operators)
-    launching,
-    native,
-    ops,
-    regions_op,
-)
+from lnbwd import functional  # noqa: F401 (defines the operators)
 from lnbwd.core.base import library
+from lnbwd.ops import launching, native, norms, regions
 
 has_library = pytest.mark.skipif(library.find_library("lnbwd-torch") is None,
                                  reason="built without PyTorch's headers")
@@ -44,7 +39,7 @@ def test_the_library_is_used(device, monkeypatch):
     def fail(*_):
         raise AssertionError("Python was asked for a kernel")
 
-    monkeypatch.setattr(regions_op, "_load", fail)
+    monkeypatch.setattr(regions, "_load", fail)
     for got, want in zip(op(x, [72], None, 1e-5), expected, strict=True):
         assert torch.equal(got, want)
     with pytest.raises(AssertionError, match="Python was asked"):
@@ -188,19 +183,19 @@ def test_a_capture_loads_no_kernel(monkeypatch):
 def test_a_kernel_for_other_rows_serves_a_capture(monkeypatch):
     """The one for the number of rows that is nearest by ratio, if any is loaded."""
     def name(rows):
-        return ops.name_of("rms_norm", 64, (torch.float32, None), 1e-5, rows)
+        return norms.name_of("rms_norm", 64, (torch.float32, None), 1e-5, rows)
 
     def find(rows):
-        return regions_op.find_kernel(regions_op.find_program(name(rows)), types.SimpleNamespace(
+        return regions.find_kernel(regions.find_program(name(rows)), types.SimpleNamespace(
             device=torch.device("cuda", 0), is_cuda=True, get_device=lambda: 0,
             dtype=torch.float32))
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     key = launching.kernel_key
-    monkeypatch.setattr(regions_op, "_kernels", {
+    monkeypatch.setattr(regions, "_kernels", {
         key(name(64), 0): "few", key(name(4096), 0): "many", key(name(512), 1): "another device's"})
     assert [find(rows) for rows in (64, 128, 2048, 1 << 20)] == ["few", "few", "many", "many"]
-    monkeypatch.setattr(regions_op, "_kernels", {})
+    monkeypatch.setattr(regions, "_kernels", {})
     with pytest.raises(native.NotNowError, match="run the same step once before the capture"):
         find(128)
 

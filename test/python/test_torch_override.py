@@ -17,7 +17,7 @@ import torch
 
 import lnbwd
 from conftest import HAS_GPU
-from lnbwd import aten, native, regions_op
+from lnbwd.ops import aten, native, regions
 
 F = torch.nn.functional
 pytestmark = [pytest.mark.compiler,
@@ -35,13 +35,13 @@ def launched(monkeypatch):
     """The operations whose kernels were asked for since the test began. (Those that were loaded
     before are asked for again, under another epsilon or shape.)"""
     asked = []
-    load = regions_op._load
+    load = regions._load
 
     def record(program, *where):
         asked.append(program.text.partition(" ")[0])
         return load(program, *where)
 
-    monkeypatch.setattr(regions_op, "_load", record)
+    monkeypatch.setattr(regions, "_load", record)
     return asked
 
 
@@ -50,7 +50,7 @@ def test_errors_after_an_override(override, device):
     have none."""
     text = "no program of this name"
     call = native.make_region_call(text, device,
-                                   functools.partial(regions_op.call_in_python, text))
+                                   functools.partial(regions.call_in_python, text))
     with pytest.raises(RuntimeError, match="is not registered in this process"):
         call(1)
 
@@ -205,7 +205,7 @@ def test_what_cannot_be_compiled_is_pytorchs_own_with_one_warning(device, overri
         asked.append(arguments)
         raise lnbwd.CompileError("refused on purpose", "with words")
 
-    monkeypatch.setattr(regions_op, "_load", refuse)
+    monkeypatch.setattr(regions, "_load", refuse)
     n = 136
     tensors = operands(device, n)
     with warnings.catch_warnings(record=True) as caught:
@@ -223,16 +223,16 @@ def test_what_cannot_be_loaded_now_is_tried_again(device, override, launched, mo
     """While a graph is being captured PyTorch's kernel is taken, and ours once that is over."""
     n = 144
     x, w, b = operands(device, n)
-    record = regions_op._load
+    record = regions._load
 
     def not_now(*_):
         raise native.NotNowError("a graph is being captured")
 
-    monkeypatch.setattr(regions_op, "_load", not_now)
+    monkeypatch.setattr(regions, "_load", not_now)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         first = F.layer_norm(x, (n,), w, b)
-    monkeypatch.setattr(regions_op, "_load", record)
+    monkeypatch.setattr(regions, "_load", record)
     assert not launched
     second = F.layer_norm(x, (n,), w, b)
     assert launched == ["layer_norm"]

@@ -21,7 +21,8 @@ import torch
 
 import lnbwd
 from conftest import HAS_GPU
-from lnbwd import native, patching
+from lnbwd import patching
+from lnbwd.ops import native
 from lnbwd.recognition import recognise
 
 
@@ -872,24 +873,24 @@ needs_library = pytest.mark.skipif(native.load() is None, reason="no operators i
 def test_a_patch_has_pytorchs_norms_until_it_is_undone(overriding):
     model = torch.nn.Sequential(torch.nn.LayerNorm(8))
     with lnbwd.patch(model, quiet=True) as first:
-        assert first.overrides and "cpu" in lnbwd.aten.active
+        assert first.overrides and "cpu" in lnbwd.ops.aten.active
         again = lnbwd.patch(model, quiet=True)
         assert again.overrides and len(overriding) == 1
-    assert "cpu" not in lnbwd.aten.active
+    assert "cpu" not in lnbwd.ops.aten.active
     lnbwd.patch(model, quiet=True)
-    assert lnbwd.unpatch(model) == 1 and "cpu" not in lnbwd.aten.active
+    assert lnbwd.unpatch(model) == 1 and "cpu" not in lnbwd.ops.aten.active
     assert not lnbwd.patch(model, override=False, quiet=True).overrides
-    assert "cpu" not in lnbwd.aten.active
+    assert "cpu" not in lnbwd.ops.aten.active
 
 
 @needs_library
 def test_a_model_that_is_gone_gives_pytorch_its_norms_back(overriding):
     model = torch.nn.Sequential(torch.nn.LayerNorm(8))
     lnbwd.patch(model, quiet=True)
-    assert "cpu" in lnbwd.aten.active
+    assert "cpu" in lnbwd.ops.aten.active
     del model
     gc.collect()
-    assert "cpu" not in lnbwd.aten.active
+    assert "cpu" not in lnbwd.ops.aten.active
 
 
 @needs_library
@@ -897,4 +898,4 @@ def test_models_without_norms_or_on_the_cpu_override_nothing():
     with pytest.warns(UserWarning, match="found no LayerNorm"):
         assert not lnbwd.patch(torch.nn.Linear(2, 2)).overrides
     assert not lnbwd.patch(torch.nn.LayerNorm(8), quiet=True).overrides
-    assert not lnbwd.aten.active
+    assert not lnbwd.ops.aten.active

@@ -12,7 +12,7 @@ from torch.utils import checkpoint
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import regions_op
+from lnbwd.ops import regions
 from lnbwd.program.evaluation import evaluate, random_numbers
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import Builder, Input, Output, RowProgram
@@ -45,7 +45,7 @@ def test_kernels_draw_the_same_bits(chip, seed, shape):
     n, rows, groups = shape
     program = dropout(n, rows, groups)
     assert RowProgram.from_text(program.text()) == program
-    registered = regions_op.register_row_program(program)
+    registered = regions.register_row_program(program)
     # A number may be an element of another tensor, at an address that rows could not have.
     seeds = torch.tensor([1, seed])
     x = torch.randint(-8, 9, (groups or 3, 4, n)).float() / 8

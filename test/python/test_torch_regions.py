@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import regions_op
-from lnbwd.regions_op import Operand
+from lnbwd.ops import regions
+from lnbwd.ops.regions import Operand
 
 N = 64
 SOURCE = f"""
@@ -39,8 +39,8 @@ OUTPUTS = [Operand("row_block", BF16, N), Operand("column", F32, N)]
 
 @pytest.fixture
 def program():
-    return regions_op.register_program("scaled", INPUTS, OUTPUTS,
-                                       regions_op.make_kernel_from_mlir(SOURCE)).text
+    return regions.register_program("scaled", INPUTS, OUTPUTS,
+                                       regions.make_kernel_from_mlir(SOURCE)).text
 
 
 def tensors(device, leading=(2, 3)):
@@ -95,8 +95,8 @@ def test_long_texts_are_told_apart_anywhere(device):
     for place in (0, 5000, 9999):
         text = "x" * place + "y" + "x" * (9999 - place)
         for _ in range(2):
-            regions_op.register_program(text, INPUTS, OUTPUTS,
-                                        regions_op.make_kernel_from_mlir(SOURCE))
+            regions.register_program(text, INPUTS, OUTPUTS,
+                                        regions.make_kernel_from_mlir(SOURCE))
             assert_right(torch.ops.lnbwd.region(inputs, text), inputs)
     with pytest.raises(RuntimeError, match="is not registered"):
         torch.ops.lnbwd.region(inputs, "x" * 10000)
@@ -141,10 +141,10 @@ def test_a_program_of_another_process_is_resolved(device):
         asked.append(text)
         if text != "resolved":
             return None
-        return regions_op.register_program(text, INPUTS, OUTPUTS,
-                                           regions_op.make_kernel_from_mlir(SOURCE))
+        return regions.register_program(text, INPUTS, OUTPUTS,
+                                           regions.make_kernel_from_mlir(SOURCE))
 
-    regions_op.resolvers.append(resolve)
+    regions.resolvers.append(resolve)
     try:
         inputs = tensors(device)
         for _ in range(2):
@@ -153,7 +153,7 @@ def test_a_program_of_another_process_is_resolved(device):
         with pytest.raises(RuntimeError, match="'nobody' is not registered in this process"):
             torch.ops.lnbwd.region(inputs, "nobody")
     finally:
-        regions_op.resolvers.remove(resolve)
+        regions.resolvers.remove(resolve)
 
 
 def change(index, make):
@@ -176,9 +176,9 @@ def test_wrong_inputs_are_named(device, program, spoil, words):
 
 
 def test_a_kernel_of_other_operands_is_refused(device):
-    wrong = regions_op.register_program(
+    wrong = regions.register_program(
         "wrong", [*INPUTS[:3], Operand("column", BF16, N)], OUTPUTS,
-        regions_op.make_kernel_from_mlir(SOURCE))
+        regions.make_kernel_from_mlir(SOURCE))
     inputs = tensors(device)
     inputs[3] = inputs[3].bfloat16()
     with pytest.raises(RuntimeError, match="argument 'gamma' of the program 'scaled': registered"):
@@ -204,10 +204,10 @@ func.func @groups(%x: memref<?x?x{N}xf32>, %s: memref<?x{N}xf32>, %y: memref<?x?
 @pytest.mark.parametrize("in_python", [False, True])
 def test_groups_of_rows(device, in_python):
     block, column = Operand("row_block", F32, N), Operand("group_column", F32, N)
-    text = regions_op.register_program(
+    text = regions.register_program(
         "groups", [block, column], [block, column],
-        regions_op.make_kernel_from_mlir(GROUPS_SOURCE)).text
-    run = regions_op.run_region if in_python else torch.ops.lnbwd.region
+        regions.make_kernel_from_mlir(GROUPS_SOURCE)).text
+    run = regions.run_region if in_python else torch.ops.lnbwd.region
     x = torch.randint(-8, 8, (4, 3, N)).float().to(device)
     s = torch.randint(-8, 8, (4, 1, N)).float().to(device)
     y, ds = run([x, s], text)
@@ -221,26 +221,26 @@ def test_groups_of_rows(device, in_python):
 
 def test_groups_are_traced(device):
     block, column = Operand("row_block", F32, N), Operand("group_column", F32, N)
-    text = regions_op.register_program(
+    text = regions.register_program(
         "groups", [block, column], [block, column],
-        regions_op.make_kernel_from_mlir(GROUPS_SOURCE)).text
+        regions.make_kernel_from_mlir(GROUPS_SOURCE)).text
     x, s = torch.randn(4, 3, N, device="meta"), torch.randn(4, N, device="meta")
     assert [t.shape for t in torch.ops.lnbwd.region([x, s], text)] == [(12, N), (4, N)]
 
 
 def test_what_cannot_be_registered():
-    make = regions_op.make_kernel_from_mlir(SOURCE)
+    make = regions.make_kernel_from_mlir(SOURCE)
     with pytest.raises(ValueError, match="inputs: expected a row block or a row scalar"):
-        regions_op.register_program("columns", [Operand("column", F32, N)], OUTPUTS, make)
+        regions.register_program("columns", [Operand("column", F32, N)], OUTPUTS, make)
     groups = [Operand("group_column", F32, N)]
     with pytest.raises(ValueError, match="inputs: expected a row block or a row scalar"):
-        regions_op.register_program("groups", groups, OUTPUTS, make)
+        regions.register_program("groups", groups, OUTPUTS, make)
     with pytest.raises(ValueError, match="inputs: expected a group column or a row block"):
-        regions_op.register_program("groups", [Operand("row_scalar", F32, 1)], groups, make)
+        regions.register_program("groups", [Operand("row_scalar", F32, 1)], groups, make)
     with pytest.raises(ValueError, match="outputs: expected one or more"):
-        regions_op.register_program("none", INPUTS, [], make)
+        regions.register_program("none", INPUTS, [], make)
     with pytest.raises(ValueError, match="text: expected no zero characters"):
-        regions_op.register_program("a\0b", INPUTS, OUTPUTS, make)
+        regions.register_program("a\0b", INPUTS, OUTPUTS, make)
     with pytest.raises(ValueError, match="kind: expected row_block"):
         Operand("row", F32, N)
     with pytest.raises(ValueError, match="dtype: expected float16"):
@@ -270,8 +270,8 @@ func.func @keep(%x: memref<?x{N}xf32>, %m: memref<?x{N}xi8>, %p: memref<?x{N}xi8
 }}
 """
     mask = Operand("row_block", torch.bool, N)
-    text = regions_op.register_program("keep", [INPUTS[0], mask], [mask],
-                                       regions_op.make_kernel_from_mlir(source)).text
+    text = regions.register_program("keep", [INPUTS[0], mask], [mask],
+                                       regions.make_kernel_from_mlir(source)).text
     x = tensors(device)[0]
     m = x > -0.5
     p, = torch.ops.lnbwd.region([x, m], text)

@@ -10,7 +10,8 @@ import pytest
 import torch
 from cases import diagonal
 
-from lnbwd import LnbwdError, compiler, regions_op
+from lnbwd import LnbwdError, compiler
+from lnbwd.ops import regions
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import COMPARISONS, Builder, Input, Output, RowProgram
@@ -527,8 +528,8 @@ def test_a_process_that_knows_the_text_alone(device):
     """A compiled graph out of a cache brings nothing else along."""
     program = random_program(3)
     text = program.text()
-    regions_op._programs.pop(text, None)
+    regions._programs.pop(text, None)
     inputs = arguments(program, 5, 3, device)
     assert len(torch.ops.lnbwd.region(inputs, text)) == len(program.outputs)
     with pytest.raises(LnbwdError, match="is not registered in this process"):
-        regions_op.find_program("no program")
+        regions.find_program("no program")

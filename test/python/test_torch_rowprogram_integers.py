@@ -7,7 +7,8 @@ PyTorch's operations."""
 import pytest
 import torch
 
-from lnbwd import compiler, regions_op
+from lnbwd import compiler
+from lnbwd.ops import regions
 from lnbwd.program.element_types import TYPES
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
@@ -31,8 +32,8 @@ def check(program, inputs, device):
     with torch.device(device):
         want = evaluate(program, inputs)
         outputs = [torch.empty_like(value.reshape(-1)) for value in want]
-    regions_op.load_kernel(regions_op.register_row_program(program), torch.device(device))
-    regions_op.region_call(program.text(), device)(program.rows, *inputs, *outputs)
+    regions.load_kernel(regions.register_row_program(program), torch.device(device))
+    regions.region_call(program.text(), device)(program.rows, *inputs, *outputs)
     for output, value, got in zip(program.outputs, want, outputs, strict=True):
         assert torch.equal(got, value.reshape(-1)), (output, program.nodes[output.value])
 
@@ -204,7 +205,7 @@ def test_a_number_is_an_integer_or_a_float(device):
     quotient = b.add("div", b.add("input", 0), b.add("input", 1))
     program = b.finish(4, [Input("row", "f32"), Input("number", "i64")],
                        [Output("row", "f32", quotient)])
-    text = regions_op.register_row_program(program).text
+    text = regions.register_row_program(program).text
     x = torch.randn(4, 16, device=device)
-    got, = regions_op.raw_region([x, torch.tensor([3], device=device)], text)
+    got, = regions.raw_region([x, torch.tensor([3], device=device)], text)
     torch.testing.assert_close(got, x / 3)

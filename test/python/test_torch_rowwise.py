@@ -36,9 +36,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, compiler, regions_op
+from lnbwd import Columns, Rows, Scalars, compiler
 from lnbwd.core.base import settings
 from lnbwd.core.compile import kernels
+from lnbwd.ops import regions
 from lnbwd.program import tracing
 from lnbwd.program.graphs import convert
 
@@ -589,7 +590,7 @@ def test_without_a_compiler(device, tmp_path, monkeypatch):
         assert (tmp_path / "v1" / "any").is_dir()
         assert "any" not in lnbwd.kernel_cache().chips()
         monkeypatch.setattr(kernels, "_memory", {})
-        monkeypatch.setattr(regions_op, "_kernels", {})
+        monkeypatch.setattr(regions, "_kernels", {})
         monkeypatch.setattr(compiler, "compiler_id", lambda: None)
         got = run(lnbwd.rowwise(swiglu), tensors)
         assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
@@ -673,7 +674,7 @@ def test_opcheck(device):
     forward, _ = plan.training()
     torch.library.opcheck(torch.ops.lnbwd._region.default,
                           ([tensors[i] for i in forward.inputs], forward.text))
-    outputs = regions_op.raw_region([tensors[i] for i in forward.inputs], forward.text)
+    outputs = regions.raw_region([tensors[i] for i in forward.inputs], forward.text)
     gradient = plan.gradient((True,), (True,) * 3)
     at_hand = [outputs[0], *tensors, outputs[1]]
     torch.library.opcheck(torch.ops.lnbwd._region.default,

@@ -14,9 +14,10 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import errors, launching, native, ops, regions_op, schedule
+from lnbwd import errors, schedule
 from lnbwd.core.compile import cache, kernels, tuning
 from lnbwd.core.compile.spec import KernelSpec
+from lnbwd.ops import launching, native, norms, regions
 from lnbwd.program.row_program import Builder, Input, Output
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
@@ -26,8 +27,8 @@ CHIP, ROWS, N = "gfx942", 3, 64
 
 def load_kernel(n, rows):
     types = (torch.float32, torch.float32)
-    name = ops.name_of("rms_norm_bwd", n, types, (True, True), rows)
-    return regions_op.load_kernel(regions_op.find_program(name), torch.device("cpu"))
+    name = norms.name_of("rms_norm_bwd", n, types, (True, True), rows)
+    return regions.load_kernel(regions.find_program(name), torch.device("cpu"))
 
 
 def load(rows=ROWS):
@@ -55,8 +56,8 @@ def tune(monkeypatch, tmp_path):
 
         def begin(self):
             """Forgets what a process has in memory."""
-            monkeypatch.setattr(regions_op, "_kernels", {})
-            monkeypatch.setattr(ops, "_loaded", {})
+            monkeypatch.setattr(regions, "_kernels", {})
+            monkeypatch.setattr(norms, "_loaded", {})
             monkeypatch.setattr(kernels, "_memory", {})
 
         def measure(self, device, codes, rows, groups):
@@ -197,8 +198,8 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     monkeypatch.setattr(tuning, "_enabled", True)
     monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path))
     monkeypatch.setattr(kernels, "_memory", {})
-    monkeypatch.setattr(regions_op, "_kernels", {})
-    monkeypatch.setattr(ops, "_loaded", {})
+    monkeypatch.setattr(regions, "_kernels", {})
+    monkeypatch.setattr(norms, "_loaded", {})
     monkeypatch.setattr(tuning, "CANDIDATES", 4)
     generator = torch.Generator().manual_seed(0)
     x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))
@@ -268,12 +269,12 @@ def region(tune, monkeypatch):
     x = builder.add("input", 0)
     program = builder.finish(2 * ROWS, [Input("row", "f32")], [
         Output("scalar", "f32", builder.add("row_sum", x)), Output("group_sum", "f32", x)], GROUPS)
-    return regions_op.register_row_program(program, is_tuned=True)
+    return regions.register_row_program(program, is_tuned=True)
 
 
 @pytest.fixture
 def load_region(region):
-    return lambda: regions_op.load_kernel(region, torch.device("cpu"))
+    return lambda: regions.load_kernel(region, torch.device("cpu"))
 
 
 def test_a_region_has_a_short_search(tune, load_region):
@@ -301,9 +302,9 @@ def test_kernels_are_loaded_side_by_side(region, monkeypatch):
             raise errors.CompileError("no")
         return program.text
 
-    monkeypatch.setattr(regions_op, "load_kernel", load)
+    monkeypatch.setattr(regions, "load_kernel", load)
     other = dataclasses.replace(region, text="other")
-    found = regions_op.load_all([region, other, region], torch.device("cpu"))
+    found = regions.load_all([region, other, region], torch.device("cpu"))
     assert found[region.text].result() == region.text
     assert isinstance(found["other"].exception(), errors.CompileError)
 

@@ -13,9 +13,9 @@ from compiled import Case, assert_near, normal, run
 
 import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd import launching, regions_op
 from lnbwd.core.base import library, settings
 from lnbwd.core.base.errors import CacheWarning, LibraryError
+from lnbwd.ops import launching, regions
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.row_program import Builder, Input, Output
 
@@ -57,10 +57,10 @@ def refuse(*_):
 @pytest.mark.parametrize("operator", ["region", "python"])
 def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
     monkeypatch.setattr(launching, "code_for_device", refuse)
-    call = torch.ops.lnbwd.region if operator == "region" else regions_op.run_region
+    call = torch.ops.lnbwd.region if operator == "region" else regions.run_region
     for factor in (0.25, 0.75):
         program, inputs = example(factor + (operator == "python"))
-        regions_op.register_row_program(program)
+        regions.register_row_program(program)
         for _ in range(2):
             assert_evaluated(program, call(inputs, program.text()), inputs)
     words = [str(w.message) for w in recwarn if w.category is RuntimeWarning]
@@ -75,7 +75,7 @@ def test_outputs_are_new_tensors(monkeypatch):
     b = Builder(N)
     x = b.add("input", 0)
     program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", x)])
-    regions_op.register_row_program(program)
+    regions.register_row_program(program)
     tensor = torch.randn(3, N)
     with pytest.warns(RuntimeWarning, match="one after another"):
         y, = torch.ops.lnbwd.region([tensor], program.text())
@@ -85,15 +85,15 @@ def test_outputs_are_new_tensors(monkeypatch):
 def test_without_the_simulator():
     """Compiled inside of lnbwd.simulate(), called outside."""
     program, inputs = example(2.5)
-    regions_op.register_row_program(program)
-    simulations = lnbwd.launching._simulated[:]
-    lnbwd.launching._simulated.clear()
-    lnbwd.native.set_simulated_chip("")
+    regions.register_row_program(program)
+    simulations = lnbwd.ops.launching._simulated[:]
+    lnbwd.ops.launching._simulated.clear()
+    lnbwd.ops.native.set_simulated_chip("")
     try:
         with pytest.warns(RuntimeWarning, match="on the CPU"):
             assert_evaluated(program, torch.ops.lnbwd.region(inputs, program.text()), inputs)
     finally:
-        lnbwd.launching._simulated[:] = simulations
+        lnbwd.ops.launching._simulated[:] = simulations
 
 
 def test_a_model_that_is_compiled_without_kernels_is_inductors(monkeypatch, recwarn,
@@ -116,16 +116,16 @@ def test_a_damaged_cache_entry(tmp_path, monkeypatch):
     before = lnbwd.core.compile.kernels.kernel_cache().folder
     lnbwd.core.compile.kernels.set_cache_folder(tmp_path)
     try:
-        regions_op.register_row_program(program)
-        assert_evaluated(program, regions_op.run_region(inputs, program.text()), inputs)
+        regions.register_row_program(program)
+        assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
         entry, = tmp_path.rglob("*.kernel")
         whole = entry.read_bytes()
         entry.write_bytes(whole[:-8] + b"damaged!")
         # As another process finds it; the kernels that are loaded stay alive.
         monkeypatch.setattr(lnbwd.core.compile.kernels, "_memory", {})
-        monkeypatch.setattr(regions_op, "_kernels", {})
+        monkeypatch.setattr(regions, "_kernels", {})
         with pytest.warns(CacheWarning, match="the checksum is wrong"):
-            assert_evaluated(program, regions_op.run_region(inputs, program.text()), inputs)
+            assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
         assert entry.read_bytes() == whole
     finally:
         lnbwd.core.compile.kernels.set_cache_folder(before)

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import CheckpointPolicy
 
-from .. import launching
 from ..core.base import settings
 from ..core.base.batch_invariance import is_batch_invariant
 from ..core.compile import compiler, tuning
+from ..ops import launching
 from ..program.graphs.maxima import compared
 from . import torch_internals as internals
 from .scheduling import classes, count_programs

@@ -24,12 +24,13 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-from .. import launching, regions_op
 from ..core import runtime
 from ..core.base.errors import LnbwdError
 from ..core.compile import compiler, tuning
 from ..core.compile.kernels import kernel_cache
 from ..core.compile.spec import MeasurementSpec
+from ..ops import launching
+from ..ops import regions as regions_op
 from . import torch_internals as internals
 from .converter import Argument, Call
 

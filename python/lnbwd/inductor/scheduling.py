@@ -20,9 +20,10 @@ from typing import Any
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from .. import launching, regions_op
 from ..core.base import settings
 from ..core.base.errors import CompileError, LnbwdError
+from ..ops import launching
+from ..ops import regions as regions_op
 from . import torch_internals as internals
 from .choice import Choice, is_timed
 from .converter import Argument, Call, Memory, convert

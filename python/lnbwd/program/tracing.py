@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a Python function over rows to a row program; :mod:`lnbwd.row_functions` is for users.
+"""From a Python function over rows to a row program; :mod:`.row_functions` is for users.
 
 The function is run once on tensors that have types and shapes but no elements, its leading
 dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """FX graphs: what their nodes are, and how :mod:`.convert` makes a row program of them.
 
-:mod:`lnbwd.program.tracing` gets its graphs from row functions; the backend of torch.compile asks
+:mod:`.tracing` gets its graphs from row functions; the backend of torch.compile asks
 what nodes are. It may import :mod:`lnbwd.core.base`, and the modules beside this folder that make
 no graphs.
 """

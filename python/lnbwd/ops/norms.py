@@ -9,7 +9,7 @@
 
 and the same for the other norm, which has neither mean nor bias. The statistics are float32, of
 x's shape without the normalised dimensions. A gradient that ``mask`` leaves out is an empty tensor.
-:mod:`lnbwd.operators` says which operators there are of each, and what C++ does. In Python each is
+:mod:`.registration` says which operators there are of each, and what C++ does. In Python each is
 a call of ``lnbwd::_region``. Inside of torch.func's transforms, and where a gradient is to have one
 itself, PyTorch's operations compute all of it.
 
@@ -43,14 +43,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, regions_op
-from ._arguments import KERNEL_TYPES, check_eps, check_norm
-from .core import runtime
-from .core.base import chip_table
-from .core.base.batch_invariance import order
-from .core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
-from .core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
-from .operators import (
+from ..core import runtime
+from ..core.base import chip_table
+from ..core.base.batch_invariance import order
+from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
+from ..core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
+from ..program.element_types import ELEMENT_NAMES, TYPES
+from . import native, regions
+from .arguments import KERNEL_TYPES, check_eps, check_norm
+from .registration import (
     define,
     define_kernel,
     eager,
@@ -63,7 +64,6 @@ from .operators import (
     transforms_are_active,
     widen,
 )
-from .program.element_types import ELEMENT_NAMES, TYPES
 
 _lock = threading.Lock()
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
@@ -95,7 +95,7 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
                           format=format, epsilon=epsilon, rows=rows_option(rows, chip),
                           order=order())
 
-    load = regions_op.make_kernel_from_spec(make, (rows, None), is_region=False)
+    load = regions.make_kernel_from_spec(make, (rows, None), is_region=False)
 
     def make_kernel(device: runtime.Device, of_call: int) -> runtime.Kernel:
         key = (make(device.chip, ""), device)
@@ -105,15 +105,15 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
     def stand_ins() -> Iterable[str]:
         return (f"{text.rpartition(' ')[0]} {other}" for other in hints_near(rows))
 
-    def operands(is_output: bool) -> list[regions_op.Operand]:
-        return [regions_op.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)
+    def operands(is_output: bool) -> list[regions.Operand]:
+        return [regions.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)
                 for operand, name in make(chip_table.SIMULATED, "").operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
     elements = [runtime.ELEMENTS.index(name) if name else -1 for name in names]
     key = _KEY.pack(n, rows, -1 if epsilon is None else epsilon, int(wanted[::-1] or "0", 2),
                     list(OPERATIONS).index(op), *elements)
-    regions_op.register_program(text, operands(False), operands(True), make_kernel,
+    regions.register_program(text, operands(False), operands(True), make_kernel,
                                 stand_ins=stand_ins, key=key)
     return text
 
@@ -193,7 +193,7 @@ class Norm:
         """The operator of the forward pass."""
         *parameters, eps = others
         name = self.program(x, normalized_shape, parameters, float(eps))
-        y, *statistics = regions_op.raw_region(
+        y, *statistics = regions.raw_region(
             [x, *(p for p in parameters if p is not None)], name)
         leading = x.shape[:-len(normalized_shape)]
         return reshaped(y, x.shape), *(reshaped(s, leading) for s in statistics)
@@ -209,7 +209,7 @@ class Norm:
         if not any(wants):
             return gradients_like(x, likes, wants)
         inputs = [t for t in (dy, x, parameters[0], *statistics) if t is not None]
-        found = iter(regions_op.raw_region(inputs, name))
+        found = iter(regions.raw_region(inputs, name))
         return tuple(x.new_empty(0) if like is None or not want else next(found).view(like.shape)
                      for like, want in zip(likes, wants, strict=True))
 

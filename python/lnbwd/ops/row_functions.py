@@ -8,7 +8,7 @@
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gamma
 
 A call in eager mode looks up what was made for its types, row length and numbers; the first one
-traces the function (:mod:`.tracing`). :mod:`lnbwd.row_gradients` has what is launched, and
+traces the function (:mod:`.tracing`). :mod:`.row_gradients` has what is launched, and
 the derivatives. Under torch.compile a call is the function itself: its operations are traced into
 the graph, where Inductor fuses them with their surroundings, and backend="lnbwd" makes row programs
 of them together with the casts and residual additions around.
@@ -31,13 +31,13 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
 import torch
 from torch import Tensor
 
-from ._arguments import TYPES, check_dense, check_parameter, check_tensor
-from .core.base.errors import place_of, refusal
-from .core.compile.spec import rows_hint
+from ..core.base.errors import place_of, refusal
+from ..core.compile.spec import rows_hint
+from ..program.element_types import FLOAT8
+from ..program.evaluation import random_numbers
+from .arguments import TYPES, check_dense, check_parameter, check_tensor
 from .launching import falls_back
-from .operators import transforms_are_active
-from .program.element_types import FLOAT8
-from .program.evaluation import random_numbers
+from .registration import transforms_are_active
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 
@@ -155,7 +155,7 @@ def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
     """An annotation; a text is read with the names of the function's module."""
     if not isinstance(annotation, str):
         return annotation
-    names = {"lnbwd": sys.modules[__package__], "Rows": Rows, "Columns": Columns,
+    names = {"lnbwd": sys.modules[__package__.partition(".")[0]], "Rows": Rows, "Columns": Columns,
              "Scalars": Scalars, "Parts": Parts, "Seed": Seed, **function.__globals__}
     return eval(annotation, names)
 
@@ -347,7 +347,7 @@ class RowFunction(Generic[P, R]):
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """What runs a call with these arguments, which are checked."""
         self._check(values)
-        from .program.tracing import MAX_DIMENSIONS, Signature, trace
+        from ..program.tracing import MAX_DIMENSIONS, Signature, trace
         from .row_gradients import Plan
 
         first = values[self._first]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .core.base.operations import DEFAULT_EPSILONS, RMS_NORM
+from ..core.base.operations import DEFAULT_EPSILONS, RMS_NORM
 
 KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """The types that kernels compute."""

@@ -5,7 +5,7 @@
 
 An operator has two names. ``lnbwd::_name`` launches a kernel and has no derivative: it is what
 graphs of torch.compile contain. Its kernel is C++ where the package has liblnbwd-torch.so
-(lib/Torch, :mod:`lnbwd.native`) and a function of Python otherwise. ``lnbwd::name`` is the function
+(lib/Torch, :mod:`.native`) and a function of Python otherwise. ``lnbwd::name`` is the function
 of an autograd.Function around it, or inside of torch.func's transforms PyTorch's operations.
 
 C++ computes what is usual, by kernels that are loaded. Everything else is done by the same
@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ..core.base.errors import LnbwdError
 from . import native
-from .core.base.errors import LnbwdError
 from .launching import falls_back
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")

@@ -20,12 +20,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, regions_op
-from ._arguments import KERNEL_TYPES
-from .core.base.errors import LnbwdError
+from ..core.base.errors import LnbwdError
+from . import native, regions
+from .arguments import KERNEL_TYPES
 from .launching import device_key, kernel_key
-from .operators import define_for_library
-from .ops import NORMS, Norm
+from .norms import NORMS, Norm
+from .registration import define_for_library
 
 # ATen's name of each of our operators.
 _OPERATORS = {op: name for norm in NORMS.values() for op, name in norm.aten.items()}
@@ -58,9 +58,9 @@ def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
     program = norm.program_of(program_key) if program_key and where is not None else None
     if program is not None and kernel_key(program, where) not in _refused:
         try:
-            found = regions_op.find_program(program)
+            found = regions.find_program(program)
             rows = x.numel() // found.inputs[0].row_length
-            regions_op.load_kernel(found, x.device, rows)
+            regions.load_kernel(found, x.device, rows)
             kernel = torch.library.get_kernel(operator.name(), key)
         except native.NotNowError:
             pass

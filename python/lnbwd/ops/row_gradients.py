@@ -23,15 +23,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, regions_op
-from .core.base.errors import CompileError, LnbwdError, refusal
-from .core.compile import compiler
-from .core.compile.kernels import derive_gradient
-from .core.compile.spec import GradientSpec, hints_near
-from .operators import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
-from .program.mlir import mlir
-from .program.row_program import RowProgram
-from .program.tracing import Signature, Trace
+from ..core.base.errors import CompileError, LnbwdError, refusal
+from ..core.compile import compiler
+from ..core.compile.kernels import derive_gradient
+from ..core.compile.spec import GradientSpec, hints_near
+from ..program.mlir import mlir
+from ..program.row_program import RowProgram
+from ..program.tracing import Signature, Trace
+from . import native, regions
+from .registration import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
 
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp
@@ -116,7 +116,7 @@ class Plan:
         outputs = sorted({*trace.results, *saved})
         places = {old: new for new, old in enumerate(outputs)}
         program = dataclasses.replace(trace.program.with_outputs(outputs), expected_rows=self.rows)
-        text = regions_op.register_row_program(program).text
+        text = regions.register_row_program(program).text
         return _Forward(program, text, tuple(self.names.index(name) for name in trace.inputs),
                         tuple(places[old] for old in trace.results),
                         tuple(places[old] for old in saved))
@@ -196,16 +196,16 @@ class Plan:
             digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
             stem = f"rows{self.length}_bwd {digest}"
             name = f"{stem} {self.rows}"
-            operands = {f"arg{place}": regions_op.operand(i, self.length)
+            operands = {f"arg{place}": regions.operand(i, self.length)
                         for place, i in enumerate(forward.program.inputs)}
             for place, o in enumerate(forward.program.outputs):
                 operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
-                                          regions_op.operand(o, self.length))
+                                          regions.operand(o, self.length))
             inputs = [operands[name] for name in reads]
             if any(operand.has_all_rows for operand in inputs):
-                regions_op.register_program(
+                regions.register_program(
                     name, inputs, [operands[f"arg{place}"] for place in writes],
-                    regions_op.make_kernel_from_mlir(derived.mlir, rows=self.rows),
+                    regions.make_kernel_from_mlir(derived.mlir, rows=self.rows),
                     stand_ins=lambda: (f"{stem} {other}" for other in hints_near(self.rows)))
             else:
                 name = ""  # It is 0, or the same for all rows.
@@ -255,7 +255,7 @@ class Plan:
                 shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
         """The results of a call, and all outputs of its forward program; ``shape`` is that of the
         first rows."""
-        outputs = regions_op.run_rows(forward.text, shape[:-1],
+        outputs = regions.run_rows(forward.text, shape[:-1],
                                       [tensors[place] for place in forward.inputs])
         results = tuple([outputs[place] for place in forward.results])
         if self.has_numbers:
@@ -323,7 +323,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         outputs = plan.gradient_by_torch(of, needs, ctx.shape, at_hand)
     else:
         try:
-            outputs = regions_op.run_rows(gradient.name, ctx.shape[:-1],
+            outputs = regions.run_rows(gradient.name, ctx.shape[:-1],
                                           [at_hand[place] for place in gradient.inputs])
         except RuntimeError as error:
             raise native.original(error) from None

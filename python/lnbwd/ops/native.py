@@ -5,7 +5,7 @@
 
 ``liblnbwd-torch.so`` registers them with PyTorch's dispatcher. It keeps a table
 of loaded kernels; a call that finds none is computed by the operator in Python
-(:mod:`lnbwd.operators`), which adds the kernel. LNBWD_NATIVE=0 in the environment, read at the
+(:mod:`.registration`), which adds the kernel. LNBWD_NATIVE=0 in the environment, read at the
 import of lnbwd's operators, leaves the library out; the operators are Python then.
 """
 
@@ -20,12 +20,12 @@ from typing import Any
 
 import torch
 
-from .core import runtime
-from .core.base import batch_invariance, settings
-from .core.base.errors import LibraryError, LnbwdError
-from .core.base.library import find_library, open_library
-from .core.base.operations import OPERATIONS
-from .program.element_types import ELEMENT_NAMES
+from ..core import runtime
+from ..core.base import batch_invariance, settings
+from ..core.base.errors import LibraryError, LnbwdError
+from ..core.base.library import find_library, open_library
+from ..core.base.operations import OPERATIONS
+from ..program.element_types import ELEMENT_NAMES
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
