@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import linear  # noqa: E402
+from lnbwd.functional import linear  # noqa: E402
 from region_times import captured  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288",

@@ -57,11 +57,11 @@ from .core.compile.tuning import autotune
 if TYPE_CHECKING:
     from . import distributed, functional, inductor, nn
     from .functional import layer_norm, rms_norm
-    from .linear import layer_norm_linear, rms_norm_linear
+    from .functional.linear import layer_norm_linear, rms_norm_linear
+    from .nn.patching import patch, unpatch
     from .ops.aten import override_aten
     from .ops.launching import simulate
     from .ops.row_functions import Columns, Parts, Rows, Scalars, Seed, rowwise, uniform
-    from .patching import patch, unpatch
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Parts", "Report", "Rows", "RuntimeStatusError",
@@ -75,20 +75,22 @@ __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradien
 for _module in (compiler, errors, operations, runtime, schedule):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
-# Names that need torch, and the modules that have them.
+# Names that need torch, and the modules that have them; and modules that need it.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "ops.launching",
-               "layer_norm_linear": "linear", "rms_norm_linear": "linear",
-               "override_aten": "ops.aten", "patch": "patching", "unpatch": "patching",
+               "layer_norm_linear": "functional.linear", "rms_norm_linear": "functional.linear",
+               "override_aten": "ops.aten", "patch": "nn.patching", "unpatch": "nn.patching",
                **dict.fromkeys(("Columns", "Parts", "Rows", "Scalars", "Seed", "rowwise",
                                 "uniform"), "ops.row_functions")}
-_MODULES = ("distributed", "functional", "inductor", "nn", "regions_op")
+_MODULES = {"linear": "functional.linear", **{name: name for name in (
+    "distributed", "functional", "inductor", "nn", "regions_op")}}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES and name not in _WITH_TORCH:
+    path = _MODULES.get(name) or _WITH_TORCH.get(name)
+    if path is None:
         raise AttributeError(f"module 'lnbwd' has no attribute {name!r}")
     try:
-        module = importlib.import_module(f".{_WITH_TORCH.get(name, name)}", __name__)
+        module = importlib.import_module(f".{path}", __name__)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

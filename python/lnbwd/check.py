@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import functional, linear
+from . import functional
 from .core.base.errors import LnbwdError
 from .core.compile.spec import words
+from .functional import linear
 from .ops import launching
 from .ops.launching import DEFAULT_CHIP
 from .ops.norms import NORMS

@@ -59,8 +59,9 @@ def wanted_specs(chip, tests, sample):
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, linear
+    from lnbwd import KernelSpec
     from lnbwd.core.compile import kernels, spec
+    from lnbwd.functional import linear
     from lnbwd.program.mlir import mlir
     from lnbwd.program.row_program import RowProgram
 

@@ -10,7 +10,8 @@ torch = pytest.importorskip("torch")
 from cases import diagonal  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import linear, operations  # noqa: E402
+from lnbwd import operations  # noqa: E402
+from lnbwd.functional import linear  # noqa: E402
 from lnbwd.ops import launching, regions  # noqa: E402
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")

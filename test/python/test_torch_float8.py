@@ -16,8 +16,9 @@ from compiled import run
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import compiler, quantized
+from lnbwd import compiler
 from lnbwd.core.compile import tuning
+from lnbwd.functional import quantized
 from lnbwd.program.element_types import ELEMENT_NAMES, TYPES
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir

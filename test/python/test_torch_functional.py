@@ -23,8 +23,9 @@ from torch.utils._pytree import tree_leaves
 
 import lnbwd
 from conftest import HAS_GPU
-from lnbwd import channel_norms, compiler, functional, nn
+from lnbwd import compiler, functional, nn
 from lnbwd.core.base import settings
+from lnbwd.functional import channel_norms
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import RowProgram
 

@@ -21,9 +21,9 @@ import torch
 
 import lnbwd
 from conftest import HAS_GPU
-from lnbwd import patching
+from lnbwd.nn import patching
+from lnbwd.nn.recognition import recognise
 from lnbwd.ops import native
-from lnbwd.recognition import recognise
 
 
 class LlamaNorm(torch.nn.Module):

@@ -20,6 +20,8 @@ from ..core.base.operations import DEFAULT_EPSILONS, RMS_NORM
 KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """The types that kernels compute."""
 
+HALVES = (torch.float16, torch.bfloat16)
+
 TYPES = (*KERNEL_TYPES, torch.float64)
 """Those that functions take."""
 

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Modules for users: drop-in replacements of PyTorch's, with the same parameters and names."""
+"""The modules."""
 
 from __future__ import annotations
 
@@ -11,21 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .core.base.operations import LAYER_NORM, RMS_NORM
-from .functional import (
-    batch_norm,
-    cross_entropy,
-    group_norm,
-    instance_norm,
-    is_autocast_enabled,
-    layer_norm,
-    log_softmax,
-    rms_norm,
-    softmax,
-)
-from .linear import layer_norm_linear
-from .ops.arguments import check_eps, check_sizes
-from .ops.launching import falls_back
+from ..core.base.operations import LAYER_NORM, RMS_NORM
+from ..functional.channel_norms import batch_norm, group_norm, instance_norm
+from ..functional.linear import layer_norm_linear
+from ..functional.norms import layer_norm, rms_norm
+from ..functional.softmaxes import cross_entropy, log_softmax, softmax
+from ..ops.arguments import check_eps, check_sizes
+from ..ops.launching import falls_back
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
@@ -175,7 +167,7 @@ class LayerNormLinear(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x`` and multiplies it; on the CPU, and under autocast, by PyTorch."""
-        if is_autocast_enabled(x.device.type) or (x.is_cpu and falls_back()):
+        if torch.is_autocast_enabled(x.device.type) or (x.is_cpu and falls_back()):
             return self.linear(self.norm(x))  # type: ignore[no-any-return]
         return layer_norm_linear(x, self.norm.normalized_shape, self.norm.weight, self.norm.bias,
                                  self.linear.weight, self.linear.bias, self.norm.eps)

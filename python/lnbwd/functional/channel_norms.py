@@ -20,15 +20,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .core.base import chip_table
-from .core.compile.spec import ROWS_HINTS
-from .ops.arguments import TYPES, check_dense, check_eps, check_number, check_parameter, check_whole
-from .ops.launching import is_capturing, open_device
-from .ops.regions import Registered, call_of, is_plain, raw_region, register_draft
-from .ops.registration import eager, gradients_by_torch, is_pytorchs, reshaped
-from .ops.row_functions import Parts, Rows, Scalars, rowwise
-from .program.element_types import ELEMENT_NAMES
-from .program.row_program import Draft, Input, Value
+from ..core.base import chip_table
+from ..core.compile.spec import ROWS_HINTS
+from ..ops.arguments import (
+    TYPES,
+    check_dense,
+    check_eps,
+    check_number,
+    check_parameter,
+    check_whole,
+)
+from ..ops.launching import is_capturing, open_device
+from ..ops.regions import Registered, call_of, is_plain, raw_region, register_draft
+from ..ops.registration import eager, gradients_by_torch, is_pytorchs, reshaped
+from ..ops.row_functions import Parts, Rows, Scalars, rowwise
+from ..program.element_types import ELEMENT_NAMES
+from ..program.row_program import Draft, Input, Value
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""

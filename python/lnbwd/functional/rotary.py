@@ -16,15 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .ops.regions import Registered, register_draft
-from .ops.registration import eager, gradients_by_torch, refuse_forward_mode, reshaped
-from .program.element_types import ELEMENT_NAMES
-from .program.row_program import Draft, Input, Value
+from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
+from ..ops.regions import Registered, register_draft
+from ..ops.registration import eager, gradients_by_torch, is_pytorchs, refuse_forward_mode, reshaped
+from ..program.element_types import ELEMENT_NAMES
+from ..program.row_program import Draft, Input, Value
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]
 
 
-def by_torch(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None, eps: float) -> Tensor:
+def _by_torch(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None, eps: float) -> Tensor:
     """The function by PyTorch's operations, in float32 or wider."""
     x = input if input.dtype == torch.float64 else input.float()
     h = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
@@ -103,7 +104,7 @@ class _Rotary(torch.autograd.Function):
         x, cos, sin, weight, rstd = ctx.saved_tensors
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
             dx, dweight = gradients_by_torch(
-                lambda x, weight: by_torch(x, cos, sin, weight, ctx.eps), (x, weight),
+                lambda x, weight: _by_torch(x, cos, sin, weight, ctx.eps), (x, weight),
                 ctx.needs_input_grad[:4:3], dy)
         else:
             gradients = ctx.programs[1](x.numel() // x.shape[-1], {
@@ -115,4 +116,48 @@ class _Rotary(torch.autograd.Function):
     jvp = staticmethod(refuse_forward_mode("a norm with rotary positions"))
 
 
-apply = eager(_Rotary)
+_apply = eager(_Rotary)
+
+
+def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
+                  eps: float | None = None) -> Tensor:
+    """The RMSNorm of heads with rotary positions: ``h * cos + rotate_half(h) * sin`` of
+    ``h = rms_norm(input, weight)``, where rotate_half swaps the halves of a head and negates the
+    first, as Hugging Face's models have it.
+
+    Args:
+        input: ``[..., D]``, D even, for example ``[B, T, H, D]``; float16, bfloat16 or float32
+            (float64: computed by PyTorch). Each shape compiles a kernel.
+        cos, sin: tables without a gradient that broadcast to input, of two dimensions or more, for
+            example ``[T, 1, D]``.
+        weight: the scale of the norm, ``[D]``; None: 1.
+        eps: as of :func:`rms_norm`.
+
+    Returns:
+        A dense tensor of input's shape and type.
+
+    Raises:
+        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+    """
+    check_dense("input", input)
+    if input.dim() < 2 or input.shape[-1] % 2:
+        raise ValueError("input: expected two dimensions or more, the last of an even number of "
+                         f"elements, got {list(input.shape)}")
+    for name, table in (("cos", cos), ("sin", sin)):
+        check_dense(name, table)
+        if not 2 <= table.dim() <= input.dim() or any(
+                own not in (1, size) for own, size in zip(
+                    reversed(table.shape), reversed(input.shape), strict=False)):
+            raise ValueError(f"{name}: expected two dimensions or more that broadcast to those of "
+                             f"input, {list(input.shape)}, got {list(table.shape)}")
+        check_parameter(name, table, table.shape, "input", input, TYPES)
+        if table.requires_grad:
+            raise ValueError(f"{name}: expected a tensor that needs no gradient; pass "
+                             f"{name}.detach()")
+    check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    eps = check_rms_eps(eps, input.dtype)
+    cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
+    if is_pytorchs("a norm with rotary positions", input, cos, sin, weight):
+        return _by_torch(input, cos, sin, weight, eps)
+    y: Tensor = _apply(input.contiguous(), cos, sin, weight, eps)
+    return y

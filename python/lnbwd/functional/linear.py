@@ -27,15 +27,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .core.base import operations
-from .core.base.batch_invariance import is_batch_invariant
-from .core.base.errors import LnbwdError
-from .core.base.operations import LAYER_NORM, RMS_NORM
-from .core.compile.compiler import Gradient as DerivedGradient
-from .core.compile.kernels import derive_gradient
-from .core.compile.spec import GradientSpec, rows_hint
-from .ops import native, norms, regions
-from .ops.arguments import (
+from ..core.base import operations
+from ..core.base.batch_invariance import is_batch_invariant
+from ..core.base.errors import LnbwdError
+from ..core.base.operations import LAYER_NORM, RMS_NORM
+from ..core.compile.compiler import Gradient as DerivedGradient
+from ..core.compile.kernels import derive_gradient
+from ..core.compile.spec import GradientSpec, rows_hint
+from ..ops import native, norms, regions
+from ..ops.arguments import (
     KERNEL_TYPES,
     RMS_EPSILONS,
     check_dense,
@@ -44,12 +44,12 @@ from .ops.arguments import (
     check_sizes,
     check_tensor,
 )
-from .ops.launching import check_device, dense, is_capturing
-from .ops.norms import NORMS
-from .ops.regions import Registered, is_plain
-from .ops.registration import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
-from .program.element_types import ELEMENT_NAMES, TYPES
-from .program.row_program import Draft, Input
+from ..ops.launching import check_device, dense, is_capturing
+from ..ops.norms import NORMS
+from ..ops.regions import Registered, is_plain
+from ..ops.registration import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
+from ..program.element_types import ELEMENT_NAMES, TYPES
+from ..program.row_program import Draft, Input
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 

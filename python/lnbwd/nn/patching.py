@@ -16,18 +16,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import functional, nn
-from .functional import know_distributed_tensors
-from .ops import aten, native
-from .ops.arguments import KERNEL_TYPES
-from .ops.launching import falls_back
-from .ops.norms import NORMS
+from ..functional import norms
+from ..functional.norms import know_distributed_tensors
+from ..ops import aten, native
+from ..ops.arguments import KERNEL_TYPES
+from ..ops.launching import falls_back
+from ..ops.norms import NORMS
+from . import layers
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
 
 _BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
-    module: module.__bases__[0] for module in nn.NORMS.values()}
+    module: module.__bases__[0] for module in layers.NORMS.values()}
 _SWAPS = {old: new for new, old in _BACK.items()}
 _TARGETS = " or ".join(f"lnbwd.nn.{module.__name__}" for module in _BACK)
 
@@ -38,7 +39,7 @@ _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_
 def _normalise(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
                epsilon: float) -> Tensor:
     parameters = (weight, bias)[:NORMS[norm].count]
-    y: Tensor = getattr(functional, norm)(x, x.shape[-1:], *parameters, epsilon)
+    y: Tensor = getattr(norms, norm)(x, x.shape[-1:], *parameters, epsilon)
     return y
 
 
@@ -184,7 +185,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
                          "which one is to be its epsilon")
     weight, bias = ("weight" if getattr(module, "weight", None) is not None else "",
                     "bias" if getattr(module, "bias", None) is not None else "")
-    norm = next(norm for norm, module in nn.NORMS.items() if module is target)
+    norm = next(norm for norm, module in layers.NORMS.items() if module is target)
     if bias and NORMS[norm].count == 1:
         raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
     pairs = [(x, w, x) for x in KERNEL_TYPES
@@ -208,7 +209,7 @@ def patch(model: torch.nn.Module, *,
     checkpoints and wrappers that refer to them go on working. Besides torch.nn.LayerNorm and
     torch.nn.RMSNorm it knows modules of other classes by what they compute: each leaf module with
     at most two parameters is run on the CPU on data of its own, and taken if its results and their
-    gradients are those of a LayerNorm or an RMSNorm (:mod:`lnbwd.recognition`), Gemma's 1 + weight
+    gradients are those of a LayerNorm or an RMSNorm (:mod:`.recognition`), Gemma's 1 + weight
     and LayerNorms over the channels of images included. Where such a module is called otherwise
     than it was compared, and on the CPU, its own forward runs.
 

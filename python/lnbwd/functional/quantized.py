@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .core.base.operations import ELEMENTS
-from .core.compile.spec import rows_hint
-from .ops.arguments import (
+from ..core.base.operations import ELEMENTS
+from ..core.compile.spec import rows_hint
+from ..ops.arguments import (
     KERNEL_TYPES,
     check_dense,
     check_eps,
@@ -28,10 +28,10 @@ from .ops.arguments import (
     check_rms_eps,
     check_tensor,
 )
-from .ops.launching import falls_back
-from .ops.regions import Registered, find_program, raw_region, register_draft
-from .program.element_types import ELEMENT_NAMES, FLOAT8
-from .program.row_program import Draft, Input, Value
+from ..ops.launching import falls_back
+from ..ops.regions import Registered, find_program, raw_region, register_draft
+from ..program.element_types import ELEMENT_NAMES, FLOAT8
+from ..program.row_program import Draft, Input, Value
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",

@@ -38,8 +38,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .ops.arguments import KERNEL_TYPES
-from .ops.norms import NORMS
+from ..ops.arguments import KERNEL_TYPES
+from ..ops.norms import NORMS
 
 _USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
 _OTHER_EPSILON = 0.03
