@@ -18,7 +18,7 @@ import lnbwd
 import lnbwd.inductor
 from lnbwd import compiler
 from lnbwd.core.compile import tuning
-from lnbwd.functional import quantized
+from lnbwd.functional import quantized_calls, quantized_programs
 from lnbwd.program.element_types import ELEMENT_NAMES, TYPES
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
@@ -360,7 +360,7 @@ def mx_reference(y: torch.Tensor, dtype: torch.dtype, is_up: bool = False):
 
 def quantize(x: torch.Tensor, dtype: str, block):
     """Rows as they are, quantised."""
-    p = quantized._Program(x.shape[-1], {"input": Input("row", "f32")})
+    p = quantized_programs.Program(x.shape[-1], {"input": Input("row", "f32")})
     p.quantize(p.values["input"], dtype, block)
     text, _, _, names = p.made(1024)
     program = RowProgram.from_text(text)
@@ -629,8 +629,9 @@ def test_values_are_rounded_by_chance(chip, dtype):
     x[5] = narrow(made(512, seed=9), dtype).float()
     most = torch.finfo(dtype).max
     name = ELEMENT_NAMES[dtype]
-    p = quantized._Program(512, {"input": Input("row", "f32"), "seed": Input("number", "i64"),
-                                 "factor": Input("number", "f32")})
+    p = quantized_programs.Program(512, {
+        "input": Input("row", "f32"), "seed": Input("number", "i64"),
+        "factor": Input("number", "f32")})
     p.quantize(p.values["input"], name, None)
     text, _, _, names = p.made(1024)
     program = RowProgram.from_text(text)
@@ -811,7 +812,7 @@ def test_kernels_compile_for_nvidia(monkeypatch, name, options):
         assert compiler.compile_mlir(mlir(program), "sm_90", format="ptx").code
         return evaluate(program, tensors)
 
-    monkeypatch.setattr(quantized, "raw_region", compile_and_evaluate)
+    monkeypatch.setattr(quantized_calls, "raw_region", compile_and_evaluate)
     functional, x, y = lnbwd.functional, NORM["x"], NORM["residual"]
     weight, bias, rstd = NORM["weight"], NORM["bias"], made(128, 1)
     run = {"layer": lambda: functional.layer_norm_quantized(x, weight, bias, residual=y, **options),
