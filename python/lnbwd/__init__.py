@@ -42,16 +42,9 @@ from .core.base.errors import (
 from .core.base.version import __version__ as __version__
 from .core.compile import compiler
 from .core.compile.compiler import Gradient, compile_mlir, differentiate
-from .core.compile.kernels import (
-    CompiledKernel,
-    Report,
-    compile,
-    kernel_cache,
-    precompile,
-    report,
-    set_cache_folder,
-)
+from .core.compile.kernels import CompiledKernel, Report, compile, precompile, report
 from .core.compile.spec import KernelSpec
+from .core.compile.store import kernel_cache, set_cache_folder
 from .core.compile.tuning import autotune
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "EndToEnd")
 
 import family
 import operations
-from lnbwd.core.compile import kernels, spec
+from lnbwd.core.compile import kernels, spec, store
 from lnbwd_bench.shapes import Shape
 
 
@@ -25,11 +25,11 @@ from lnbwd_bench.shapes import Shape
     for shape, is_large in ((Shape(8192, 3000), True), (Shape(300, 512, "f32"), False))])
 def test_python_and_the_benchmark_compile_the_same_bytes(op, chip, emit, shape, build, tmp_path,
                                                          monkeypatch):
-    monkeypatch.setattr(kernels, "_memory", {})
-    monkeypatch.setattr(kernels, "_cache", kernels.KernelCache(None))
+    monkeypatch.setattr(store, "_memory", {})
+    monkeypatch.setattr(store, "_cache", kernels.KernelCache(None))
     # As Norm.program_of does for a call.
     epsilon = {} if op.endswith("_bwd") else {"epsilon": operations.EPSILON}
     theirs = kernels.make_spec(op, n=shape.n, dtype=shape.dtype, chip=chip, format=emit,
                                rows=spec.rows_option(shape.m, chip), **epsilon)
     ours = family.compile_case(build, operations.variants(shape, chip)[op], tmp_path)
-    assert ours.read_bytes() == kernels.compile_spec(theirs)
+    assert ours.read_bytes() == store.compile_spec(theirs)

@@ -94,12 +94,12 @@ def capture(step):
 def dropped_objects():
     """Kernels, buffers and events in a cycle, which only the collector frees."""
     from lnbwd import runtime
-    from lnbwd.core.compile import kernels
+    from lnbwd.core.compile import store
     from lnbwd.core.compile.spec import KernelSpec
 
     device = runtime.Device.open("cuda:0")
     objects = [device.create_event(), device.allocate(1 << 20)]
-    code = kernels.code_for_device(
+    code = store.code_for_device(
         lambda chip, form: KernelSpec("layer_norm", WIDTH, "f32", chip, "f32", "f32", False, False,
                                       False, format=form, epsilon=1e-5), device.chip)
     objects.append(runtime.Kernel(device, runtime.Program.for_chip(code, device.info.arch)))

@@ -108,10 +108,10 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd.core.compile import kernels
+    from lnbwd.core.compile import store
     from lnbwd.ops import launching
 
-    code_for_device = kernels.code_for_device
+    code_for_device = store.code_for_device
     wanted = {}
 
     def record(make, chip):

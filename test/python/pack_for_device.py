@@ -60,12 +60,12 @@ def wanted_specs(chip, tests, sample):
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
     from lnbwd import KernelSpec
-    from lnbwd.core.compile import kernels, spec
+    from lnbwd.core.compile import spec, store
     from lnbwd.functional import linear
     from lnbwd.program.mlir import mlir
     from lnbwd.program.row_program import RowProgram
 
-    form = kernels.code_format(chip)
+    form = store.code_format(chip)
     specs = []
     for fields in recorded_kernels(tests):
         kind = getattr(spec, fields.pop("kind"))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd.core.compile import kernels, spec
+from lnbwd.core.compile import kernels, spec, store
 from lnbwd.core.compile.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
 from lnbwd.ops import launching, native, regions
 
@@ -56,7 +56,7 @@ def specs(monkeypatch):
 
     def code_for_device(make, chip):
         asked.append(make(chip, "hsaco"))
-        return kernels.code_for_device(make, chip)
+        return store.code_for_device(make, chip)
 
     monkeypatch.setattr(launching, "code_for_device", code_for_device)
     return asked
@@ -118,7 +118,7 @@ def test_without_a_compiler_a_kernel_for_another_number_of_rows_serves(tmp_path,
         return lambda chip, form: KernelSpec("layer_norm_bwd", 61, "f32", chip, "f32", "f32",
                                              format=form, rows=rows)
 
-    monkeypatch.setattr(kernels, "_cache", kernels.KernelCache(tmp_path))
-    kernels.kernel_cache().store(make(4096)("sm_90", "ptx"), "some", b"code")
+    monkeypatch.setattr(store, "_cache", kernels.KernelCache(tmp_path))
+    store.kernel_cache().store(make(4096)("sm_90", "ptx"), "some", b"code")
     monkeypatch.setattr(kernels.compiler, "compiler_id", lambda: None)
-    assert kernels.code_for_device(make(64), "sm_90") == b"code"
+    assert store.code_for_device(make(64), "sm_90") == b"code"

@@ -38,7 +38,7 @@ import lnbwd
 import lnbwd.inductor
 from lnbwd import Columns, Rows, Scalars, compiler
 from lnbwd.core.base import settings
-from lnbwd.core.compile import kernels
+from lnbwd.core.compile import store
 from lnbwd.ops import regions
 from lnbwd.program import tracing
 from lnbwd.program.graphs import convert
@@ -589,7 +589,7 @@ def test_without_a_compiler(device, tmp_path, monkeypatch):
         want = run(lnbwd.rowwise(swiglu), tensors)
         assert (tmp_path / "v1" / "any").is_dir()
         assert "any" not in lnbwd.kernel_cache().chips()
-        monkeypatch.setattr(kernels, "_memory", {})
+        monkeypatch.setattr(store, "_memory", {})
         monkeypatch.setattr(regions, "_kernels", {})
         monkeypatch.setattr(compiler, "compiler_id", lambda: None)
         got = run(lnbwd.rowwise(swiglu), tensors)

@@ -15,7 +15,7 @@ import torch
 
 import lnbwd
 from lnbwd import errors, schedule
-from lnbwd.core.compile import cache, kernels, tuning
+from lnbwd.core.compile import cache, store, tuning
 from lnbwd.core.compile.spec import KernelSpec
 from lnbwd.ops import launching, native, norms, regions
 from lnbwd.program.row_program import Builder, Input, Output
@@ -46,7 +46,7 @@ def tune(monkeypatch, tmp_path):
     """Searches are on, the cache is empty, and a dictionary of times by schedule ("": the
     compiler's own; others: 100) stands for the device. Gives a process that has just begun."""
     monkeypatch.setattr(tuning, "_enabled", True)
-    monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_cache", cache.KernelCache(tmp_path / "cache"))
 
     class Process:
         def __init__(self):
@@ -58,7 +58,7 @@ def tune(monkeypatch, tmp_path):
             """Forgets what a process has in memory."""
             monkeypatch.setattr(regions, "_kernels", {})
             monkeypatch.setattr(norms, "_loaded", {})
-            monkeypatch.setattr(kernels, "_memory", {})
+            monkeypatch.setattr(store, "_memory", {})
 
         def measure(self, device, codes, rows, groups):
             texts = [candidate.text for candidate in self.found]
@@ -91,21 +91,21 @@ def test_the_fastest_is_taken_and_kept_for_the_next_process(tune):
     assert all(list(schedule.parse_printed(text)) == list(schedule.FIELDS) for text in texts[1:])
 
     tune.begin()
-    kernels.set_cache_folder(kernels.kernel_cache().folder.with_name("another"))
+    store.set_cache_folder(store.kernel_cache().folder.with_name("another"))
     tune.times = {texts[2]: 50.0}
     load()
-    assert kernels._look_up(spec_of(texts[2])) is not None
+    assert store._look_up(spec_of(texts[2])) is not None
     assert len(tune.searches) == 2
 
     tune.begin()
     tune.times = {}
     load()
-    assert len(tune.searches) == 2 and kernels._memory.keys() == {spec_of(texts[2])}
+    assert len(tune.searches) == 2 and store._memory.keys() == {spec_of(texts[2])}
 
 
 def test_a_result_says_what_was_measured(tune):
     load()
-    path, = [path for path in kernels.kernel_cache().folder.rglob("*.kernel")
+    path, = [path for path in store.kernel_cache().folder.rglob("*.kernel")
              if b'"kind": "tuning"' in path.read_bytes().partition(b"\n")[0]]
     result = json.loads(path.read_bytes().partition(b"\n")[2])
     assert result["schedule"] == ""
@@ -122,10 +122,10 @@ def test_ties_have_one_outcome(tune, others, chosen):
     load()
     texts = tune.searches[0][0]
     tune.begin()
-    kernels.set_cache_folder(None)
+    store.set_cache_folder(None)
     tune.times = dict(zip(texts[1:3], others, strict=True))
     load()
-    assert kernels._memory.keys() == {spec_of(texts[chosen])}
+    assert store._memory.keys() == {spec_of(texts[chosen])}
 
 
 def test_nothing_is_searched_for_unless_it_is_asked_for(tune, monkeypatch):
@@ -169,7 +169,7 @@ def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
     monkeypatch.setattr(tuning, "measure", fail)
     with pytest.warns(RuntimeWarning, match="no schedule was searched for.*out of memory"):
         load()
-    assert kernels._memory.keys() == {spec_of()}
+    assert store._memory.keys() == {spec_of()}
 
 
 def test_a_result_that_is_none_is_searched_for_again(tune, monkeypatch):
@@ -196,8 +196,8 @@ def test_damaged_results_are_none(data):
 
 def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning, "_enabled", True)
-    monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path))
-    monkeypatch.setattr(kernels, "_memory", {})
+    monkeypatch.setattr(store, "_cache", cache.KernelCache(tmp_path))
+    monkeypatch.setattr(store, "_memory", {})
     monkeypatch.setattr(regions, "_kernels", {})
     monkeypatch.setattr(norms, "_loaded", {})
     monkeypatch.setattr(tuning, "CANDIDATES", 4)
@@ -282,14 +282,14 @@ def test_a_region_has_a_short_search(tune, load_region):
     (texts, rows), = tune.searches
     assert rows == 2 * ROWS and 1 < len(texts) <= 1 + tuning.REGION_CANDIDATES
     tune.begin()
-    kernels.set_cache_folder(kernels.kernel_cache().folder.with_name("another"))
+    store.set_cache_folder(store.kernel_cache().folder.with_name("another"))
     tune.times = {texts[1]: 50.0}
     load_region()
     tune.begin()
     tune.times = {}
     load_region()
     assert len(tune.searches) == 2
-    assert [spec.schedule for spec in kernels._memory] == [texts[1]]
+    assert [spec.schedule for spec in store._memory] == [texts[1]]
 
 
 def test_kernels_are_loaded_side_by_side(region, monkeypatch):
@@ -319,7 +319,7 @@ def test_a_region_without_a_search(tune, load_region, monkeypatch, why):
         monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", True)
     with lnbwd.batch_invariant(why == "by order"):
         load_region()
-    assert not tune.searches and [spec.schedule for spec in kernels._memory] == [""]
+    assert not tune.searches and [spec.schedule for spec in store._memory] == [""]
 
 
 def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, recwarn):
@@ -329,7 +329,7 @@ def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, 
 
     monkeypatch.setattr(tuning, "measure", fail)
     load_region()
-    assert not recwarn and [spec.schedule for spec in kernels._memory] == [""]
+    assert not recwarn and [spec.schedule for spec in store._memory] == [""]
 
 
 def test_groups_of_rows_are_timed(tune, load_region, short):

@@ -113,8 +113,8 @@ def test_a_model_that_is_compiled_without_kernels_is_inductors(monkeypatch, recw
 def test_a_damaged_cache_entry(tmp_path, monkeypatch):
     """It is compiled again, and replaced."""
     program, inputs = example(3.5)
-    before = lnbwd.core.compile.kernels.kernel_cache().folder
-    lnbwd.core.compile.kernels.set_cache_folder(tmp_path)
+    before = lnbwd.core.compile.store.kernel_cache().folder
+    lnbwd.core.compile.store.set_cache_folder(tmp_path)
     try:
         regions.register_row_program(program)
         assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
@@ -122,13 +122,13 @@ def test_a_damaged_cache_entry(tmp_path, monkeypatch):
         whole = entry.read_bytes()
         entry.write_bytes(whole[:-8] + b"damaged!")
         # As another process finds it; the kernels that are loaded stay alive.
-        monkeypatch.setattr(lnbwd.core.compile.kernels, "_memory", {})
+        monkeypatch.setattr(lnbwd.core.compile.store, "_memory", {})
         monkeypatch.setattr(regions, "_kernels", {})
         with pytest.warns(CacheWarning, match="the checksum is wrong"):
             assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
         assert entry.read_bytes() == whole
     finally:
-        lnbwd.core.compile.kernels.set_cache_folder(before)
+        lnbwd.core.compile.store.set_cache_folder(before)
 
 
 # --------------------------------------------------------------------------------------------------

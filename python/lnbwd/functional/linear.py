@@ -32,8 +32,8 @@ from ..core.base.batch_invariance import is_batch_invariant
 from ..core.base.errors import LnbwdError
 from ..core.base.operations import LAYER_NORM, RMS_NORM
 from ..core.compile.compiler import Gradient as DerivedGradient
-from ..core.compile.kernels import derive_gradient
 from ..core.compile.spec import GradientSpec, rows_hint
+from ..core.compile.store import derive_gradient
 from ..ops import native, norms, regions
 from ..ops.arguments import (
     KERNEL_TYPES,

@@ -27,8 +27,8 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from ..core import runtime
 from ..core.base.errors import LnbwdError
 from ..core.compile import compiler, tuning
-from ..core.compile.kernels import kernel_cache
 from ..core.compile.spec import MeasurementSpec
+from ..core.compile.store import kernel_cache
 from ..ops import launching
 from ..ops import regions as regions_op
 from . import torch_internals as internals

@@ -20,8 +20,8 @@ from ..core import runtime
 from ..core.base import chip_table, settings
 from ..core.base.batch_invariance import order
 from ..core.base.errors import LnbwdError, RuntimeStatusError
-from ..core.compile.kernels import code_for_device
 from ..core.compile.spec import Spec
+from ..core.compile.store import code_for_device
 from ..core.runtime import launch_on_host_memory
 from . import native
 

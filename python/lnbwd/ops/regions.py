@@ -48,8 +48,8 @@ from ..core.base import settings
 from ..core.base.errors import LnbwdError
 from ..core.base.operations import ELEMENTS, KINDS, Dims
 from ..core.compile import tuning
-from ..core.compile.kernels import code_format
 from ..core.compile.spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
+from ..core.compile.store import code_format
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from ..core.base.errors import CompileError, LnbwdError, refusal
 from ..core.compile import compiler
-from ..core.compile.kernels import derive_gradient
 from ..core.compile.spec import GradientSpec, hints_near
+from ..core.compile.store import derive_gradient
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
 from ..program.tracing import Signature, Trace

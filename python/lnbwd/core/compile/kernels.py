@@ -1,181 +1,33 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled kernels as objects, and where their code comes from: memory, disk, the compiler."""
+"""Compiled kernels as objects, without PyTorch."""
 
 from __future__ import annotations
 
 import concurrent.futures
-import dataclasses
-import functools
 import json
 import os
 import pathlib
-import shutil
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import runtime
-from ..base import chip_table
 from ..base import schedule as schedules
 from ..base.batch_invariance import order
 from ..base.errors import LibraryError, LnbwdError
 from ..base.files import write_whole
 from ..base.operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
-from . import compiler
-from .cache import KernelCache, default_folder
-from .spec import (
-    ROWS_HINTS,
-    GradientSpec,
-    KernelSpec,
-    ProgramSpec,
-    Spec,
-    dtype_name,
-    whole_number,
-)
+from . import compiler, store
+from .cache import KernelCache
+from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec, dtype_name, whole_number
 
-__all__ = ["CompiledKernel", "Report", "compile", "compile_spec", "derive_gradient", "kernel_cache",
-           "report", "set_cache_folder"]
+__all__ = ["CompiledKernel", "Precompiled", "Report", "compile", "precompile", "report"]
 
 # Elements of x that a report is for where the number of rows is not given.
 _REPORT_ELEMENTS = 1 << 24
-
-_lock = threading.Lock()
-_memory: dict[Spec | GradientSpec, bytes] = {}
-_cache: KernelCache | None = None
-
-
-def kernel_cache() -> KernelCache:
-    """The process's cache on disk."""
-    global _cache
-    if _cache is None:
-        with _lock:
-            if _cache is None:
-                _cache = KernelCache(default_folder())
-    return _cache
-
-
-def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
-    """Uses another folder for the cache on disk from now on; None: none. What is in memory already
-    stays in use."""
-    global _cache
-    _cache = KernelCache(folder)
-
-
-@functools.lru_cache(maxsize=1)
-def has_ptxas() -> bool:
-    """Whether the compiler finds NVIDIA's assembler."""
-    home = os.environ.get("CUDA_HOME")
-    return bool(shutil.which("ptxas") or (home and shutil.which("ptxas", path=f"{home}/bin")))
-
-
-def code_format(chip: str) -> str:
-    """The format that code for a chip is kept in: "hsaco"; for NVIDIA "cubin" where there is a
-    ptxas, so that the driver has nothing left to compile, and else "ptx"."""
-    return "cubin" if chip_table.is_nvidia(chip) and has_ptxas() else chip_table.code_format(chip)
-
-
-def _look_up(spec: Spec | GradientSpec) -> bytes | None:
-    """The code of a spec from memory or from disk."""
-    code = _memory.get(spec)
-    if code is None:
-        code = kernel_cache().load(spec, compiler.compiler_id())
-        if code is not None:
-            _memory[spec] = code
-    return code
-
-
-def compiled(spec: Spec | GradientSpec) -> compiler.Compiled:
-    """A kernel by the compiler, or the MLIR of a gradient, whatever the caches have."""
-    if isinstance(spec, GradientSpec):
-        text = compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of, saved=spec.saved).mlir
-        return compiler.Compiled(text.encode(), "", "", "")
-    return compiler.compile_mlir(
-        spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
-        source_name=spec.source_name)
-
-
-def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
-    """A derived gradient: from memory, from the cache on disk, or by the compiler.
-
-    Raises:
-        CompileError: the compiler refuses it.
-        LnbwdError: there is no compiler, and the cache does not have it.
-    """
-    return compiler.Gradient.from_mlir(_obtain(spec)[0].decode())
-
-
-def _obtain(spec: Spec | GradientSpec) -> tuple[bytes, compiler.Compiled | None]:
-    """The code of a spec, and all of the compilation if there was one."""
-    code = _look_up(spec)
-    if code is not None:
-        return code, None
-    identity = compiler.compiler_id()
-    if identity is None:
-        what, remedy = (
-            (str(spec).replace("the", "no", 1), "run what needs it elsewhere")
-            if isinstance(spec, GradientSpec) else
-            (f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile"))
-        raise LnbwdError(
-            f"there is {what}: this installation has no compiler, and the kernel cache "
-            f"({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, and copy the "
-            "cache's folder here (LNBWD_CACHE_DIR names it)")
-    result = compiled(spec)
-    kernel_cache().store(spec, identity, result.code)
-    _memory[spec] = result.code
-    return result.code, result
-
-
-def _capability(chip: str) -> int:
-    """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
-    digits = chip.removeprefix("sm_")
-    return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
-
-
-def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
-    """The code to run on a device whose chip is ``chip``.
-
-    That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
-    the compiler does not know, it is PTX for the latest chip before it.
-
-    Args:
-        make: gives the spec for a chip and a format.
-        chip: the device's.
-    """
-    formats = ("cubin", "ptx") if chip_table.is_nvidia(chip) else ("hsaco",)
-    for format in formats:
-        code = _look_up(make(chip, format))
-        if code is not None:
-            return code
-    if compiler.compiler_id() is None:
-        # What was chosen for another number of rows, or for a usual one, is right for any.
-        for rows in (0, *ROWS_HINTS):
-            for format in formats:
-                code = _look_up(dataclasses.replace(make(chip, format), rows=rows))
-                if code is not None:
-                    return code
-    known = list(compiler.chips()) if compiler.available() else kernel_cache().chips()
-    if chip not in known and chip_table.is_nvidia(chip):
-        earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
-        if earlier:
-            return compile_spec(make(max(earlier, key=_capability), "ptx"))
-    if chip not in known and compiler.available():
-        raise LnbwdError(f"the device's chip {chip} is not one that the compiler knows: "
-                         + ", ".join(known))
-    return compile_spec(make(chip, code_format(chip)))
-
-
-def compile_spec(spec: Spec) -> bytes:
-    """The machine code of a spec: from memory, from the cache on disk, or by the compiler.
-
-    Raises:
-        CompileError: the compiler refuses it.
-        LnbwdError: there is no compiler, and the cache does not have it.
-    """
-    return _obtain(spec)[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,7 +81,7 @@ class CompiledKernel:
     def __init__(self, specs: Sequence[KernelSpec]) -> None:
         start = time.perf_counter()
         self._specs = {spec.chip: spec for spec in specs}
-        obtained = {chip: _obtain(spec) for chip, spec in self._specs.items()}
+        obtained = {chip: store.obtain(spec) for chip, spec in self._specs.items()}
         self._codes = {chip: code for chip, (code, _) in obtained.items()}
         self._compiled = {chip: result for chip, (_, result) in obtained.items() if result}
         self.spec = specs[0]
@@ -263,7 +115,7 @@ class CompiledKernel:
     def _texts(self, what: str) -> compiler.Compiled:
         chip = self._one(what)
         if chip not in self._compiled:
-            self._compiled[chip] = compiled(self._specs[chip])
+            self._compiled[chip] = store.compiled(self._specs[chip])
         return self._compiled[chip]
 
     @property
@@ -423,7 +275,7 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
     fields = schedule if isinstance(schedule, str) else schedules.overrides(schedule)
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
                       known["dweight"], known["dbias"], "".join(fields.split()), two_pass,
-                      format or code_format(chip), epsilon, rows, order())
+                      format or store.code_format(chip), epsilon, rows, order())
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
@@ -525,7 +377,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
     if identity is None or not compiler.available():
         raise LibraryError("there is no compiler in this installation: precompile where there is "
                            "one, and copy the cache's folder")
-    target = kernel_cache() if cache is None else KernelCache(cache)
+    target = store.kernel_cache() if cache is None else KernelCache(cache)
     if target.folder is None:
         raise LnbwdError("cache: expected a folder, but the kernel cache is switched off "
                          "(LNBWD_CACHE_DIR=off)")
@@ -535,7 +387,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         code = target.load(spec, identity)
         was_cached = code is not None
         if code is None:
-            code = compiled(spec).code
+            code = store.compiled(spec).code
             if not target.store(spec, identity, code):
                 raise LnbwdError(f"cache: {target.folder} cannot be written")
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)

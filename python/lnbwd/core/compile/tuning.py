@@ -29,7 +29,7 @@ from .. import runtime
 from ..base import schedule, settings
 from ..base.batch_invariance import order
 from ..base.errors import CompileError, LnbwdError
-from . import compiler, kernels
+from . import compiler, store
 from .spec import MeasurementSpec, Spec
 
 __all__ = ["autotune", "is_on", "tuned"]
@@ -294,7 +294,7 @@ def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = No
     if spec.schedule or not count or not is_on(is_region) or order():
         return Tuned(spec.schedule)
     search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
-    cache = kernels.kernel_cache()
+    cache = store.kernel_cache()
     identity = compiler.compiler_id()
     known = _read(cache.load(search, identity), device)
     if known is not None:
