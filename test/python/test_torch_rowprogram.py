@@ -11,7 +11,7 @@ import torch
 from cases import diagonal
 
 from lnbwd import LnbwdError, compiler
-from lnbwd.ops import regions
+from lnbwd.ops import region_programs, regions
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import COMPARISONS, Builder, Input, Output, RowProgram
@@ -528,7 +528,7 @@ def test_a_process_that_knows_the_text_alone(device):
     """A compiled graph out of a cache brings nothing else along."""
     program = random_program(3)
     text = program.text()
-    regions._programs.pop(text, None)
+    region_programs._programs.pop(text, None)
     inputs = arguments(program, 5, 3, device)
     assert len(torch.ops.lnbwd.region(inputs, text)) == len(program.outputs)
     with pytest.raises(LnbwdError, match="is not registered in this process"):

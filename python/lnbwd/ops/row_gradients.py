@@ -30,7 +30,7 @@ from ..core.compile.store import derive_gradient
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
 from ..program.tracing import Signature, Trace
-from . import native, regions
+from . import native, region_programs, regions
 from .registration import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
 
 _is_grad_enabled = torch.is_grad_enabled
@@ -196,11 +196,11 @@ class Plan:
             digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
             stem = f"rows{self.length}_bwd {digest}"
             name = f"{stem} {self.rows}"
-            operands = {f"arg{place}": regions.operand(i, self.length)
+            operands = {f"arg{place}": region_programs.operand(i, self.length)
                         for place, i in enumerate(forward.program.inputs)}
             for place, o in enumerate(forward.program.outputs):
                 operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
-                                          regions.operand(o, self.length))
+                                          region_programs.operand(o, self.length))
             inputs = [operands[name] for name in reads]
             if any(operand.has_all_rows for operand in inputs):
                 regions.register_program(
