@@ -109,7 +109,8 @@ def copied():
     with tempfile.TemporaryDirectory(prefix="lnbwd-test-commands-") as name:
         folder = pathlib.Path(name)
         shutil.copytree(ROOT, folder, dirs_exist_ok=True, symlinks=True,
-                        ignore=shutil.ignore_patterns("build*", ".git", ".*cache", "__pycache__"))
+                        ignore=shutil.ignore_patterns("build", "build-*", ".git", ".*cache",
+                                                      "__pycache__"))
         (folder / "build").symlink_to(BUILD)
         (folder / "env/bin").mkdir(parents=True)
         for program in ("python", "python3"):

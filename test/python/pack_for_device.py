@@ -61,7 +61,7 @@ def wanted_specs(chip, tests, sample):
 
     from lnbwd import KernelSpec
     from lnbwd.core.compile import spec, store
-    from lnbwd.functional import linear
+    from lnbwd.functional import linear_layers
     from lnbwd.program.mlir import mlir
     from lnbwd.program.row_program import RowProgram
 
@@ -85,9 +85,9 @@ def wanted_specs(chip, tests, sample):
     # Those of lnbwd.check's linear layers.
     first = (SAMPLE_CHECK,) if sample else itertools.product((*CHECK_LENGTHS, 1024), TYPES)
     for k, outputs, dtype in ((8, 16, "f32"), *((k, 96, dtype) for k, dtype in first)):
-        layer = linear.Layer("layer_norm", k, outputs, dtype,
+        layer = linear_layers.Layer("layer_norm", k, outputs, dtype,
                                     (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
-        gradient = layer.gradient(linear.INPUTS)
+        gradient = layer.gradient(linear_layers.INPUTS)
         rows = spec.rows_hint(16 if outputs == 16 else 512)
         specs.append(gradient.spec)
         # Of PyTorch's products also what is around them.

@@ -18,7 +18,8 @@ from torch._inductor.utils import run_and_get_code, run_fw_bw_and_get_code
 import lnbwd
 from lnbwd.ops import native, regions
 from lnbwd.ops.regions import Operand
-from lnbwd.program.row_program import Builder, Input, Output
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
 F32, BF16 = torch.float32, torch.bfloat16

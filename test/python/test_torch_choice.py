@@ -18,7 +18,8 @@ from conftest import HAS_GPU
 from lnbwd.inductor import choice, scheduling, torch_internals
 from lnbwd.inductor.choice import Choice
 from lnbwd.inductor.converter import Argument, Call
-from lnbwd.program.row_program import Builder, Input, Output
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor"),
               pytest.mark.skipif(HAS_GPU, reason="there Inductor does what is pretended here")]

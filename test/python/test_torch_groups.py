@@ -14,7 +14,8 @@ from torch import nn
 
 import lnbwd.inductor
 from lnbwd.ops import native, regions
-from lnbwd.program.row_program import Builder, Input, Output
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder
 
 pytestmark = pytest.mark.compiler
 WIDTH = 32

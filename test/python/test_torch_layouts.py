@@ -16,7 +16,8 @@ from compiled import BF16, Case, Table, assert_near, leaf, normal, on_device, si
 import lnbwd.inductor
 from lnbwd.ops import regions
 from lnbwd.program.mlir import mlir
-from lnbwd.program.row_program import Builder, Input, Output, RowProgram
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder, RowProgram
 
 pytestmark = pytest.mark.compiler
 

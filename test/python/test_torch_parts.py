@@ -9,7 +9,8 @@ import torch
 import lnbwd
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
-from lnbwd.program.row_program import Builder, Input, Output, RowProgram
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder, RowProgram
 
 pytestmark = pytest.mark.compiler
 

@@ -15,7 +15,8 @@ import lnbwd.inductor
 from lnbwd.ops import regions
 from lnbwd.program.evaluation import evaluate, random_numbers
 from lnbwd.program.mlir import mlir
-from lnbwd.program.row_program import Builder, Input, Output, RowProgram
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder, RowProgram
 
 
 def has_random(program: RowProgram) -> bool:

@@ -14,7 +14,8 @@ from lnbwd import LnbwdError, compiler
 from lnbwd.ops import region_programs, regions
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
-from lnbwd.program.row_program import COMPARISONS, Builder, Input, Output, RowProgram
+from lnbwd.program.operands import COMPARISONS, Input, Output
+from lnbwd.program.row_program import Builder, RowProgram
 
 N = 48
 

@@ -12,15 +12,8 @@ from lnbwd.ops import regions
 from lnbwd.program.element_types import TYPES
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
-from lnbwd.program.row_program import (
-    COMPARISONS,
-    INTEGERS,
-    OUTPUT_KINDS,
-    Builder,
-    Input,
-    Output,
-    RowProgram,
-)
+from lnbwd.program.operands import COMPARISONS, INTEGERS, OUTPUT_KINDS, Input, Output
+from lnbwd.program.row_program import Builder, RowProgram
 
 M, N = 5, 48
 

@@ -17,7 +17,7 @@ from row_cases import N, tensors_of
 
 import lnbwd
 from lnbwd import Columns, Rows, Scalars
-from lnbwd.program import tracing
+from lnbwd.program import tracing, watching
 
 pytestmark = pytest.mark.compiler
 
@@ -217,17 +217,17 @@ def test_sums_over_some_of_the_rows():
         lnbwd.rowwise(centred)(torch.ones(2, 3, N))
 
 
-@pytest.mark.parametrize("name", tracing.FUNCTIONS + tracing.SUMS_OF_ROWS)
+@pytest.mark.parametrize("name", watching.FUNCTIONS + watching.SUMS_OF_ROWS)
 def test_what_a_message_says_is_supported_is(name):
     def function(x: Rows):
         more = {"clamp": (0.0, 1.0), "maximum": (2 * x,), "minimum": (2 * x,)}.get(name, ())
-        if name in tracing.SUMS_OF_ROWS:
+        if name in watching.SUMS_OF_ROWS:
             result = getattr(torch, name)(x, dim=-1)
             return result[0] if name in ("max", "min") else (
                 torch.where(result[..., None], x, 0.0) if name in ("all", "any") else result)
         return torch.where(x > 0, x, 1.0) if name == "where" else getattr(torch, name)(x, *more)
 
-    signature = tracing.Signature({"x": "row"}, {"x": torch.float32}, N, 2, {})
+    signature = watching.Signature({"x": "row"}, {"x": torch.float32}, N, 2, {})
     trace = tracing.trace(function, lambda tensors: function(*tensors), signature, None)
     assert trace.program.nodes
 

@@ -18,7 +18,8 @@ from lnbwd import errors, schedule
 from lnbwd.core.compile import cache, store, tuning
 from lnbwd.core.compile.spec import KernelSpec
 from lnbwd.ops import launching, native, norms, regions
-from lnbwd.program.row_program import Builder, Input, Output
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
 

@@ -17,7 +17,8 @@ from lnbwd.core.base import library, settings
 from lnbwd.core.base.errors import CacheWarning, LibraryError
 from lnbwd.ops import launching, regions
 from lnbwd.program.evaluation import evaluate
-from lnbwd.program.row_program import Builder, Input, Output
+from lnbwd.program.operands import Input, Output
+from lnbwd.program.row_program import Builder
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator,
               pytest.mark.skipif(HAS_GPU, reason="tests installations on the CPU")]

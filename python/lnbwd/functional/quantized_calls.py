@@ -19,7 +19,7 @@ from ..ops.arguments import KERNEL_TYPES, check_dense, check_parameter, check_te
 from ..ops.launching import falls_back
 from ..ops.regions import Registered, find_program, raw_region
 from ..program.element_types import ELEMENT_NAMES, FLOAT8
-from ..program.row_program import Input
+from ..program.operands import Input
 from .quantized_programs import (
     BLOCKS,
     FLOAT4,

@@ -14,8 +14,9 @@ import torch
 
 from ..core.base.operations import ELEMENTS
 from ..ops.regions import Registered, register_draft
+from ..program.builder import Draft, Value
 from ..program.element_types import ELEMENT_NAMES, FLOAT8
-from ..program.row_program import Draft, Input, Value
+from ..program.operands import Input
 
 Block = Literal["mx", "mx-rceil", "nv"] | int | None
 

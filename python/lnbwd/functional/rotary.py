@@ -19,8 +19,9 @@ from torch import Tensor
 from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
 from ..ops.regions import Registered, register_draft
 from ..ops.registration import eager, gradients_by_torch, is_pytorchs, refuse_forward_mode, reshaped
+from ..program.builder import Draft, Value
 from ..program.element_types import ELEMENT_NAMES
-from ..program.row_program import Draft, Input, Value
+from ..program.operands import Input
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]
 

@@ -24,15 +24,8 @@ from torch.utils._sympy.functions import (
 )
 
 from ..program.mlir import mlir
-from ..program.row_program import (
-    INPUT_KINDS,
-    OUTPUT_KINDS,
-    SUM_KINDS,
-    Input,
-    Output,
-    operands_of,
-    reached,
-)
+from ..program.operands import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Input, Output
+from ..program.row_program import operands_of, reached
 from .loops import Space
 from .operations import Operations
 from .places import Digits, Form, NotConvertible

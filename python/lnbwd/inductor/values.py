@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from ..program.element_types import ELEMENT_NAMES
-from ..program.row_program import TABLES, RowProgram
+from ..program.operands import TABLES
+from ..program.row_program import RowProgram
 from .places import Form
 
 LARGEST_EXACT = 2 ** 24 - 1

@@ -24,7 +24,8 @@ from ..core.compile.store import code_format
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir
-from ..program.row_program import KIND_NAMES, SUM_KINDS, Input, Output, RowProgram
+from ..program.operands import KIND_NAMES, SUM_KINDS, Input, Output
+from ..program.row_program import RowProgram
 from .launching import ALIGNMENT, MemoryOrder, load_code, memory_of
 
 MakeKernel = Callable[[runtime.Device, int], runtime.Kernel]

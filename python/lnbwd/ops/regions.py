@@ -44,7 +44,8 @@ from torch import Tensor
 from ..core import runtime
 from ..core.base import settings
 from ..core.base.errors import LnbwdError
-from ..program.row_program import Draft, count_groups
+from ..program.builder import Draft
+from ..program.row_program import count_groups
 from . import native, registration
 from .launching import (
     ALIGNMENT,

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import math
 import sys
 import threading
@@ -38,6 +37,7 @@ from ..program.evaluation import random_numbers
 from .arguments import TYPES, check_dense, check_parameter, check_tensor
 from .launching import falls_back
 from .registration import transforms_are_active
+from .row_parts import part_dims, part_of, spread
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 
@@ -90,55 +90,6 @@ class _Parameter:
     is_optional: bool
     default: Any
     is_keyword: bool
-
-
-def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-    """The dimensions of a tensor that is :data:`Parts` of rows, as :class:`.rowprogram.Input` has
-    them; None of any other."""
-    result: list[tuple[int, int]] = []
-    distance = 1
-    if rows[-1] == 1 or len(shape) > len(rows):
-        return None
-    if len(shape) == 1:
-        length, whole = rows[-1], math.prod(rows[-2:])
-        if shape[0] == 1:
-            return ()
-        distance = max(whole // max(shape[0], 1), 1)  # (Of no rows any are parts.)
-        is_whole = whole in (0, distance * shape[0]) and 0 in (length % distance, distance % length)
-        return ((distance, shape[0]),) if is_whole else None
-    for size, own in itertools.zip_longest(reversed(rows), reversed(shape), fillvalue=1):
-        if own not in (1, size) and (0 in (own, size) or size % own):
-            return None
-        block = distance if own == size else distance * size // own
-        if own != 1 and result and math.prod(result[0]) == block:
-            result[0] = (result[0][0], result[0][1] * own)
-        elif own != 1:
-            result.insert(0, (block, own))
-        distance *= size
-    return tuple(result)
-
-
-def _part(shape: Sequence[int], rows: Sequence[int]) -> tuple[Sequence[int], Any]:
-    """A part's shape and dimensions; of what has a number for each row and block in it, whatever
-    the number of rows is, neither shape nor rows."""
-    if len(shape) > 1 and 1 < (count := shape[-1]) < rows[-1] and (
-            (*shape[:-1],) == (*rows[:-1],)):
-        return (), ((rows[-1] // count, count),)
-    return tuple(shape), part_dims(shape, rows)
-
-
-def _spread(part: Tensor, rows: Tensor) -> Tensor:
-    """Parts as rows."""
-    if part.dim() == 1 != rows.dim():
-        whole = rows.shape[-2:]
-        part = part.repeat_interleave(whole.numel() // part.shape[0]).view(whole)
-    for dim in range(part.dim()):
-        own, size = part.shape[dim], rows.shape[rows.dim() - part.dim() + dim]
-        if own not in (1, size):  # (Not by repeat_interleave, which PyTorch has for no float8.)
-            wide = part.unflatten(dim, (own, 1))
-            part = wide.expand(*wide.shape[:dim + 1], size // own,
-                               *wide.shape[dim + 2:]).flatten(dim, dim + 1)
-    return part if part.shape == rows.shape else part.expand(rows.shape)
 
 
 def uniform(seed: Tensor, like: Tensor) -> Tensor:
@@ -298,7 +249,7 @@ class RowFunction(Generic[P, R]):
     def _by_torch(self, values: Sequence[Any]) -> R:
         function: Callable[..., R] = self.function
         count, rows = self._positional, values[self._first]
-        values = [_spread(value, rows) if kind == "part" and value is not None else value
+        values = [spread(value, rows) if kind == "part" and value is not None else value
                   for value, kind in zip(values, self._kinds, strict=True)]
         named = {p.name: value for p, value in zip(self._parameters[count:], values[count:],
                                                    strict=True)}
@@ -347,7 +298,8 @@ class RowFunction(Generic[P, R]):
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """What runs a call with these arguments, which are checked."""
         self._check(values)
-        from ..program.tracing import MAX_DIMENSIONS, Signature, trace
+        from ..program.tracing import trace
+        from ..program.watching import MAX_DIMENSIONS, Signature
         from .row_gradients import Plan
 
         first = values[self._first]
@@ -365,7 +317,7 @@ class RowFunction(Generic[P, R]):
                   for name, t in tensors.items()}
         signature = Signature({p.name: p.kind for p in self._parameters if p.name in tensors},
                               dtypes, first.shape[-1] or 1, max(first.dim(), 2), constants,
-                              {p.name: _part(value.shape, first.shape)
+                              {p.name: part_of(value.shape, first.shape)
                                for p, value in pairs if p.kind == "part" and value is not None})
         short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,
                  tuple(signature.parts.items()),

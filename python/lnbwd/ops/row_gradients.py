@@ -29,7 +29,8 @@ from ..core.compile.spec import GradientSpec, hints_near
 from ..core.compile.store import derive_gradient
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
-from ..program.tracing import Signature, Trace
+from ..program.tracing import Trace
+from ..program.watching import Signature
 from . import native, region_programs, regions
 from .registration import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
 

@@ -14,16 +14,8 @@ from torch import Tensor
 
 from ..core.base.operations import ELEMENTS
 from .element_types import TYPES
-from .row_program import (
-    COMPARISONS,
-    INTEGERS,
-    RANDOM_STEP,
-    SUM_KINDS,
-    SUMS,
-    TABLES,
-    RowProgram,
-    count_groups,
-)
+from .operands import COMPARISONS, INTEGERS, RANDOM_STEP, SUM_KINDS, SUMS, TABLES
+from .row_program import RowProgram, count_groups
 
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,

@@ -9,7 +9,7 @@ import math
 import struct
 from collections.abc import Sequence
 
-from .row_program import (
+from .operands import (
     BYTES,
     COMPARISONS,
     INPUT_KINDS,
@@ -22,9 +22,8 @@ from .row_program import (
     TABLES,
     Input,
     Output,
-    RowProgram,
-    operands_of,
 )
+from .row_program import RowProgram, operands_of
 
 UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
          "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log1p": "math.log1p",

@@ -17,180 +17,29 @@ which are computed with as integers.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import itertools
 import json
-import math
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..core.base.operations import KINDS, Dims
+from .operands import (
+    COMPARISONS,
+    INTEGERS,
+    OF_INTEGERS,
+    SUM_KINDS,
+    SUMS,
+    TABLES,
+    Input,
+    Output,
+    cut,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _FORMAT = "lnbwd-row-program 1"
-
-COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
-"""Comparisons, whose results are conditions, and the predicates of ``arith.cmpf``."""
-
-LOGIC = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
-"""Operations on two conditions, or on the bits of two integers."""
-
-CONDITIONS = frozenset((*COMPARISONS, *LOGIC, "not"))
-"""What makes a condition of numbers and conditions."""
-
-INTEGERS = {"i64": "i64", "i32": "i32", "i16": "i32", "si8": "i32", "ui8": "i32"}
-"""Types of integers in memory, and those in which they are computed."""
-
-BYTES = ("si8", "ui8")
-"""Types of integers that are "i8" in MLIR."""
-
-_OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl", "shr", "floordiv",
-                          "mod", "not", "select", "row_sum", "row_max", *LOGIC))
-"""Operations that make integers of integers."""
-
-SUMS = {"row_sum": "add", "row_max": "maximumf"}
-"""What makes a row scalar of a row, and the kind of ``vector.reduction``."""
-
-RANDOM_STEP = 4.6566127342e-10
-"""What 31 random bits are multiplied by, as Triton has it."""
-
-
-class _Tensor:
-    """What is read or written."""
-
-    kind: str
-    parts: tuple[tuple[int, ...], ...]
-
-    @property
-    def dims(self) -> Dims:
-        """The dimensions that it has."""
-        return KINDS[KIND_NAMES[self.kind]]
-
-    def is_row(self, length: int) -> bool:
-        """Whether it differs along a row of ``length`` elements."""
-        if self.parts:
-            return any(part[0] < length for part in self.parts)
-        return self.dims.has_columns
-
-
-@dataclasses.dataclass(frozen=True)
-class Input(_Tensor):
-    """A tensor that is read: ``kind`` is "row" [M, N], "column" [N], "group_column" [B, N], of
-    which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
-    [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1], or each group,
-    "group_scalar" [B]; or a "part", which has some
-    of the dimensions of a row block and is repeated along the others; or a "table" of ``rows``
-    rows, [V, N], or "elements", [V], of which the node ``take`` has some. ``dtype`` is "f16",
-    "bf16" or "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or
-    one of :data:`INTEGERS`, float32 inside unless the node "integer" reads it; "i64" of a number
-    may be a seed.
-
-    ``parts`` are the dimensions of a part, or of a "group_column" that has some columns, outermost
-    first: of each the number of elements of a row
-    block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
-    is ``((S, C),)``, whatever the number of channels in a row. Those of a "lead", a number for each
-    row and each S neighbours in it, are ``((S, N // S),)``: it has all rows, too. A part whose own
-    elements do not lie side by side, or in another order, as permuted heads and slices, has a third
-    number for each: its own elements from one index to the next. It begins with its first element,
-    and its memory is all up to its last. Two more, a and b, if it has other indices than the row
-    block: index i is its index (i + a) mod b, of b."""
-
-    kind: str
-    dtype: str
-    parts: tuple[tuple[int, ...], ...] = ()
-    rows: int = 1
-
-    @property
-    def is_strided(self) -> bool:
-        """Whether it is a part that does not have its elements side by side, in their order."""
-        return any(len(part) > 2 for part in self.parts)
-
-    def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own; of a part or a table, all."""
-        if self.is_strided:
-            return 1 + sum(((moved or (0, size))[1] - 1) * stride
-                           for _, size, stride, *moved in self.parts)
-        if self.parts:  # As many as they say: all, or those of a row.
-            return math.prod(part[1] for part in self.parts)
-        if self.kind == "elements":
-            return self.rows
-        return length * self.rows if self.dims.has_columns else 1
-
-
-@dataclasses.dataclass(frozen=True)
-class Output(_Tensor):
-    """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the sum
-    of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of B
-    groups, or "column_max" and "group_max", the largest, or "total" and "total_max" [], of numbers
-    of each row, or "part_sum", "part_max", "part_total" and "part_total_max", which have ``parts``;
-     ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
-    condition, or whole numbers from 0 to 255, of integers integers, or whole numbers below 2^31. A
-    "row"
-    may have one number for each ``block`` elements, the first of these, [M, N / block]. With
-    ``parts``, which are those of an input, a "row" or "scalar" lies in another order, all of its
-    elements or of each block of these the first; what combines rows has them as its dimensions."""
-
-    kind: str
-    dtype: str
-    value: int
-    block: int = 1
-    parts: tuple[tuple[int, ...], ...] = ()
-
-    @property
-    def is_strided(self) -> bool:
-        """Whether its elements lie in another order than the row block's."""
-        return bool(self.parts) and self.kind not in SUM_KINDS
-
-    def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own; of one with parts, all."""
-        if self.parts:
-            return math.prod(part[1] for part in self.parts)
-        return length // self.block if self.dims.has_columns else 1
-
-
-KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
-              "group_column": "group_column", "scalar": "row_scalar",
-              "repeated_scalar": "repeated_row_scalar", "group_scalar": "group_scalar",
-              "number": "number", "part": "column", "lead": "row_block", "table": "column",
-              "elements": "column",
-              "part_sum": "column", "part_max": "column", "part_total": "column",
-              "part_total_max": "column", "total": "number", "total_max": "number",
-              "column_sum": "column",
-              "column_max": "column", "group_sum": "group_column", "group_max": "group_column"}
-"""What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
-
-INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
-               "group_scalar", "number", "part", "lead", "table", "elements")
-
-TABLES = ("table", "elements")
-"""Kinds of inputs of which indices take some."""
-"""Kinds of inputs, in the order in which a program has them."""
-
-SUM_KINDS = {"part_sum": "add", "part_max": "max", "part_total": "add", "part_total_max": "max",
-             "total": "add", "total_max": "max", "column_sum": "add", "column_max": "max",
-             "group_sum": "add", "group_max": "max"}
-"""Kinds of outputs that combine rows, and how."""
-
-OUTPUT_KINDS = ("row", "part_sum", "part_max", "scalar", *list(SUM_KINDS)[2:])
-"""Kinds of outputs, in the order in which a program has them."""
-
-
-def cut(length: int, parts: Iterable[Sequence[int]]) -> list[int] | None:
-    """The sizes of which the elements of row blocks are made so that rows and ``parts`` are whole
-    dimensions: for each dimension, innermost first, the elements from one index to the next, and at
-    the end those of one index of the outermost, whose size is not known. None: there are no such
-    dimensions, or one of a part that has other indices would be cut."""
-    parts = list(parts)
-    cuts = sorted({1, length, *(part[0] for part in parts), *(part[0] * part[1] for part in parts)})
-    if any(outer % inner for inner, outer in itertools.pairwise(cuts)) or any(
-            distance < one < distance * size
-            for distance, size, *others in parts if len(others) > 1 for one in cuts):
-        return None
-    return cuts
 
 
 _T = TypeVar("_T")
@@ -455,7 +304,7 @@ class RowProgram:
             elif name in COMPARISONS:
                 self.type_of(index, operands, result)
                 found = "i1"
-            elif name in _OF_INTEGERS:
+            elif name in OF_INTEGERS:
                 found = self.type_of(index, operands[name == "select":], result)
             else:
                 found = "f32"
@@ -560,86 +409,3 @@ class Builder:
         return RowProgram(self.length, rows, tuple(inputs), tuple(nodes), tuple(
             dataclasses.replace(output, value=places[output.value]) for output in outputs),
             groups)
-
-
-def _operator(name: str) -> Callable[[Value, Value | float], Value]:
-    return lambda left, right: left.node(name, left, right)
-
-
-def _reversed(name: str) -> Callable[[Value, float], Value]:
-    return lambda right, left: right.node(name, left, right)
-
-
-@dataclasses.dataclass(frozen=True)
-class Value:
-    """A node of a builder, for programs that are written by hand: ``x * y + 1.0`` is nodes, and
-    ``x.max(y)`` is the node "max" of both. Floats are constants."""
-
-    builder: Builder
-    index: int
-
-    def node(self, name: str, *operands: Any) -> Value:
-        """A node, of floats, other values, and what else nodes have."""
-        return Value(self.builder, self.builder.add(name, *(
-            self.builder.constant(o) if isinstance(o, float) else
-            o.index if isinstance(o, Value) else o for o in operands)))
-
-    def __getattr__(self, name: str) -> Callable[..., Value]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return functools.partial(self.node, name, self)
-
-    __add__, __sub__, __mul__ = _operator("add"), _operator("sub"), _operator("mul")
-    __truediv__, __lt__ = _operator("div"), _operator("lt")
-    __rsub__, __rtruediv__ = _reversed("sub"), _reversed("div")
-
-    def mean(self) -> Value:
-        """The mean of a row."""
-        return self.row_sum() * (1 / self.builder.length)
-
-
-class Draft:
-    """A program that is written by hand, with names for its operands.
-
-    Attributes:
-        inputs: in the order that programs have.
-        values: the same as nodes.
-        outputs: what is written, in the order of the arguments within each kind.
-    """
-
-    def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
-        self.length, self.builder = length, Builder(length)
-        self.inputs = dict(sorted(inputs.items(), key=lambda i: INPUT_KINDS.index(i[1].kind)))
-        self.values = {name: Value(self.builder, self.builder.add("input", place))
-                       for place, name in enumerate(self.inputs)}
-        self.outputs: dict[str, Output] = {}
-
-    def write(self, name: str, kind: str, dtype: str, value: Value, block: int = 1,
-              parts: tuple[tuple[int, ...], ...] = ()) -> None:
-        """Adds an output."""
-        self.outputs[name] = Output(kind, dtype, value.index, block, parts)
-
-    def scaled(self, y: Value, weight: str = "weight", bias: str = "bias") -> Value:
-        """A normalised row with its weight and bias, where there are some."""
-        if weight in self.values:
-            y = y * self.values[weight]
-        return y + self.values[bias] if bias in self.values else y
-
-    def norm_gradient(self, dy: Value, x: Value, weight: str = "weight") -> tuple[Value, Value]:
-        """The gradient of a norm, with a "mean" or without, with respect to ``x``, and the
-        normalised row."""
-        mean, rstd = self.values.get("mean"), self.values["rstd"]
-        xhat = (x if mean is None else x - mean) * rstd
-        wdy = dy * self.values[weight] if weight in self.values else dy
-        inner = wdy - xhat * (wdy * xhat).mean()
-        if mean is not None:
-            inner = inner - wdy.mean()
-        return inner * rstd, xhat
-
-    def finish(self, rows: int | None, expected_rows: int | None = None) -> tuple[
-            RowProgram, tuple[str, ...]]:
-        """The program, and the names of its outputs in order."""
-        names = sorted(self.outputs, key=lambda name: OUTPUT_KINDS.index(self.outputs[name].kind))
-        program = self.builder.finish(rows, [*self.inputs.values()],
-                                      [self.outputs[name] for name in names])
-        return dataclasses.replace(program, expected_rows=expected_rows), tuple(names)

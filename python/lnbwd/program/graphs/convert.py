@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..row_program import COMPARISONS, CONDITIONS, Builder, Input
+from ..operands import COMPARISONS, CONDITIONS, Input
+from ..row_program import Builder
 from .domains import ELEMENTS, FLOATS, INTEGERS, SCALARS, SMALL, Domain
 from .nodes import (
     CONSTANTS,

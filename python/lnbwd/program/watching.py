@@ -1,0 +1,350 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A row function run on stand-ins, in the form of a graph, while each call of PyTorch is seen."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import re
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._decomp import get_decompositions
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch._inductor.decomposition import select_decomp_table
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..core.base.errors import refusal
+from .element_types import ELEMENT_NAMES
+from .graphs.domains import INTEGERS
+from .graphs.nodes import NORM, SOFTMAXES
+from .operands import Input
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+MAX_DIMENSIONS = 6
+
+FUNCTIONS = ("abs", "ceil", "clamp", "cos", "erf", "exp", "exp2", "expm1", "floor", "log", "log1p",
+             "log2", "maximum", "minimum", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
+             "sign", "sin", "sqrt", "square", "tanh", "trunc", "where")
+"""The functions of torch on elements that row functions may call."""
+
+SUMS_OF_ROWS = ("all", "amax", "amin", "any", "argmax", "argmin", "log_softmax", "logsumexp", "max",
+                "mean", "min", "norm", "softmax", "std", "sum", "var")
+"""Those over the last dimension."""
+
+NUMBERS = (aten.arange.default, aten.arange.start, aten.arange.start_step)
+
+SUPPORTED = (f"+, -, *, /, ** with a constant exponent, comparisons, {', '.join(FUNCTIONS)}; over "
+             f"the last dimension {', '.join(SUMS_OF_ROWS)}; chunk of parameters; arange; and "
+             "what torch.nn.functional makes of these (silu, gelu, ...)")
+
+RANDOM = ("draws random numbers, which is not supported in row functions; draw them outside and "
+          "pass them as a parameter annotated lnbwd.Rows")
+
+EXPECTED = ("expected operations on the elements of a row, or over its last dimension; compute "
+            "the rest outside of the function")
+
+# Calls that give a Python value that depends on a tensor's elements.
+_LOOKS = {"__bool__", "__int__", "__float__", "__complex__", "__index__", "item", "tolist", "numpy",
+          "__array__", "__contains__", "is_nonzero", "equal", "allclose"}
+_CASTS = {"to", "type", "type_as", "half", "bfloat16"}
+# What users write for them.
+_SPELLINGS = {"__getitem__": "indexing", "__floordiv__": "//", "__rfloordiv__": "//",
+              "__rpow__": "** with an exponent that is no constant"}
+_IN_PLACE = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "div", "floordiv", "pow",
+                                         "mod", "and", "or", "xor")} | {"__setitem__"}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function is traced for.
+
+    Attributes:
+        kinds: by the name of each parameter that is a tensor: "row", "column", "scalar", "part" or
+            "number".
+        dtypes: their types.
+        length: N.
+        rank: the number of dimensions of its row blocks, 2 or more.
+        constants: the values of the other parameters.
+        parts: the shape of each parameter that is a "part", and its dimensions (``part_dims``), of
+            any number of rows where the shape is ().
+    """
+
+    kinds: Mapping[str, str]
+    dtypes: Mapping[str, torch.dtype]
+    length: int
+    rank: int
+    constants: Mapping[str, Any]
+    parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def input(self, name: str) -> Input | None:
+        """What a "part", a "number" or a scalar of integers is in a program; None of other
+        parameters."""
+        if self.kinds[name] == "number":
+            return Input("number", "i64")
+        if self.dtypes[name] in INTEGERS:
+            return Input("scalar", INTEGERS[self.dtypes[name]])
+        if name not in self.parts:
+            return None
+        shape, dims = self.parts[name]
+        kind = "part" if dims and dims != ((1, self.length),) else "column" if dims else "number"
+        if dims and not shape:
+            kind = "lead"
+        return Input(kind, ELEMENT_NAMES[self.dtypes[name]],
+                     dims if kind in ("part", "lead") else ())
+
+
+@dataclass
+class Label:
+    """What is known of the call that made a node."""
+
+    line: int | None
+    call: str
+    is_cast: bool = False
+    is_detached: bool = False
+
+
+class Refused(Exception):
+    """A TypeError that is raised within a call of PyTorch's, which would take one for its own."""
+
+
+class Watch(TorchFunctionMode):
+    """Sees each call of PyTorch that a function makes, and labels the nodes that it leaves."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.parameters: list[Tensor] = []
+        self.frame: types.FrameType | None = None
+        self.labels: dict[Node, Label] = {}
+        self.has_detached = False
+
+    @property
+    def line(self) -> int | None:
+        """The line of the function that runs."""
+        return None if self.frame is None else self.frame.f_lineno
+
+    def refuse(self, reason: str) -> Refused:
+        """The error that a function is none of rows, at the line that runs."""
+        return Refused(str(refusal(self.function, self.line, reason)))
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code is not self.function.__code__:
+            frame = frame.f_back
+        self.frame = frame or self.frame
+        name = getattr(func, "__name__", str(func))
+        if name in _LOOKS:
+            raise self.refuse(
+                f"{name} looks at a tensor's elements while the function is compiled, when there "
+                "are none; expected no control flow that depends on data: select elements by "
+                "torch.where, and hand over numbers as parameters")
+        is_in_place = name in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+        if is_in_place and any(args[0] is parameter for parameter in self.parameters):
+            raise self.refuse(f"{name} changes a parameter in place; expected a new tensor "
+                              "(x = x + 1 in the place of x += 1)")
+        try:
+            result = func(*args, **(kwargs or {}))
+        except Exception as error:
+            words = str(error).strip().split("\n")[0]
+            if "dropout" in name:
+                raise self.refuse(f"{name} {RANDOM}") from error
+            if "FakeTensor" in words:
+                words = "it takes a tensor that is no parameter of the function"
+            raise self.refuse(f"{name} fails: {words}; {EXPECTED}") from error
+        if (name in _CASTS and isinstance(result, Tensor) and result is args[0]
+                and result.dtype in (torch.float16, torch.bfloat16)):
+            # It has the type already, for PyTorch, but has not been rounded to it.
+            result = result.float().to(result.dtype)
+        is_detach = name in ("detach", "detach_") or func is Tensor.data.__get__  # type: ignore[attr-defined]
+        self.has_detached |= is_detach
+        self._label(Label(self.line, _SPELLINGS.get(name, name), name in _CASTS,
+                          is_detach or not torch.is_grad_enabled()))
+        return result
+
+    def _label(self, label: Label) -> None:
+        mode = get_proxy_mode()
+        assert mode is not None
+        for node in reversed(mode.tracer.graph.nodes):
+            if node in self.labels or node.op == "placeholder":
+                break
+            self.labels[node] = label
+
+
+# One function is traced at a time: the default type belongs to the process.
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Without the transforms and modes that the caller may be in, and with PyTorch's own default
+    type: what is traced serves calls under any."""
+    with (_lock, temporarily_clear_interpreter_stack(), _disable_current_modes(),
+          torch.inference_mode(False), torch.enable_grad(), torch._C._DisableAutocast()):
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
+
+
+def _fake_arguments(signature: Signature, mode: FakeTensorMode) -> list[Tensor]:
+    # Sizes that differ are symbols that differ.
+    leading = tuple(range(2, signature.rank + 1))
+    result: list[Tensor] = []
+    for name, kind in signature.kinds.items():
+        last = 1 if kind == "scalar" else signature.length
+        shape = () if kind == "number" else (last,) if kind == "column" else (*leading, last)
+        sizes = [DimDynamic.DUCK] * (len(shape) - 1) + [DimDynamic.STATIC] * bool(shape)
+        tensor = torch.empty(shape, dtype=signature.dtypes[name], device="cpu")
+        result.append(mode.from_tensor(
+            tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
+    return result
+
+
+def _results(watch: Watch, result: Any) -> list[Tensor]:
+    """What a function returned, as a list."""
+    if isinstance(result, Tensor):
+        return [result]
+    if type(result) is tuple and result and all(isinstance(r, Tensor) for r in result):
+        return list(result)
+    if type(result) is tuple:
+        got = "(" + ", ".join(type(r).__name__ for r in result) + ")"
+    else:
+        got = "nothing" if result is None else f"a {type(result).__name__}"
+    raise watch.refuse(f"it returns {got}; expected a tensor of rows, or a tuple of such")
+
+
+def _locals(watch: Watch, names: Sequence[str]) -> list[Tensor]:
+    """The tensors that the function's variables of these names were at its end."""
+    known = {} if watch.frame is None else dict(watch.frame.f_locals)
+    for name in names:
+        if not isinstance(known.get(name), Tensor):
+            tensors = [key for key, value in known.items() if isinstance(value, Tensor)]
+            raise watch.refuse(
+                f"saved: expected names of its variables that are tensors, of "
+                f"{', '.join(tensors)}, got {name!r}")
+    return [known[name] for name in names]
+
+
+def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
+    """PyTorch's, whose gradient is 0 at both ends; that of clamp is 1 there up to PyTorch 2.13."""
+    return torch.where(x <= low, low, torch.where(x >= high, high, x))
+
+
+def _std(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The gradient is 0 where the row is constant."""
+    variance = torch.var(x, *args, **kwargs)
+    is_zero = variance == 0
+    return torch.where(is_zero, 0.0, torch.where(is_zero, 1.0, variance).sqrt())
+
+
+def _std_mean(x: Tensor, dim: Any = None, *, keepdim: bool = False,
+              **kwargs: Any) -> tuple[Tensor, Tensor]:
+    return _std(x, dim, keepdim=keepdim, **kwargs), x.mean(dim, keepdim=keepdim)
+
+
+def _sinc(x: Tensor) -> Tensor:
+    """The gradient is 0 at 0."""
+    is_zero = x == 0
+    angle = torch.where(is_zero, 1.0, x) * math.pi
+    return torch.where(is_zero, 1.0, angle.sin() / angle)
+
+
+def _power(x: Tensor, exponent: float) -> Tensor:
+    """Of negative exponents the gradient is infinite at 0."""
+    return (1 / x) ** -exponent if exponent in (-2, -3, -4) else NotImplemented
+
+
+def _logit(x: Tensor, eps: float | None = None) -> Tensor:
+    """The gradient is infinite at 0 and 1, and not 0 at the bounds."""
+    if eps is not None:
+        x = torch.where(x < eps, eps, torch.where(x > 1 - eps, 1 - eps, x))
+    return x.log() - torch.log1p(-x)
+
+
+def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None,
+                          reduction: int = 1) -> Tensor:
+    """The gradient at 0 and 1 is a difference times 1e12, and not that of an infinite logarithm."""
+    end = x.round()  # A constant.
+    is_end = x == end
+    inner = torch.where(is_end, 0.5, x)
+    loss = torch.where(
+        is_end, 100 * (end + target - 2 * end * target) + (x - end) * (1e12 * (end - target)),
+        (target - 1) * torch.log1p(-inner).clamp(min=-100) - target * inner.log().clamp(min=-100))
+    loss = loss if weight is None else loss * weight
+    return loss.mean() if reduction == 1 else loss.sum() if reduction == 2 else loss
+
+
+_KINKS: dict[Any, Callable[..., Any]] = {
+    aten.std.correction: _std, aten.std_mean.correction: _std_mean, aten.sinc.default: _sinc,
+    aten.pow.Tensor_Scalar: _power, aten.logit.default: _logit,
+    aten.binary_cross_entropy.default: _binary_cross_entropy,
+    aten.hardtanh.default: _hardtanh,
+    aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
+    aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
+"""Functions whose gradient, PyTorch's, differs somewhere from that of the operations of which
+Inductor's decompositions make them, which is often NaN there."""
+
+
+def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
+                 signature: Signature, saved: Sequence[str]) -> tuple[GraphModule, Watch,
+                                                                      list[Any]]:
+    """The graph of a function, of which the last outputs are what is saved by name."""
+    watch = Watch(function)
+    facts: list[Any] = [0, False]
+
+    def run(*tensors: Tensor) -> list[Tensor]:
+        watch.parameters = list(tensors)
+        with watch, torch.device("cpu"):
+            result = call(tensors)
+        results = _results(watch, result)
+        facts[:] = [len(results), isinstance(result, tuple)]
+        return [*results, *_locals(watch, saved)]
+
+    # Softmaxes are kept, of the largest element of a row they need no gradient, and so are norms,
+    # whose gradient is 0 where they are.
+    table = {op: rule for op, rule in {**get_decompositions([aten.glu]),
+                                       **select_decomp_table(), **_KINKS}.items()
+             if op not in SOFTMAXES and op is not NORM and op not in NUMBERS}
+    environment = ShapeEnv()
+    mode = FakeTensorMode(shape_env=environment)
+    arguments = _fake_arguments(signature, mode)
+    rows = arguments[list(signature.kinds.values()).index("row")]
+    sizes = [str(size) for size in rows.shape[:-1]]
+    try:
+        with mode:
+            module = make_fx(torch.func.functionalize(run), table)(*arguments)
+    except Refused as error:
+        raise TypeError(str(error)) from error.__cause__
+    watch.frame = None
+    watch.parameters = []
+    if environment.guards:
+        words = readable_sizes(str(environment.guards[0].expr), sizes)
+        raise refusal(function, None, f"it depends on the number of rows, {words}; expected the "
+                      "same for any number of them")
+    module.graph.eliminate_dead_code()
+    return module, watch, facts
+
+
+def readable_sizes(text: str, sizes: Sequence[str]) -> str:
+    """A text with M, or M0 and M1, in the place of the symbols of the leading dimensions."""
+    for place, name in enumerate(sizes):
+        text = re.sub(rf"\b{re.escape(name)}(?!\d)", "M" if len(sizes) == 1 else f"M{place}", text)
+    return text
