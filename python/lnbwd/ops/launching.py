@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from ..core import runtime
 from ..core.base import chip_table, settings
 from ..core.base.batch_invariance import order
 from ..core.base.errors import LnbwdError, RuntimeStatusError
 from ..core.compile.spec import Spec
 from ..core.compile.store import code_for_device
-from ..core.runtime import launch_on_host_memory
+from ..core.runtime.device import Device, Kernel, launch_on_host_memory
+from ..core.runtime.program import Program
 from . import native
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]
@@ -82,7 +82,7 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         >>> with lnbwd.simulate("gfx942"):
         ...     lnbwd.layer_norm(x, (64,), weight, bias).sum().backward()
     """
-    runtime.Device.open(f"sim:{chip}")  # An error here names the chips there are.
+    Device.open(f"sim:{chip}")  # An error here names the chips there are.
     simulation = _Simulation(chip)
     _simulated.append(simulation)
     native.set_simulated_chip(chip)
@@ -108,23 +108,23 @@ def check_device(x: torch.Tensor, argument: str = "input") -> None:
                          f"'{x.device}'; move it to a GPU")
 
 
-def open_device(device: torch.device) -> runtime.Device:
+def open_device(device: torch.device) -> Device:
     """The runtime's device behind a torch device (cpu: the simulated one)."""
     if device.type == "cpu":
         chip = simulated_chip()
         assert chip is not None
         try:
-            return runtime.Device.open(f"sim:{chip}")
+            return Device.open(f"sim:{chip}")
         except RuntimeStatusError as error:
             if _simulated:
                 raise
             raise settings.error("LNBWD_SIMULATE", "'0', '1' or a chip that can be simulated",
                                  chip, error) from error
     index = torch.cuda.current_device() if device.index is None else device.index
-    return runtime.Device.open(f"{'hip' if torch.version.hip else 'cuda'}:{index}")
+    return Device.open(f"{'hip' if torch.version.hip else 'cuda'}:{index}")
 
 
-def load_code(make: Callable[[str, str], Spec], target: runtime.Device) -> runtime.Kernel:
+def load_code(make: Callable[[str, str], Spec], target: Device) -> Kernel:
     """A kernel on a device, compiled or from a cache; ``make`` gives its spec for a chip and a
     format. It adds in the order that holds now.
 
@@ -133,7 +133,7 @@ def load_code(make: Callable[[str, str], Spec], target: runtime.Device) -> runti
     """
     code = code_for_device(
         lambda chip, format: dataclasses.replace(make(chip, format), order=order()), target.chip)
-    return runtime.Kernel(target, runtime.Program.for_chip(code, target.info.arch))
+    return Kernel(target, Program.for_chip(code, target.info.arch))
 
 
 def is_capturing(device: torch.device) -> bool:
@@ -207,7 +207,7 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
     return flat.clone() if flat.data_ptr() % alignment else flat
 
 
-def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor],
+def launch_kernel(kernel: Kernel, rows: int, tensors: Sequence[torch.Tensor],
                   groups: int | None = None) -> None:
     """Runs a kernel on what :func:`memory_of` gave, in the order of its arguments, on its device,
     for M ``rows`` in B ``groups``."""

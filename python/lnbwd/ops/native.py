@@ -20,11 +20,13 @@ from typing import Any
 
 import torch
 
-from ..core import runtime
 from ..core.base import batch_invariance, settings
 from ..core.base.errors import LibraryError, LnbwdError
 from ..core.base.library import find_library, open_library
 from ..core.base.operations import OPERATIONS
+from ..core.runtime.bindings import library_version
+from ..core.runtime.device import Kernel
+from ..core.runtime.program import ELEMENTS, KINDS
 from ..program.element_types import ELEMENT_NAMES
 
 # What the library says where PyTorch's allocator failed it.
@@ -78,7 +80,7 @@ def load() -> ctypes.CDLL | None:
     wanted = settings.choice("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
     if wanted == "0" or find_library("lnbwd-torch") is None:
         return None
-    runtime.library_version()  # The library uses the runtime that is loaded already.
+    library_version()  # The library uses the runtime that is loaded already.
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
     signatures: dict[str, tuple[Any, list[Any]]] = {
@@ -138,10 +140,10 @@ def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
 
 
 # What the library's table points to, which is never cleared.
-_held: list[runtime.Kernel] = []
+_held: list[Kernel] = []
 
 
-def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> None:
+def add_program(program: Any, device: object, kernel: Kernel | None) -> None:
     """Puts the kernel of a :class:`lnbwd.regions_op.RegionProgram` on a device, a GPU's index or
     the simulated chip, into the library's table, if there is one, which keeps it alive for ever.
     None: one that does nothing, for measurements of the host."""
@@ -153,8 +155,8 @@ def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> 
     alignments = [one.alignment for one in kernel.program.arguments] if kernel is not None else (
         [1] * len(operands))
     fields = [value for o, alignment in zip(operands, alignments, strict=True)
-              for value in (runtime.KINDS.index(o.kind),
-                            runtime.ELEMENTS.index(ELEMENT_NAMES[o.dtype]), o.row_length,
+              for value in (KINDS.index(o.kind),
+                            ELEMENTS.index(ELEMENT_NAMES[o.dtype]), o.row_length,
                             alignment)]
     handles: list[int | None] = [None, None]
     if kernel is not None:

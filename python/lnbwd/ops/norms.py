@@ -43,11 +43,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core import runtime
 from ..core.base import chip_table
 from ..core.base.batch_invariance import order
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
+from ..core.runtime.device import Device, Kernel
+from ..core.runtime.program import ELEMENTS
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm
@@ -69,7 +70,7 @@ _lock = threading.Lock()
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
 _KEY = struct.Struct("=qqdIB3b")
 # Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
-_loaded: dict[tuple[KernelSpec, runtime.Device], runtime.Kernel] = {}
+_loaded: dict[tuple[KernelSpec, Device], Kernel] = {}
 
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
@@ -97,7 +98,7 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
 
     load = regions.make_kernel_from_spec(make, (rows, None), is_region=False)
 
-    def make_kernel(device: runtime.Device, of_call: int) -> runtime.Kernel:
+    def make_kernel(device: Device, of_call: int) -> Kernel:
         key = (make(device.chip, ""), device)
         with _lock:
             return _loaded.get(key) or _loaded.setdefault(key, load(device, of_call))
@@ -110,7 +111,7 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
                 for operand, name in make(chip_table.SIMULATED, "").operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
-    elements = [runtime.ELEMENTS.index(name) if name else -1 for name in names]
+    elements = [ELEMENTS.index(name) if name else -1 for name in names]
     key = _KEY.pack(n, rows, -1 if epsilon is None else epsilon, int(wanted[::-1] or "0", 2),
                     list(OPERATIONS).index(op), *elements)
     regions.register_program(text, operands(False), operands(True), make_kernel,
@@ -184,7 +185,7 @@ class Norm:
     def program_of(self, key: Sequence[int]) -> str:
         """The row program of a key of the library's, in whole numbers of 64 bits."""
         n, rows, epsilon, bits, op, *elements = _KEY.unpack(struct.pack(f"={len(key)}q", *key))
-        types = [None if element < 0 else TYPES[runtime.ELEMENTS[element]] for element in elements]
+        types = [None if element < 0 else TYPES[ELEMENTS[element]] for element in elements]
         name = list(OPERATIONS)[op]
         return name_of(name, n, tuple(types[:1 + self.count]), epsilon if name == self.name else
                        tuple(bool(bits >> i & 1) for i in range(1 + self.count)), rows)

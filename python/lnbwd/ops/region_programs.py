@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..core import runtime
 from ..core.base.errors import LnbwdError
 from ..core.base.operations import ELEMENTS, KINDS, Dims
 from ..core.compile import tuning
 from ..core.compile.spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
 from ..core.compile.store import code_format
+from ..core.runtime.device import Device, Kernel
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir
@@ -28,7 +28,7 @@ from ..program.operands import KIND_NAMES, SUM_KINDS, Input, Output
 from ..program.row_program import RowProgram
 from .launching import ALIGNMENT, MemoryOrder, load_code, memory_of
 
-MakeKernel = Callable[[runtime.Device, int], runtime.Kernel]
+MakeKernel = Callable[[Device, int], Kernel]
 """Gives the kernel for a device, compiled or from a cache. The number is M of the call that asks
 for it, 0 if it is not known: the schedule may be chosen for it."""
 
@@ -254,7 +254,7 @@ def make_kernel_from_spec(make: Callable[[str, str], Spec],
                           tuned_for: tuple[int, int | None] | None,
                           is_region: bool = True) -> MakeKernel:
     """The same of what gives a spec for a chip and a format; ``is_region`` as :func:`.tuned`."""
-    def make_kernel(device: runtime.Device, rows: int) -> runtime.Kernel:
+    def make_kernel(device: Device, rows: int) -> Kernel:
         def of_call(chip: str, format: str) -> Spec:
             spec = make(chip, format)
             # (Calls with fewer rows than the least hint share a kernel with it.)
@@ -272,7 +272,7 @@ def make_kernel_from_spec(make: Callable[[str, str], Spec],
     return make_kernel
 
 
-def check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
+def check_kernel(program: RegionProgram, kernel: Kernel) -> None:
     """That the kernel's arguments are those that were registered."""
     arguments = kernel.program.arguments
     expected = [(operand, access) for access, operands in (("read", program.inputs),

@@ -41,9 +41,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..core import runtime
 from ..core.base import settings
 from ..core.base.errors import LnbwdError
+from ..core.runtime.device import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
 from . import native, registration
@@ -77,7 +77,7 @@ __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loa
 
 _Key = tuple[str, object, str]
 _lock = threading.Lock()
-_kernels: dict[_Key, runtime.Kernel] = {}
+_kernels: dict[_Key, Kernel] = {}
 _without_kernel: set[_Key] = set()
 _MOST_THREADS = 32
 """Of those that load kernels: they wait for the compiler, which takes as many cores as there are,
@@ -111,7 +111,7 @@ def register_draft(draft: Draft, rows: int | None, expected_rows: int | None = N
     return Registered(text, rows, tuple(draft.inputs), names)
 
 
-def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> runtime.Kernel:
+def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache; ``rows`` as of
     :data:`MakeKernel`.
 
@@ -123,7 +123,7 @@ def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> 
 
 
 def load_all(programs: Iterable[RegionProgram], device: torch.device
-             ) -> dict[str, concurrent.futures.Future[runtime.Kernel]]:
+             ) -> dict[str, concurrent.futures.Future[Kernel]]:
     """The kernels of programs by their texts, loaded side by side, or the errors of
     :func:`load_kernel`."""
     by_text = {program.text: program for program in programs}
@@ -137,7 +137,7 @@ def is_loaded(text: str, like: Tensor) -> bool:
     return kernel_key(text, device_key(like.device)) in _kernels
 
 
-def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> runtime.Kernel:
+def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
     check_capture(device, f"the row program {program.text[:40]!r}")
     where = device_key(device)
     kernel = program.make_kernel(open_device(device), rows)
@@ -148,7 +148,7 @@ def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> runtim
     return kernel
 
 
-def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> runtime.Kernel | None:
+def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> Kernel | None:
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
     where PyTorch's operations take its place; ``rows`` as of :data:`MakeKernel`. Raises the errors
     of :func:`load_kernel`."""
@@ -216,7 +216,7 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     return outputs
 
 
-def _alignments(program: RegionProgram, kernel: runtime.Kernel | None) -> list[int]:
+def _alignments(program: RegionProgram, kernel: Kernel | None) -> list[int]:
     """What the addresses of a call's tensors have to be multiples of."""
     if kernel is None:
         return [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs)

@@ -27,7 +27,6 @@ from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 from torch.distributed.tensor.experimental import register_sharding
 
 from .norms import NORMS
-from .row_functions import RowFunction
 
 _Rule = tuple[list[Any], list[Any]]
 
@@ -68,8 +67,9 @@ def _public_name() -> str:
             owner, called = outer.f_locals.get("self"), outer.f_code.co_name
             if called in functions:
                 name = f"lnbwd.functional.{called}"
-            elif isinstance(owner, RowFunction) and not owner.function.__name__.startswith("_"):
-                name = owner.function.__name__
+            else:  # A row function has the user's.
+                own = getattr(getattr(owner, "function", None), "__name__", "_")
+                name = name if own.startswith("_") else own
         outer = outer.f_back
     return name
 

@@ -25,10 +25,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import runtime
 from ..base import schedule, settings
 from ..base.batch_invariance import order
 from ..base.errors import CompileError, LnbwdError
+from ..runtime.device import Buffer, Device, Event, Kernel
+from ..runtime.program import Program
 from . import compiler, store
 from .spec import MeasurementSpec, Spec
 
@@ -134,7 +135,7 @@ class _Rotation:
     """Memory for the arguments and workspaces of kernels, in sets that launches of M ``rows`` in B
     ``groups`` rotate among: addresses by the names of the arguments. It is freed with this."""
 
-    def __init__(self, kernels: Sequence[runtime.Kernel], rows: int, sizes: Mapping[str, int],
+    def __init__(self, kernels: Sequence[Kernel], rows: int, sizes: Mapping[str, int],
                  count: int, groups: int | None = None) -> None:
         device, self.rows, self.groups, self._next = kernels[0].device, rows, groups, 0
         most = max(kernel.workspace_size(rows, groups) for kernel in kernels)
@@ -147,7 +148,7 @@ class _Rotation:
             self._memory.pointer + number * places[-1] + place for place in places), strict=False))
             for number in range(count)]
 
-    def launch_next(self, kernel: runtime.Kernel) -> None:
+    def launch_next(self, kernel: Kernel) -> None:
         """Enqueues a kernel on the set that was not used for longest."""
         self._next = (self._next + 1) % len(self.sets)
         pointers = self.sets[self._next]
@@ -156,8 +157,8 @@ class _Rotation:
                       kernel.workspace_size(self.rows, self.groups), groups=self.groups)
 
 
-def _time_launches(kernels: Sequence[runtime.Kernel], rotation: _Rotation,
-                  filler: runtime.Buffer) -> list[float]:
+def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation,
+                  filler: Buffer) -> list[float]:
     """The median microseconds of a launch of each kernel: of batches between two events, on buffers
     that rotate so that none finds its inputs in a cache. Before each batch the device fills memory,
     ``filler``, so that the host is ahead of it. All kernels take turns."""
@@ -167,7 +168,7 @@ def _time_launches(kernels: Sequence[runtime.Kernel], rotation: _Rotation,
         for _ in range(1 + launches // _LAUNCHES_AHEAD):
             filler.fill(0)
 
-    def batch(kernel: runtime.Kernel, launches: int) -> tuple[runtime.Event, runtime.Event]:
+    def batch(kernel: Kernel, launches: int) -> tuple[Event, Event]:
         start, stop = device.create_event(), device.create_event()
         fill(launches)
         start.record()
@@ -176,7 +177,7 @@ def _time_launches(kernels: Sequence[runtime.Kernel], rotation: _Rotation,
         stop.record()
         return start, stop
 
-    def medians(kernels: Sequence[runtime.Kernel], launches: int, rounds: int) -> list[float]:
+    def medians(kernels: Sequence[Kernel], launches: int, rounds: int) -> list[float]:
         times: list[list[float]] = [[] for _ in kernels]
         for _ in range(rounds):
             # The device has caught up with the host, which the first kernel alone would wait for.
@@ -196,7 +197,7 @@ def _time_launches(kernels: Sequence[runtime.Kernel], rotation: _Rotation,
     return medians(kernels, launches, max(_LEAST_ROUNDS, rounds))
 
 
-def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: _Rotation
+def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
            ) -> list[float]:
     """What the simulator has instead of times: instructions of all waves."""
     counts = []
@@ -210,21 +211,21 @@ def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: _Rota
     return counts
 
 
-def measure(device: runtime.Device, codes: list[bytes], rows: int,
+def measure(device: Device, codes: list[bytes], rows: int,
             groups: int | None = None) -> list[float]:
     """Microseconds of a launch of each; on the simulator, counts.
 
     Raises:
         LnbwdError: the device has no room, or refuses a kernel.
     """
-    programs = [runtime.Program.for_chip(code, device.info.arch) for code in codes]
+    programs = [Program.for_chip(code, device.info.arch) for code in codes]
     sizes = {argument.name: programs[0].argument_size(index, rows, groups)
              for index, argument in enumerate(programs[0].arguments)}
     size = sum(sizes.values())
     simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
     # A driver that compiles PTX takes longer than what is measured.
-    loaded = [runtime.Kernel(device, program, not simulated) for program in programs]
+    loaded = [Kernel(device, program, not simulated) for program in programs]
     with measuring:
         rotation = _Rotation(loaded, rows, sizes, count, groups)
         if simulated:
@@ -232,7 +233,7 @@ def measure(device: runtime.Device, codes: list[bytes], rows: int,
         return _time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
 
 
-def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
+def _search(spec: Spec, device: Device, rows: int, groups: int | None,
             count: int) -> tuple[_Candidate, dict[str, Any]]:
     """The best, and what is kept of a search: the schedule ("": the compiler's own), and what was
     measured."""
@@ -257,13 +258,13 @@ class Tuned(NamedTuple):
     microseconds: float | None = None
 
 
-def _tuned(result: Mapping[str, Any], device: runtime.Device) -> Tuned:
+def _tuned(result: Mapping[str, Any], device: Device) -> Tuned:
     times = {one["schedule"]: one["us"] for one in result["measured"]}
     return Tuned(str(result["schedule"]),
                  None if device.is_stand_in else float(times[result["schedule"]]))
 
 
-def _read(data: bytes | None, device: runtime.Device) -> Tuned | None:
+def _read(data: bytes | None, device: Device) -> Tuned | None:
     """A result from the cache; None if there is none that can be used."""
     if data is None:
         return None
@@ -275,7 +276,7 @@ def _read(data: bytes | None, device: runtime.Device) -> Tuned | None:
     return found
 
 
-def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = None,
+def tuned(spec: Spec, device: Device, rows: int, groups: int | None = None,
           is_region: bool = False) -> Tuned:
     """The fastest schedule for a kernel on a device, from the cache or searched for now.
 

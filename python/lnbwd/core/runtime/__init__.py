@@ -19,8 +19,15 @@ This folder may import :mod:`lnbwd.core.base` alone; users know it as ``lnbwd.ru
 
 from ..base.errors import RuntimeStatusError
 from .bindings import library_version
-from .device import Buffer, Device, DeviceInfo, Event, SimulatorCounters
-from .kernel import Kernel, launch_on_host_memory
+from .device import (
+    Buffer,
+    Device,
+    DeviceInfo,
+    Event,
+    Kernel,
+    SimulatorCounters,
+    launch_on_host_memory,
+)
 from .program import ELEMENTS, KINDS, Argument, Program
 
 __all__ = ["ELEMENTS", "KINDS", "Argument", "Buffer", "Device", "DeviceInfo", "Event", "Kernel",
