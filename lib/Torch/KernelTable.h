@@ -30,8 +30,8 @@ namespace lnbwd::torch_operators {
 
 /// The number of rows that stands for `rows` in the choice of a schedule: by
 /// ratio the nearest power of two from 64 to 2^20 or, up to 1024, one and a
-/// half times that (python/lnbwd/core/compile/spec.py has the same for operators in Python;
-/// a test compares them).
+/// half times that (python/lnbwd/core/compile/spec.py has the same for
+/// operators in Python; a test compares them).
 int64_t rowsHint(int64_t rows);
 
 /// One tensor of a row program.

@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // The operators of named operations, from the dispatcher to the launch: ours
-// (python/lnbwd/ops/norms.py), and the same kernels in the places of PyTorch's own on
-// a kind of device, when Python asks for it (python/lnbwd/ops/aten.py). All that
-// surrounds a kernel is PyTorch's then, derivatives in C++ included. What no
-// kernel that is loaded computes goes on to Python: for PyTorch's operators to
-// lnbwd::_original_*, which load a kernel of ours or call PyTorch's. Which of
-// them it is to be is decided here alone. Arguments and results follow from the
-// declaration of an operation.
+// (python/lnbwd/ops/norms.py), and the same kernels in the places of PyTorch's
+// own on a kind of device, when Python asks for it (python/lnbwd/ops/aten.py).
+// All that surrounds a kernel is PyTorch's then, derivatives in C++ included.
+// What no kernel that is loaded computes goes on to Python: for PyTorch's
+// operators to lnbwd::_original_*, which load a kernel of ours or call
+// PyTorch's. Which of them it is to be is decided here alone. Arguments and
+// results follow from the declaration of an operation.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,10 +8,10 @@
 //
 // What the code that Inductor generates, and what row functions call for a row
 // program, in the place of the operator lnbwd::_region (python/lnbwd/inductor/
-// lowering.py, python/lnbwd/ops/regions.py). Types and shapes were settled
+// scheduling.py, python/lnbwd/ops/regions.py). Types and shapes were settled
 // before: what is left is to make outputs, if the caller has none, to ask each
 // tensor for its address, to compare the order of its memory with the declared
-// one (launching.py, memory_of, does the same in Python) and to launch. No
+// one (ops/launching.py, memory_of, does the same in Python) and to launch. No
 // dispatcher, no lists, no text in a call.
 //
 // In Python's stable interface of 3.10 and later, whose symbols the process has

@@ -7,7 +7,8 @@
 
 This is Inductor. Its scheduler decides which operations are fused; a row program computes each
 fused node that :mod:`.converter` can convert and that is at least as fast as Inductor's own kernel.
-``LNBWD_LOG=regions`` prints the decisions. It may import :mod:`lnbwd.core`, :mod:`lnbwd.program` and
+``LNBWD_LOG=regions`` prints the decisions. It may import :mod:`lnbwd.core`,
+:mod:`lnbwd.program` and
 :mod:`lnbwd.ops`; nothing imports it but its users.
 """
 

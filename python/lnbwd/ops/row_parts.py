@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-    """The dimensions of a tensor that is :data:`.Parts` of rows, as :class:`.rowprogram.Input` has
+    """The dimensions of a tensor that is :data:`.Parts` of rows, as :class:`.operands.Input` has
     them; None of any other."""
     result: list[tuple[int, int]] = []
     distance = 1

@@ -6,7 +6,7 @@
 A :class:`RowProgram` is a list of operations on float32 values, each a row of N elements or one
 number (a *row scalar*), with inputs and outputs in memory. It is what a region of a PyTorch graph
 becomes on its way to the compiler. :meth:`RowProgram.text` writes it as a text that another process
-reads again, :mod:`.row_mlir` as MLIR, and :mod:`.row_evaluation` computes it by PyTorch.
+reads again, :mod:`.mlir` as MLIR, and :mod:`.evaluation` computes it by PyTorch.
 
 Values are float32 inside, whatever the types in memory are: inputs are widened where they are read,
 outputs rounded once where they are written. ``round`` says where a value is rounded in between.
@@ -88,7 +88,7 @@ class RowProgram:
             ``("shl", integer, integer)`` and ``("shr", ...)``, shifts by less than the bits,
             ``("floordiv", integer, integer)`` and ``("mod", ...)``, as Python has them,
             ``("select", condition, value, value)``, ``("not", condition or integer)``, and those of
-            :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`, and :mod:`.row_mlir`'s ``UNARY`` and
+            :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`, and :mod:`.mlir`'s ``UNARY`` and
             ``BINARY``. Operands have one type, as the result does: a number, a condition or an
             integer of 32 or 64 bits; constants have that of the others.
         outputs: in the order of :data:`OUTPUT_KINDS`.

@@ -1,0 +1,450 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The values of a row program as lines of MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .mlir_memory import Layout
+from .mlir_operations import (
+    BINARY,
+    CONTRACTED,
+    EXACT_BITS,
+    OF_INTEGERS,
+    UNARY,
+    element_of,
+    float_text,
+    is_cheap,
+    wrapped,
+)
+from .operands import (
+    COMPARISONS,
+    INTEGERS,
+    LOGIC,
+    RANDOM_STEP,
+    SUMS,
+    TABLES,
+    Input,
+)
+from .row_program import RowProgram
+
+
+class Values(Layout):
+    """Writes the values of a program, as lines of MLIR."""
+
+    def __init__(self, program: RowProgram, is_exact: bool) -> None:
+        super().__init__(program)
+        self.rows, self.elements = program.is_row(), program.is_row(of_blocks=False)
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.wide: dict[tuple[int, str, bool], str] = {}
+        self.narrow: dict[tuple[int, str, bool], str] = {}
+        self.types = program.types()
+        self.seeds = {node[1] for node in program.nodes if node[0] == "random"}
+        self.cheap = [False] * len(program.nodes) if is_exact else is_cheap(program)
+        # LLVM narrows a product that is rounded, and would contract it with a sum after that.
+        self.rounded_products = {
+            node[1] for node in program.nodes
+            if node[0] == "round" and program.nodes[node[1]][0] == "mul"}
+
+    def type(self, element: str, is_row: bool) -> str:
+        """The type of a value: a vector for a row."""
+        return f"vector<{self.program.length}x{element}>" if is_row else element
+
+    def argument(self, value: Input) -> str:
+        """The type of an input in the region."""
+        if value.kind == "table":
+            return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
+        if value.kind == "elements":
+            return f"vector<{value.rows}x{element_of(value.dtype)}>"
+        return self.type(element_of(value.dtype), value.is_row(self.program.length))
+
+    def emit(self, text: str) -> str:
+        """Writes an operation; the name of its result."""
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"    {name} = {text}")
+        return name
+
+    def op(self, name: str, type_: str, *operands: object) -> str:
+        """The same of an operation whose operands and result have one type."""
+        return self.emit(f"{name} {', '.join(map(str, operands))} : {type_}")
+
+    def cast(self, name: str, value: str, type_: str, to: str) -> str:
+        """The same of one from a type to another."""
+        return self.emit(f"{name} {value} : {type_} to {to}")
+
+    def constant(self, number: int | str, type_: str) -> str:
+        """The name of a constant, which is the same for all elements of a vector."""
+        text = f"dense<{number}>" if type_.startswith("vector") else number
+        return self.emit(f"arith.constant {text}" + (f" : {type_}" if type_ != "i1" else ""))
+
+    def value(self, index: int, is_row: bool, element: str = "f32") -> str:
+        """The name of a node's value; spread over the row if that is wanted; of a constant, as an
+        element of that type."""
+        node = self.program.nodes[index]
+        if node[0] == "constant":
+            key = (index, element, is_row)
+            if key not in self.wide:
+                number = float_text(node[1]) if element == "f32" else wrapped(node[1], element)
+                self.wide[key] = self.constant(number, self.type(element, is_row))
+            return self.wide[key]
+        if node[0] == "index" and index not in self.names:
+            self.names[index] = self.cast("arith.uitofp", self.column_numbers(),
+                                          self.type("i32", True), self.type("f32", True))
+        if is_row and not self.rows[index]:
+            element = self.types[index]
+            key = (index, element, True)
+            if key not in self.wide:
+                self.wide[key] = self.cast("vector.broadcast", self.names[index], element,
+                                           self.type(element, True))
+            return self.wide[key]
+        return self.names[index]
+
+    def rounded(self, index: int, dtype: str, is_row: bool) -> str:
+        """A node's value in a narrower type, conditions and whole numbers as bytes."""
+        node = self.program.nodes[index]
+        if node[0] == "round" and node[2] == dtype:
+            index = node[1]
+        key = (index, dtype, is_row)
+        if key in self.narrow:
+            return self.narrow[key]
+        wide, element = self.types[index], element_of(dtype)
+        is_integer = node[0] == "constant" and isinstance(node[1], int)
+        if dtype in INTEGERS and (wide in INTEGERS or is_integer):
+            wide = INTEGERS[dtype] if is_integer else wide
+            result = self.resized(self.value(index, is_row, wide), wide, element, is_row)
+        elif dtype in INTEGERS and dtype != "i32" and wide == "f32":
+            # An integer of 32 bits takes one instruction.
+            result = self.resized(self.rounded(index, "i32", is_row), "i32", element, is_row)
+        else:
+            if wide not in ("i1", "f32"):
+                raise ValueError(f"expected a number for what is {dtype} in memory, got an "
+                                 "integer; convert it by 'float'")
+            operation = ("extui" if wide == "i1" else "fptoui" if dtype == "i8" else
+                         "fptosi" if dtype == "i32" else "truncf")
+            result = self.cast(f"arith.{operation}", self.value(index, is_row),
+                               self.type(wide, is_row), self.type(element, is_row))
+        self.narrow[key] = result
+        return result
+
+    def resized(self, value: str, element: str, to: str, is_row: bool, sign: str = "s") -> str:
+        """An integer in another type."""
+        bits, wanted = int(element[1:]), int(to[1:])
+        if bits == wanted:
+            return value
+        return self.cast("arith.trunci" if wanted < bits else f"arith.ext{sign}i", value,
+                         self.type(element, is_row), self.type(to, is_row))
+
+    def integer(self, index: int, dtype: str, is_row: bool) -> str:
+        """A value as an integer of a type in memory, in the one in which it is computed."""
+        name, *operands = self.program.nodes[index]
+        to, sign = INTEGERS[dtype], "u" if dtype == "ui8" else "s"
+        if name == "constant":
+            return self.constant(wrapped(operands[0], dtype), self.type(to, is_row))
+        if name == "index":
+            return self.resized(self.column_numbers(), "i32", to, True, "u")
+        if name == "place":
+            wide = "i32" if is_row else to
+            place = self.place(operands[0], operands[1], self.type(wide, is_row))
+            return self.resized(place, wide, to, is_row, "u")
+        given = self.program.inputs[operands[0]].dtype if name == "input" else ""
+        if given in INTEGERS:
+            value, have = f"%in{operands[0]}", element_of(given)
+        elif self.types[index] == "i1":
+            return self.cast("arith.extui", self.value(index, is_row), self.type("i1", is_row),
+                             self.type(to, is_row))
+        elif self.types[index] == "f32":
+            value, have, given = self.cast("arith.fptosi", self.value(index, is_row),
+                                           self.type("f32", is_row), self.type(to, is_row)), to, to
+        else:
+            value = self.value(index, is_row)
+            have = given = self.types[index]
+        if given != dtype:
+            own = "u" if given == "ui8" else "s"
+            value = self.resized(value, have, to, is_row, own)
+            value, have = self.resized(value, to, element_of(dtype), is_row), element_of(dtype)
+        return self.resized(value, have, to, is_row, sign)
+
+    def bits(self, index: int) -> int:
+        """The bits that an integer has at most, its sign among them."""
+        name, *operands = self.program.nodes[index]
+        if name == "integer":
+            of = self.types[operands[0]]
+            return 2 if of == "i1" else {"si8": 8, "ui8": 9, "i16": 16}.get(
+                operands[1], int(operands[1].lstrip("siu")))
+        return int(self.types[index][1:])
+
+    def sum_of_integers(self, value: str, element: str, bits: int) -> str:
+        """The sum of a row of integers, modulo their type's range: the sums of so few of their bits
+        that float32 has them exactly, in any order."""
+        row, total = self.type(element, True), ""
+        share = EXACT_BITS - (self.program.length - 1).bit_length()
+        if share < 1:
+            raise ValueError(f"expected rows of at most {1 << EXACT_BITS - 1} integers to be "
+                             f"summed, got {self.program.length}")
+        for first in range(0, bits, share):
+            part = value
+            if first:
+                part = self.op("arith.shrsi", row, part, self.constant(first, row))
+            if first + share < bits:
+                part = self.op("arith.andi", row, part, self.constant((1 << share) - 1, row))
+            one = self.reduced("add", part, element)
+            if first:
+                one = self.op("arith.shli", element, one, self.constant(first, element))
+            total = self.op("arith.addi", element, total, one) if total else one
+        return total
+
+    def largest_integer(self, value: str, element: str, bits: int) -> str:
+        """The largest of a row of integers: of the first bits, then of the next ones where the
+        first are the largest."""
+        row, result = self.type(element, True), ""
+        none = self.constant(-1, row)
+        firsts = [0] if bits <= EXACT_BITS else [16, 0] if bits <= 32 else [40, 20, 0]
+        is_largest = ""
+        for first, before in zip(firsts, [0, *firsts[:-1]], strict=True):
+            part = value
+            if first:
+                part = self.op("arith.shrsi", row, part, self.constant(first, row))
+            if before:
+                mask = self.constant((1 << before - first) - 1, row)
+                part = self.op("arith.andi", row, part, mask)
+                part = self.op("arith.select", f"{self.type('i1', True)}, {row}", is_largest, part,
+                               none)
+            one = self.reduced("maximumf", part, element)
+            if first:
+                wide = self.cast("vector.broadcast", one, element, row)
+                is_largest = self.op("arith.cmpi eq,", row, part, wide)
+                one = self.op("arith.shli", element, one, self.constant(first, element))
+            result = self.op("arith.ori", element, result, one) if result else one
+        return result
+
+    def reduced(self, how: str, value: str, element: str) -> str:
+        """The sum or the largest of a row of integers that float32 has."""
+        value = self.resized(value, element, "i32", True)
+        row = self.type("f32", True)
+        value = self.cast("arith.sitofp", value, self.type("i32", True), row)
+        found = self.op(f"vector.reduction <{how}>,", f"{row} into f32", value)
+        return self.resized(self.cast("arith.fptosi", found, "f32", "i32"), "i32", element, False)
+
+    def index(self, dims: Sequence[int], type_: str) -> str:
+        """The index along dimensions that follow each other, as an integer."""
+        total = ""
+        for dim in dims:
+            index = self.op("lnbwd.index", type_, dim)
+            step = self.dims[dim][1] // self.dims[dims[-1]][1]
+            if step > 1:
+                index = self.op("arith.muli", type_, index, self.constant(step, type_))
+            total = self.op("arith.addi", type_, total, index) if total else index
+        return total
+
+    def column_numbers(self) -> str:
+        """The number of each column, as integers."""
+        return self.index(range(len(self.row_dims), len(self.dims)), self.type("i32", True))
+
+    def random(self, seed: str) -> str:
+        """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
+        bits as an integer, times a number just below 2^-31."""
+        program, type_ = self.program, self.type("i32", True)
+        if program.has_groups and not (program.rows and program.groups):
+            raise ValueError("expected a known number of rows in a group where numbers are random")
+        number = self.column_numbers()
+        for dim, (_, distance, _) in enumerate(self.row_dims):
+            row = self.op("lnbwd.index", "i32", dim)
+            first = self.op("arith.muli", "i32", row, self.constant(distance, "i32"))
+            first = self.cast("vector.broadcast", first, "i32", type_)
+            number = self.op("arith.addi", type_, number, first)
+        bits = self.op("lnbwd.philox", type_, seed, number)
+        sign = self.op("arith.shrsi", type_, bits, self.constant(31, type_))
+        bits, wide = self.op("arith.xori", type_, bits, sign), self.type("f32", True)
+        return self.op("arith.mulf", wide, self.cast("arith.sitofp", bits, type_, wide),
+                       self.constant(float_text(RANDOM_STEP), wide))
+
+    def is_column(self, index: int) -> str:
+        """Which column has the number that a row scalar is, whatever it is. Integers are compared:
+        the numbers of a row's columns as floats would take as many registers as the row does."""
+        value = self.value(index, False)
+        none, end = (self.constant(float_text(number), "f32") for number in (-1,
+                                                                             self.program.length))
+        value = self.op("arith.minnumf", "f32", self.op("arith.maxnumf", "f32", value, none), end)
+        whole = self.op("math.floor", "f32", value)
+        is_whole = self.op("arith.cmpf oeq,", "f32", whole, value)
+        value = self.op("arith.select", "f32", is_whole, value, none)
+        type_ = self.type("i32", True)
+        wide = self.cast("vector.broadcast", self.cast("arith.fptosi", value, "f32", "i32"), "i32",
+                         type_)
+        return self.op("arith.cmpi eq,", type_, self.column_numbers(), wide)
+
+    def compared(self, name: str, distance: int, size: int, number: int, is_row: bool) -> str:
+        """How an index compares with a whole number, by as few of its dimensions as decide: those
+        inside do not where they are passed a whole number of times."""
+        dims = [dim for dim, (_, step, _) in enumerate(self.dims)
+                if distance <= step < distance * size]
+        number += name in ("le", "gt")
+        units = [self.dims[dim][1] // self.dims[dims[-1]][1] for dim in dims]
+        last, unit = next(
+            (last, unit) for last, unit in enumerate(units, 1) if number % unit == 0)
+        integer = self.type("i32", is_row)
+        return self.op(f"arith.cmpi {'ult' if name in ('lt', 'le') else 'uge'},", integer,
+                       self.index(dims[:last], integer), self.constant(number // unit, integer))
+
+    def node(self, index: int) -> str:
+        """Writes a node; the name of its value."""
+        name, *operands = self.program.nodes[index]
+        is_row = self.rows[index]
+        element = self.types[index]
+        if name == "integer":
+            return self.integer(operands[0], operands[1], is_row)
+        if name == "take":
+            return self.take(operands[0], operands[1], is_row)
+        if element in INTEGERS:
+            return self.of_integers(name, operands, element, is_row)
+        type_ = self.type("f32", is_row)
+        if name == "float":
+            [given] = operands
+            return self.cast("arith.sitofp", self.value(given, is_row),
+                             self.type(self.types[given], is_row), type_)
+        if name == "input":
+            given, value = self.program.inputs[operands[0]], f"%in{operands[0]}"
+            memory = self.type(element_of(given.dtype), is_row)
+            if given.dtype == "f32" or given.kind in TABLES or index in self.seeds:
+                return value
+            if given.dtype == "i8":
+                return self.op("arith.cmpi ne,", memory, value, self.constant(0, memory))
+            return self.cast("arith.uitofp" if given.dtype == "ui8" else "arith.sitofp"
+                             if given.dtype in INTEGERS else "arith.extf", value, memory, type_)
+        if name == "round":
+            return self.cast("arith.extf", self.rounded(operands[0], operands[1], is_row),
+                             self.type(operands[1], is_row), type_)
+        if name in SUMS:
+            # Of a number, the sum is N times it.
+            value = self.value(operands[0], True)
+            row = self.type("f32", True)
+            return self.op(f"vector.reduction <{SUMS[name]}>,", f"{row} into f32", value)
+        if name == "block_max":
+            apart = f" apart {operands[2]}" if operands[2] > 1 else ""
+            return self.op(f"lnbwd.block_max {operands[1]}{apart}", self.type("f32", True),
+                           self.value(operands[0], True))
+        if name == "byte":
+            return self.cast("arith.uitofp", f"%in{self.program.nodes[operands[0]][1]}",
+                             self.type("i8", is_row), type_)
+        if name == "power_inverse":
+            bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
+            one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))
+            exponent = self.op("arith.andi", bits, self.cast("arith.bitcast", value, type_, bits),
+                               mask)
+            return self.cast("arith.bitcast", self.op("arith.subi", bits, one, exponent), bits,
+                             type_)
+        if name == "random":
+            return self.random(self.names[operands[0]])
+        if name == "place":
+            distance, size = operands
+            integer = self.type("i32", is_row)
+            return self.cast("arith.uitofp", self.place(distance, size, integer), integer, type_)
+        compared = self.program.type_of(index, operands, self.types) if name in COMPARISONS else ""
+        if compared in INTEGERS:
+            predicate = {"eq": "eq", "ne": "ne"}.get(name, f"s{name}")
+            return self.op(f"arith.cmpi {predicate},", self.type(compared, is_row), *(
+                self.value(operand, is_row, compared) for operand in operands))
+        if name == "eq" and is_row:
+            for column, other in (operands, reversed(operands)):
+                if self.program.nodes[column][0] == "index" and not self.rows[other]:
+                    return self.is_column(other)
+        if name in ("lt", "le", "gt", "ge"):
+            (first, *place), (second, *numbers) = (
+                self.program.nodes[operand] for operand in operands)
+            if (first, second) == ("place", "constant") and self.rows[operands[0]] == is_row and (
+                    0 <= (bound := float(numbers[0])) < 2 ** 31 - 1 and bound.is_integer()):
+                distance, size = place
+                return self.compared(name, distance, size, int(bound), is_row)
+        values = [self.value(operand, is_row) for operand in operands]
+        if name == "detach":
+            # A product with 1, which folds away; an input cannot carry the attribute itself.
+            one = self.constant("1.0", type_)
+            return self.emit(f"arith.mulf {values[0]}, {one} {{lnbwd.detach}} : {type_}")
+        if name in UNARY:
+            flags = " fastmath<afn>" if self.cheap[index] else ""
+            return self.op(UNARY[name], type_, values[0] + flags)
+        if name in BINARY:
+            flags = ("" if index in self.rounded_products
+                     else " fastmath<contract>" if name in CONTRACTED
+                     else " fastmath<arcp>" if name == "div" and self.elements[index] else "")
+            return self.op(BINARY[name], type_, values[0], values[1] + flags)
+        if name in COMPARISONS:
+            return self.op(f"arith.cmpf {COMPARISONS[name]},", type_, *values)
+        condition = self.type("i1", is_row)
+        if name in LOGIC:
+            return self.op(LOGIC[name], condition, *values)
+        if name == "not":
+            return self.op("arith.xori", condition, *values, self.constant("true", condition))
+        assert name == "select", name
+        return self.op("arith.select", f"{condition}, {type_}" if is_row else type_, *values)
+
+    def take(self, table: int, index: int, is_row: bool) -> str:
+        """A row of a table, or its elements."""
+        place = self.program.nodes[table][1]
+        given = self.program.inputs[place]
+        is_of_each = given.kind == "elements" and is_row
+        chosen, *of = self.program.nodes[index]
+        if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
+            number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
+        elif self.types[index] in INTEGERS:
+            number, dtype = self.value(index, is_of_each), self.types[index]
+        else:
+            number, dtype = self.cast("arith.fptosi", self.value(index, is_of_each),
+                                      self.type("f32", is_of_each),
+                                      self.type("i32", is_of_each)), "i32"
+        found = self.emit(f"lnbwd.gather %in{place}[{number}] : {self.argument(given)}, "
+                          f"{self.type(dtype, is_of_each)}")
+        memory = self.type(element_of(given.dtype), is_row)
+        if given.dtype == "i8":
+            return self.op("arith.cmpi ne,", memory, found, self.constant(0, memory))
+        if given.dtype in INTEGERS:
+            return self.resized(found, element_of(given.dtype), INTEGERS[given.dtype], is_row,
+                                "u" if given.dtype == "ui8" else "s")
+        return found if given.dtype == "f32" else self.cast(
+            "arith.extf", found, memory, self.type("f32", is_row))
+
+    def place(self, distance: int, size: int, type_: str) -> str:
+        """The index along a dimension, as an integer."""
+        return self.index([dim for dim, (_, step, _) in enumerate(self.dims)
+                           if distance <= step < distance * size], type_)
+
+    def of_integers(self, name: str, operands: Sequence[int], element: str, is_row: bool) -> str:
+        """What makes an integer of integers."""
+        type_ = self.type(element, is_row)
+        if name in SUMS:
+            reduce = self.sum_of_integers if name == "row_sum" else self.largest_integer
+            return reduce(self.value(operands[0], True, element), element, self.bits(operands[0]))
+        if name == "select":
+            condition, *operands = operands
+            chosen = self.value(condition, is_row)
+        values = [self.value(operand, is_row, element) for operand in operands]
+        if name == "select":
+            both = f"{self.type('i1', True)}, {type_}" if is_row else type_
+            return self.op("arith.select", both, chosen, *values)
+        if name in ("neg", "abs"):
+            other = self.op("arith.subi", type_, self.constant(0, type_), *values)
+            return other if name == "neg" else self.op("arith.maxsi", type_, *values, other)
+        if name == "not":
+            return self.op("arith.xori", type_, *values, self.constant(-1, type_))
+        if name in ("floordiv", "mod"):
+            return self.divided(name, values[0], values[1], type_, is_row)
+        return self.op(OF_INTEGERS[name], type_, *values)
+
+    def divided(self, name: str, value: str, divisor: str, type_: str, is_row: bool) -> str:
+        """A quotient that is rounded down, or its remainder, which has the divisor's sign."""
+        zero, condition = self.constant(0, type_), self.type("i1", is_row)
+        rest = self.op("arith.remsi", type_, value, divisor)
+        differs = self.op("arith.cmpi slt,", type_, self.op("arith.xori", type_, rest, divisor),
+                          zero)
+        is_below = self.op("arith.andi", condition, differs, self.op(
+            "arith.cmpi ne,", type_, rest, zero))
+        both = f"{condition}, {type_}" if is_row else type_
+        if name == "mod":
+            return self.op("arith.select", both, is_below, self.op(
+                "arith.addi", type_, rest, divisor), rest)
+        quotient = self.op("arith.divsi", type_, value, divisor)
+        return self.op("arith.select", both, is_below, self.op(
+            "arith.addi", type_, quotient, self.constant(-1, type_)), quotient)
