@@ -25,7 +25,8 @@ from torch import Tensor
 from torch.fx import Node
 
 from ..core.base.errors import refusal
-from .graphs.convert import Conversion, Unsupported, UnsupportedOperation, check
+from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation
+from .graphs.convert import check
 from .graphs.domains import DTYPES, ELEMENTS, FLOATS, INTEGERS, SCALARS, Domain, product
 from .graphs.maxima import ANY, turn_to_maxima
 from .graphs.nodes import is_constant, is_index, is_random, is_view, sum_kind

@@ -1,0 +1,156 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conversions of what reduces rows, or gives numbers of them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from .conversion import LARGEST_EXACT, Conversion, Unsupported, converts, pick
+from .nodes import (
+    INDICES,
+    NORM,
+    ROW_SUMS,
+    SOFTMAXES,
+    WITH_INDICES,
+    is_block_max,
+    row_sum_axis,
+    sum_kind,
+    summed_dims,
+)
+
+aten = torch.ops.aten
+
+
+def _check_row(c: Conversion, node: Node) -> int:
+    value = node.args[0].meta.get("val")  # type: ignore[union-attr]
+    if c.domain.role(value) != "row":
+        raise Unsupported("sums over something else than a row")
+    return c.number(node.args[0])
+
+
+def _row_sum(c: Conversion, node: Node) -> Any:
+    if is_block_max(node, c.domain):
+        return c.builder.add("block_max", _check_row(c, node),
+                             c.domain.repeats(node.meta["val"]), 1)
+    if row_sum_axis(node) != c.domain:
+        raise Unsupported(f"does not sum over rows of {c.domain}")
+    value = _check_row(c, node)
+    if node.target is aten.amax.default:
+        return c.builder.add("row_max", value)
+    if node.target in (aten.any.dim, aten.any.dims):
+        zero = c.builder.constant(0)
+        if not c.is_condition(c.value(node.args[0])):
+            # A NaN is not 0.
+            value = c.builder.add("select", c.builder.add("eq", value, zero), zero,
+                                  c.builder.constant(1))
+        return c.builder.add("ne", c.builder.add("row_max", value), zero)
+    if node.target is aten.amin.default:
+        return c.builder.add("neg", c.builder.add("row_max", c.builder.add("neg", value)))
+    if node.target in INDICES or node.target in WITH_INDICES:
+        return _place_of_largest(c, node, value)
+    if node.target is NORM:
+        return _norm(c, node, value)
+    if node.target is aten.sum.dim_IntList:
+        return c.builder.add("row_sum", value)
+    mean = c.mean(value)
+    if node.target is aten.mean.dim:
+        return mean
+    correction = node.kwargs.get("correction", 1)
+    if not isinstance(correction, (int, float)) or correction >= c.domain.length:
+        raise Unsupported(f"has the correction {correction}")
+    centred = c.builder.add("sub", value, mean)
+    total = c.builder.add("row_sum", c.builder.add("mul", centred, centred))
+    variance = c.multiply(total, 1 / (c.domain.length - correction))
+    return (variance, mean) if node.target is aten.var_mean.correction else variance
+
+
+def _place_of_largest(c: Conversion, node: Node, value: int) -> Any:
+    """The number of the first of a row's largest elements, of which a NaN is one, or of its
+    smallest, or that element and its number. The element's gradient is its own alone."""
+    if c.domain.length > LARGEST_EXACT:
+        raise Unsupported("gives numbers that float32 does not have")
+    b = c.builder
+    sized = b.add("neg", value) if node.target in (aten.argmin.default, aten.min.dim) else value
+    is_it = b.add("or", b.add("eq", sized, b.add("detach", b.add("row_max", sized))),
+                  b.add("ne", sized, sized))
+    place = b.add("select", is_it, b.add("neg", b.add("index")), b.constant(-math.inf))
+    first = b.add("detach", b.add("neg", b.add("row_max", place)))
+    if node.target in INDICES:
+        return first
+    return pick(c, value, b.add("eq", b.add("index"), first)), first
+
+
+def _norm(c: Conversion, node: Node, value: int) -> int:
+    """The p-norm of a row. Its gradient is 0 where it is 0, as PyTorch has it: there a root has
+    none. The same holds of an element that is 0, for powers below 1."""
+    b = c.builder
+    order = node.args[1] if len(node.args) > 1 else 2
+    if not isinstance(order, (int, float)) or math.isnan(order):
+        raise Unsupported(f"has the order {order}")
+    zero, one = b.constant(0), b.constant(1)
+    if order == 0:
+        return b.add("row_sum", b.add("select", b.add("eq", value, zero), zero, one))
+    size = b.add("abs", value)
+    if order == math.inf:
+        return b.add("row_max", size)
+    if order == -math.inf:
+        return b.add("neg", b.add("row_max", b.add("neg", size)))
+    if order == 1:
+        return b.add("row_sum", size)
+    if order == 2:
+        terms = b.add("mul", value, value)
+    elif 0 < order < 1:
+        is_zero = b.add("eq", value, zero)
+        terms = b.power(b.add("select", is_zero, one, size), order)
+        terms = b.add("select", is_zero, zero, terms)
+    else:
+        terms = b.power(size, order)
+    total = b.add("row_sum", terms)
+    is_zero = b.add("eq", total, zero)
+    root = b.power(b.add("select", is_zero, one, total), 1 / order)
+    return b.add("select", is_zero, zero if order > 0 else b.constant(math.inf), root)
+
+
+@converts(*SOFTMAXES)
+def _softmax(c: Conversion, node: Node) -> int:
+    """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
+    largest element. None of them depends on what is taken off, so it counts as a constant."""
+    b = c.builder
+    found = summed_dims(node)
+    if found is None or found[0] != [found[1] - 1] or (
+            node.args[0].meta["val"].shape[-1] != c.domain.length):  # type: ignore[union-attr]
+        raise Unsupported("does not go over the row")
+    value = _check_row(c, node)
+    largest = b.add("detach", b.add("row_max", value))
+    if node.target is aten.logsumexp.default:
+        # Where all elements are -inf, or one is inf, nothing is taken off.
+        infinite = b.add("eq", b.add("abs", largest), b.constant(math.inf))
+        largest = b.add("select", infinite, b.constant(0), largest)
+    shifted = b.add("sub", value, largest)
+    exponential = b.add("exp", shifted)
+    total = b.add("row_sum", exponential)
+    if node.target is aten._softmax.default:
+        return b.add("div", exponential, total)
+    if node.target is aten._log_softmax.default:
+        return b.add("sub", shifted, b.add("log", total))
+    return b.add("add", b.add("log", total), largest)
+
+
+@converts(operator.getitem)
+def _getitem(c: Conversion, node: Node) -> int:
+    pair = c.values.get(node.args[0])  # type: ignore[arg-type]
+    if not isinstance(pair, tuple):
+        raise Unsupported("takes a part of something that is no pair of numbers of a row")
+    return int(pair[node.args[1]])  # type: ignore[index]
+
+
+@converts(*ROW_SUMS.keys() - SOFTMAXES)
+def _sum(c: Conversion, node: Node) -> Any:
+    return _check_row(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
