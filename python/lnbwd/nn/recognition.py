@@ -24,14 +24,11 @@ class's name.
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
-import enum
 import functools
 import inspect
 import itertools
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +37,7 @@ from torch import Tensor
 
 from ..ops.arguments import KERNEL_TYPES
 from ..ops.norms import NORMS
+from .trials import ABSENT, TOLERANCES, Case, Results, call_twice, is_same, make_case, state_of
 
 _USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
 _OTHER_EPSILON = 0.03
@@ -49,14 +47,7 @@ _FEWER_SIZES = (5e3, 1.0, 1e-3, 0.0)
 # Dimensions of eight rows, and what the parameters are scaled by.
 _LEADING = {(8,): 1.0, (2, 4): 1e5, (2, 2, 2): 1e-3, (2, 2, 1, 2): 1.0}
 _LEADING_CHANNELS = {(2, 2, 2): 1.0, (4, 2, 1): 1e5, (2, 1, 4): 1e-3}
-_TOLERANCES = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 8e-3, torch.bfloat16: 6e-2}
 _ANY_LENGTH = 24
-
-# Values that cannot change without the attribute being set.
-_PLAIN = (type(None), bool, int, float, str, enum.Enum, torch.dtype, torch.device, type,
-          types.FunctionType, types.BuiltinFunctionType)
-_OF_MODULES = frozenset(torch.nn.Module().__dict__)
-_ABSENT = "<absent>"
 
 Normalise = Callable[[str, Tensor, Tensor | None, Tensor | None, float], Tensor]
 """A norm by its name, of rows, weight, bias and epsilon."""
@@ -104,7 +95,7 @@ class Recipe:
                 self.row_length not in (None, x.shape[1 if self.channels_first else -1])):
             return None
         for name, value in self.state:
-            if not _is_same(getattr(module, name, _ABSENT), value):
+            if not is_same(getattr(module, name, ABSENT), value):
                 return None
         first = bias if weight is None else weight
         x_type, parameter_type = x.dtype, None if first is None else first.dtype
@@ -186,166 +177,7 @@ def _recipes(module: torch.nn.Module, names: list[str],
                     yield Recipe(norm, weight, bias, epsilon, adds_one, channels_first)
 
 
-# What it reads -----------------------------------------------------------------------------------
-
-
-def _plain(value: Any) -> Any:
-    """A value as a recipe keeps it. Raises TypeError for one that may change in place."""
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_plain, value))
-    if not isinstance(value, _PLAIN):
-        raise TypeError
-    return value
-
-
-def _is_same(value: Any, kept: Any) -> bool:
-    if isinstance(kept, tuple):
-        return isinstance(value, (list, tuple)) and len(value) == len(kept) and all(
-            _is_same(one, other) for one, other in zip(value, kept, strict=True))
-    return isinstance(value, _PLAIN) and bool(value == kept)
-
-
-def _state(module: torch.nn.Module, names: set[str]) -> tuple[tuple[str, Any], ...] | None:
-    """The values of attributes that were read, without parameters and methods; None if one is not
-    plain, or an attribute was read by another way."""
-    if names & {"__dict__", *_OF_MODULES} - {"training"}:
-        return None
-    kept = []
-    for name in sorted(names - {"training"}):
-        if name.startswith("__") or module._parameters.get(name) is not None:
-            continue
-        if name not in module.__dict__ and name not in module._parameters:
-            found = inspect.getattr_static(type(module), name, None)
-            if hasattr(type(found), "__get__"):  # A method, or a property, whose reads are here.
-                continue
-        try:
-            kept.append((name, _plain(getattr(module, name, _ABSENT))))
-        except TypeError:
-            return None
-    return tuple(kept)
-
-
-def _recorder(cls: type[torch.nn.Module], names: set[str]) -> type[torch.nn.Module]:
-    """A class of modules that compute as those of a class do, and note what they read."""
-    is_inside = False
-
-    def read(self: Any, name: str) -> Any:
-        if not is_inside:
-            names.add(name)
-        return super(recorder, self).__getattribute__(name)
-
-    def find(self: Any, name: str) -> Any:
-        """Finds parameters, in dictionaries of the module's."""
-        nonlocal is_inside
-        outer, is_inside = is_inside, True
-        try:
-            return super(recorder, self).__getattr__(name)
-        finally:
-            is_inside = outer
-
-    recorder: Any = type(cls.__name__, (cls,), {"__getattribute__": read, "__getattr__": find})
-    return recorder  # type: ignore[no-any-return]
-
-
-# Its results --------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Case:
-    """A call: rows of all sizes, parameters by name, and the gradient of the output."""
-
-    x: Tensor
-    parameters: Mapping[str, Tensor]
-    dy: Tensor
-
-    def convert(self, x_type: torch.dtype, type: torch.dtype | None) -> _Case:
-        """The same, rounded to other types of x and of the parameters."""
-        return _Case(self.x.to(x_type), {
-            name: p.to(type) for name, p in self.parameters.items()}, self.dy)
-
-    def leaves(self) -> tuple[Tensor, dict[str, Tensor]]:
-        """New tensors that require gradients."""
-        return self.x.clone().requires_grad_(), {
-            name: torch.nn.Parameter(p.clone()) for name, p in self.parameters.items()}
-
-    def gradient(self, type: torch.dtype) -> Tensor:
-        """dy in the output's type; that of the second half of the rows is as of a scaled loss."""
-        size = 1.0 if type == torch.float64 else 64.0 if type == torch.float16 else 1e5
-        half = self.dy.shape[0] // 2
-        return torch.cat((self.dy[:half], self.dy[half:] * size)).to(type)
-
-
-def _case(n: int, leading: tuple[int, ...], sizes: Sequence[float], scale: float = 1.0, *,
-          names: Sequence[str], channels_first: bool, generator: torch.Generator) -> _Case:
-    """A case in float64 with rows of these sizes, repeated."""
-    def random(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=generator, dtype=torch.float64, device="cpu")
-
-    rows = random(*leading, n) + random(*leading, 1)
-    by_row = torch.tensor([*sizes] * (8 // len(sizes)), dtype=torch.float64, device="cpu")
-    x = rows * by_row.view(*leading, 1)
-    # What the statistics' derivatives take out of it is as large as the rest.
-    dy = random(*leading, n) + 2 * rows
-    if channels_first:
-        x, dy = (t.movedim(-1, 1).contiguous() for t in (x, dy))
-    return _Case(x, {name: scale * (random(n) + 0.5) for name in names}, dy)
-
-
-_Results = list[Tensor]
-"""The output, and the gradients of x and of the parameters in their order."""
-
-
-def _twin(module: torch.nn.Module, cls: type[torch.nn.Module], parameters: Mapping[str, Tensor],
-          attributes: Mapping[str, Any]) -> torch.nn.Module:
-    """A module with the attributes of another one, containers copied, and other parameters."""
-    twin: torch.nn.Module = object.__new__(cls)
-    held = object.__getattribute__(twin, "__dict__")  # (Reads by the class may be noted.)
-    held.update({name: copy.copy(value) if type(value) in (list, dict, set) else value
-                 for name, value in module.__dict__.items()})
-    held.update(attributes, _parameters={**dict.fromkeys(module._parameters), **parameters})
-    return twin
-
-
-def _call_once(module: torch.nn.Module, case: _Case, reads: set[str],
-               attributes: Mapping[str, Any]) -> _Results | None:
-    cls = type(module)
-    x, parameters = case.leaves()
-    twin = _twin(module, cls, parameters, attributes)
-    before, kept = dict(twin.__dict__), {**twin.__dict__, **module.__dict__, **attributes,
-                                         "_parameters": twin._parameters}
-    with torch.device("cpu"):
-        y = cls.forward(twin, x)
-    if not isinstance(y, Tensor) or y.shape != x.shape or y.dtype not in _TOLERANCES:
-        return None
-    gradients = torch.autograd.grad(y, [x, *parameters.values()], case.gradient(y.dtype))
-    is_changed = before.keys() != twin.__dict__.keys() or any(
-        before[name] is not value or (value is not kept[name] and value != kept[name])
-        for name, value in twin.__dict__.items())
-    if is_changed or not torch.equal(x, case.x):
-        return None
-    with torch.no_grad(), torch.device("cpu"):
-        cls.forward(_twin(module, _recorder(cls, reads), parameters, attributes), x)
-    return [y.detach(), *gradients]
-
-
-def _call(module: torch.nn.Module, case: _Case, reads: set[str],
-          **attributes: Any) -> list[_Results] | None:
-    """The results of a module's forward with other parameters, and attributes, in evaluation and in
-    training. Hooks are not run, and the module's own data is not touched. None if it fails, gives
-    something else than a tensor of x's shape, or changes x or itself."""
-    results: list[_Results] = []
-    for training in (False, True):
-        try:
-            found = _call_once(module, case, reads, {**attributes, "training": training})
-        except Exception:
-            return None
-        if found is None or (results and found[0].dtype != results[0][0].dtype):
-            return None
-        results.append(found)
-    return results
-
-
-def _agrees(recipe: Recipe, case: _Case, results: Sequence[_Results], epsilon: float,
+def _agrees(recipe: Recipe, case: Case, results: Sequence[Results], epsilon: float,
             tolerance: float) -> bool:
     """Whether results are those of a recipe, by PyTorch's operations."""
     y_type = results[0][0].dtype
@@ -379,43 +211,43 @@ def _agrees(recipe: Recipe, case: _Case, results: Sequence[_Results], epsilon: f
     return True
 
 
-def _pairs(module: torch.nn.Module, recipe: Recipe, case: _Case,
+def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case,
            reads: set[str]) -> tuple[Any, ...]:
     """The types in which a module agrees with a recipe."""
     taken = []
     for x_type in KERNEL_TYPES:
         for type in KERNEL_TYPES if case.parameters else (None,):
             given = case.convert(x_type, type)
-            results = _call(module, given, reads)
+            results = call_twice(module, given, reads)
             if results is None or results[0][0].dtype not in KERNEL_TYPES:
                 continue
             y_type = results[0][0].dtype
-            tolerance = max(_TOLERANCES[t] for t in (x_type, type, y_type) if t)
+            tolerance = max(TOLERANCES[t] for t in (x_type, type, y_type) if t)
             if _agrees(recipe, given, results, recipe.epsilon_of(module), tolerance):
                 taken.append((x_type, type, y_type))
     return tuple(taken)
 
 
 def _prove(module: torch.nn.Module, recipe: Recipe,
-           cases: Sequence[tuple[_Case, list[_Results]]], longer: _Case, rounded: _Case,
+           cases: Sequence[tuple[Case, list[Results]]], longer: Case, rounded: Case,
            reads: set[str]) -> Recipe | None:
     """The recipe with all that it holds for; None if it is not the module's. There are cases with
     results, longer rows, and those that are rounded to other types."""
-    tolerance, epsilon = _TOLERANCES[torch.float64], recipe.epsilon_of(module)
+    tolerance, epsilon = TOLERANCES[torch.float64], recipe.epsilon_of(module)
     if not all(_agrees(recipe, case, results, epsilon, tolerance) for case, results in cases):
         return None
     first, _ = cases[0]
     if isinstance(recipe.epsilon, str):
-        results = _call(module, first, reads, **{recipe.epsilon: _OTHER_EPSILON})
+        results = call_twice(module, first, reads, **{recipe.epsilon: _OTHER_EPSILON})
         if results is None or not _agrees(recipe, first, results, _OTHER_EPSILON, tolerance):
             return None
     length: int | None = first.x.shape[1 if recipe.channels_first else -1]
     if not first.parameters:
-        results = _call(module, longer, reads)
+        results = call_twice(module, longer, reads)
         if results is not None and _agrees(recipe, longer, results, epsilon, tolerance):
             length = None
     types = _pairs(module, recipe, rounded, reads)
-    state = _state(module, reads - {recipe.epsilon})
+    state = state_of(module, reads - {recipe.epsilon})
     if not types or state is None:
         return None
     ranks = tuple(dict.fromkeys(case.x.dim() for case, _ in cases))
@@ -450,14 +282,14 @@ def recognise(module: torch.nn.Module) -> Recipe | None:
         for channels_first in (False, True):
             if channels_first and n == 1:
                 continue
-            make = functools.partial(_case, names=names, channels_first=channels_first,
+            make = functools.partial(make_case, names=names, channels_first=channels_first,
                                      generator=torch.Generator("cpu").manual_seed(7))
             leading = _LEADING_CHANNELS if channels_first else _LEADING
             reads: set[str] = set()
-            cases: list[tuple[_Case, list[_Results]]] = []
+            cases: list[tuple[Case, list[Results]]] = []
             for dims, scale in leading.items():
                 case = make(n, dims, _SIZES, scale)
-                results = _call(module, case, reads)
+                results = call_twice(module, case, reads)
                 if results is None:
                     break
                 cases.append((case, results))
