@@ -3,27 +3,176 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules for users: drop-in replacements of PyTorch's, with the same parameters and names.
 
-:mod:`.layers` has them, :mod:`.patching` swaps those of a model, which :mod:`.recognition` proves
-to be norms. It may import :mod:`lnbwd.functional` and what that may.
+They are in this file, for models on disk name it. :mod:`.patching` swaps those of a model, which
+:mod:`.recognition` proves to be norms by :mod:`.trials`. This folder may import
+:mod:`lnbwd.functional` and what that may.
 """
 
-from .layers import (
-    NORMS,
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    CrossEntropyLoss,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-    LayerNormLinear,
-    LogSoftmax,
-    RMSNorm,
-    Softmax,
-)
+from __future__ import annotations
 
-__all__ = ["NORMS", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..core.base.operations import LAYER_NORM, RMS_NORM
+from ..functional.channel_norms import batch_norm, group_norm, instance_norm
+from ..functional.linear import layer_norm_linear
+from ..functional.norms import layer_norm, rms_norm
+from ..functional.softmaxes import cross_entropy, log_softmax, softmax
+from ..ops.arguments import check_eps, check_sizes
+from ..ops.launching import falls_back
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
            "LogSoftmax", "RMSNorm", "Softmax"]
+
+def _refuse_script(self: torch.nn.Module) -> None:
+    raise TypeError(f"torch.jit.script: expected modules that TorchScript can compile, got "
+                    f"lnbwd.nn.{type(self).__name__}; script the model before its norms are "
+                    "replaced, or take torch.compile or torch.export")
+
+
+class LayerNorm(torch.nn.LayerNorm):
+    """torch.nn.LayerNorm by lnbwd's kernels.
+
+    It takes the same arguments, has the same parameters and the same state_dict, and is an
+    instance of torch.nn.LayerNorm. On the CPU it computes by PyTorch, and says so once, so that a
+    model can be evaluated or exported there.
+    """
+
+    __prepare_scriptable__ = _refuse_script
+
+    def __init__(self, normalized_shape: Sequence[int] | int, eps: float = 1e-5,
+                 *arguments: Any, **options: Any) -> None:
+        super().__init__(check_sizes(normalized_shape), check_eps(eps), *arguments, **options)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
+        # (What stands for a tensor, as in a torch.fx trace, is the function's business.)
+        if isinstance(input, Tensor) and input.is_cpu and falls_back():
+            return super().forward(input)
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(torch.nn.RMSNorm):
+    """torch.nn.RMSNorm by lnbwd's kernels; see :class:`LayerNorm`."""
+
+    __prepare_scriptable__ = _refuse_script
+
+    def __init__(self, normalized_shape: Sequence[int] | int, eps: float | None = None,
+                 *arguments: Any, **options: Any) -> None:
+        super().__init__(check_sizes(normalized_shape),
+                         None if eps is None else check_eps(eps), *arguments, **options)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalises ``x``; see :func:`lnbwd.rms_norm`."""
+        if isinstance(x, Tensor) and x.is_cpu and falls_back():
+            return super().forward(x)
+        return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+NORMS: dict[str, type[torch.nn.Module]] = {LAYER_NORM: LayerNorm, RMS_NORM: RMSNorm}
+"""The modules of PyTorch's norms, whose base is PyTorch's own."""
+
+
+class Softmax(torch.nn.Softmax):
+    """torch.nn.Softmax by lnbwd's kernels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.softmax`."""
+        return softmax(input, self.dim)  # type: ignore[arg-type]
+
+
+class LogSoftmax(torch.nn.LogSoftmax):
+    """torch.nn.LogSoftmax by lnbwd's kernels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.log_softmax`."""
+        return log_softmax(input, self.dim)  # type: ignore[arg-type]
+
+
+class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
+    """torch.nn.CrossEntropyLoss by lnbwd's kernels, without class weights."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.cross_entropy`."""
+        return cross_entropy(input, target, self.weight, ignore_index=self.ignore_index,
+                             reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+
+class GroupNorm(torch.nn.GroupNorm):
+    """torch.nn.GroupNorm by lnbwd's kernels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.group_norm`."""
+        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _BatchNorm(torch.nn.modules.batchnorm._BatchNorm):
+    """A batch norm by lnbwd's kernels; see :func:`lnbwd.functional.batch_norm`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)  # type: ignore[no-untyped-call]
+        factor = 0.0 if self.momentum is None else self.momentum
+        mean, variance, is_trained = self.running_mean, self.running_var, self.training
+        if not is_trained:  # (Statistics there are used, whether they are tracked or not.)
+            is_trained = mean is None and variance is None
+        elif not self.track_running_stats:
+            mean = variance = None
+        elif self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        return batch_norm(input, mean, variance, self.weight, self.bias, is_trained, factor,
+                          self.eps)
+
+
+class _InstanceNorm(torch.nn.modules.instancenorm._InstanceNorm):
+    """An instance norm by lnbwd's kernels; see :func:`lnbwd.functional.instance_norm`."""
+
+    def _apply_instance_norm(self, input: Tensor) -> Tensor:
+        return instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
+                             self.training or not self.track_running_stats,
+                             0.0 if self.momentum is None else self.momentum, self.eps)
+
+
+def _sized(norm: type[torch.nn.Module], name: str) -> Iterator[type]:
+    """The norm for inputs of one, two and three dimensions beside samples and channels."""
+    for dims in (1, 2, 3):
+        theirs = getattr(torch.nn, f"{name}{dims}d")
+        yield type(theirs.__name__, (norm, theirs), {
+            "__module__": __name__, "__doc__": f"torch.nn.{theirs.__name__} by lnbwd's kernels."})
+
+
+BatchNorm1d, BatchNorm2d, BatchNorm3d = _sized(_BatchNorm, "BatchNorm")
+InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = _sized(_InstanceNorm, "InstanceNorm")
+
+
+class LayerNormLinear(torch.nn.Module):
+    """A LayerNorm and the linear layer after it; see :func:`lnbwd.layer_norm_linear`.
+
+    Attributes:
+        norm, linear: the two modules, of a model for example, whose parameters are used.
+    """
+
+    def __init__(self, norm: torch.nn.LayerNorm, linear: torch.nn.Linear) -> None:
+        for name, module, wanted in (("norm", norm, torch.nn.LayerNorm),
+                                     ("linear", linear, torch.nn.Linear)):
+            if not isinstance(module, wanted):
+                raise TypeError(f"{name}: expected a torch.nn.{wanted.__name__}, got "
+                                f"{type(module).__name__}")
+        if len(norm.normalized_shape) != 1 or norm.normalized_shape[0] != linear.in_features:
+            raise ValueError("norm: expected one that normalises the last dimension alone, of "
+                             f"{linear.in_features} (linear.in_features), got "
+                             f"{list(norm.normalized_shape)}")
+        super().__init__()
+        self.norm, self.linear = norm, linear
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalises ``x`` and multiplies it; on the CPU, and under autocast, by PyTorch."""
+        if torch.is_autocast_enabled(x.device.type) or (x.is_cpu and falls_back()):
+            return self.linear(self.norm(x))  # type: ignore[no-any-return]
+        return layer_norm_linear(x, self.norm.normalized_shape, self.norm.weight, self.norm.bias,
+                                 self.linear.weight, self.linear.bias, self.norm.eps)

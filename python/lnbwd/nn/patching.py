@@ -22,13 +22,13 @@ from ..ops import aten, native
 from ..ops.arguments import KERNEL_TYPES
 from ..ops.launching import falls_back
 from ..ops.norms import NORMS
-from . import layers
+from . import NORMS as MODULES
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
 
 _BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
-    module: module.__bases__[0] for module in layers.NORMS.values()}
+    module: module.__bases__[0] for module in MODULES.values()}
 _SWAPS = {old: new for new, old in _BACK.items()}
 _TARGETS = " or ".join(f"lnbwd.nn.{module.__name__}" for module in _BACK)
 
@@ -185,7 +185,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
                          "which one is to be its epsilon")
     weight, bias = ("weight" if getattr(module, "weight", None) is not None else "",
                     "bias" if getattr(module, "bias", None) is not None else "")
-    norm = next(norm for norm, module in layers.NORMS.items() if module is target)
+    norm = next(norm for norm, module in MODULES.items() if module is target)
     if bias and NORMS[norm].count == 1:
         raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
     pairs = [(x, w, x) for x in KERNEL_TYPES
