@@ -21,8 +21,7 @@ from ..core.base.batch_invariance import order
 from ..core.base.errors import LnbwdError, RuntimeStatusError
 from ..core.compile.spec import Spec
 from ..core.compile.store import code_for_device
-from ..core.runtime.device import Device, Kernel, launch_on_host_memory
-from ..core.runtime.program import Program
+from ..core.runtime.objects import Device, Kernel, Program, launch_on_host_memory
 from . import native
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]

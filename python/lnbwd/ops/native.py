@@ -25,8 +25,7 @@ from ..core.base.errors import LibraryError, LnbwdError
 from ..core.base.library import find_library, open_library
 from ..core.base.operations import OPERATIONS
 from ..core.runtime.bindings import library_version
-from ..core.runtime.device import Kernel
-from ..core.runtime.program import ELEMENTS, KINDS
+from ..core.runtime.objects import ELEMENTS, KINDS, Kernel
 from ..program.element_types import ELEMENT_NAMES
 
 # What the library says where PyTorch's allocator failed it.

@@ -47,8 +47,7 @@ from ..core.base import chip_table
 from ..core.base.batch_invariance import order
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
-from ..core.runtime.device import Device, Kernel
-from ..core.runtime.program import ELEMENTS
+from ..core.runtime.objects import ELEMENTS, Device, Kernel
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm

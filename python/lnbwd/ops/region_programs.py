@@ -20,7 +20,7 @@ from ..core.base.operations import ELEMENTS, KINDS, Dims
 from ..core.compile import tuning
 from ..core.compile.spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
 from ..core.compile.store import code_format
-from ..core.runtime.device import Device, Kernel
+from ..core.runtime.objects import Device, Kernel
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir

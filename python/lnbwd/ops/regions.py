@@ -43,7 +43,7 @@ from torch import Tensor
 
 from ..core.base import settings
 from ..core.base.errors import LnbwdError
-from ..core.runtime.device import Kernel
+from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
 from . import native, registration

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .mlir_operations import element_of
 from .mlir_values import Values
 from .operands import (
     INPUT_KINDS,
@@ -15,6 +14,7 @@ from .operands import (
     SUM_KINDS,
     Input,
     Output,
+    element_of,
 )
 from .row_program import RowProgram
 

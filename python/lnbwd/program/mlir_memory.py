@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 
-from .mlir_operations import element_of
 from .operands import (
     SUM_KINDS,
     TABLES,
     Input,
     Output,
+    element_of,
 )
 from .row_program import RowProgram
 

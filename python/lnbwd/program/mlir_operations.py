@@ -10,7 +10,6 @@ import math
 import struct
 
 from .operands import (
-    BYTES,
     INTEGERS,
     LOGIC,
 )
@@ -100,11 +99,6 @@ def float_text(number: float) -> str:
         packed = struct.pack("<f", math.copysign(math.inf, number))
     [rounded] = struct.unpack("<f", packed)
     return f"{rounded:.9e}" if math.isfinite(rounded) else f"0x{packed[::-1].hex().upper()}"
-
-
-def element_of(dtype: str) -> str:
-    """The type of elements in MLIR."""
-    return "i8" if dtype in BYTES else dtype
 
 
 def wrapped(number: float, dtype: str) -> int:

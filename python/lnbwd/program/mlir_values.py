@@ -14,7 +14,6 @@ from .mlir_operations import (
     EXACT_BITS,
     OF_INTEGERS,
     UNARY,
-    element_of,
     float_text,
     is_cheap,
     wrapped,
@@ -27,6 +26,7 @@ from .operands import (
     SUMS,
     TABLES,
     Input,
+    element_of,
 )
 from .row_program import RowProgram
 

@@ -170,3 +170,8 @@ def cut(length: int, parts: Iterable[Sequence[int]]) -> list[int] | None:
             for distance, size, *others in parts if len(others) > 1 for one in cuts):
         return None
     return cuts
+
+
+def element_of(dtype: str) -> str:
+    """The type of elements in MLIR."""
+    return "i8" if dtype in BYTES else dtype

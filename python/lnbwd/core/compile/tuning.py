@@ -28,8 +28,7 @@ from typing import Any, NamedTuple
 from ..base import schedule, settings
 from ..base.batch_invariance import order
 from ..base.errors import CompileError, LnbwdError
-from ..runtime.device import Buffer, Device, Event, Kernel
-from ..runtime.program import Program
+from ..runtime.objects import Buffer, Device, Event, Kernel, Program
 from . import compiler, store
 from .spec import MeasurementSpec, Spec
 

@@ -19,16 +19,19 @@ This folder may import :mod:`lnbwd.core.base` alone; users know it as ``lnbwd.ru
 
 from ..base.errors import RuntimeStatusError
 from .bindings import library_version
-from .device import (
+from .objects import (
+    ELEMENTS,
+    KINDS,
+    Argument,
     Buffer,
     Device,
     DeviceInfo,
     Event,
     Kernel,
+    Program,
     SimulatorCounters,
     launch_on_host_memory,
 )
-from .program import ELEMENTS, KINDS, Argument, Program
 
 __all__ = ["ELEMENTS", "KINDS", "Argument", "Buffer", "Device", "DeviceInfo", "Event", "Kernel",
            "Program", "RuntimeStatusError", "SimulatorCounters", "launch_on_host_memory",
