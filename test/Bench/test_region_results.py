@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import pattern_check  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd.ops import region_programs, regions  # noqa: E402
+from lnbwd.ops import region_programs  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 
@@ -68,7 +68,7 @@ def test_what_is_wrong_in_sums_is_found(monkeypatch):
         ["float32", [4096, 768], [768, 1]]],
         "nodes": [["aten.exp.default", [{"node": 0}], {}],
                   ["aten.sum.dim_IntList", [{"node": 1}, [0]], {}]]}
-    evaluate, error = regions.evaluate, 0
+    evaluate, error = region_programs.evaluate, 0
     monkeypatch.setattr(region_programs, "evaluate", lambda *arguments: [
         result * (1 + error) for result in evaluate(*arguments)])
     with lnbwd.simulate(), torch.no_grad():

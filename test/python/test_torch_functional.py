@@ -217,7 +217,7 @@ def test_norms_of_channels(device, monkeypatch, name, case):
 @pytest.mark.parametrize("dtype", [BF16, F32])
 def test_clusters_hold_the_longest_rows(dtype):
     samples = channel_norms._MOST_OF_CLUSTER[dtype.itemsize] // 4096
-    for program in channel_programs._batch_programs(
+    for program in channel_programs.batch_programs(
             torch.Size((samples, channel_norms._LEAST_CLUSTERS, 4096)), dtype, F32, F32, 1e-5, ()):
         compiled = compiler.compile_mlir(mlir(RowProgram.from_text(program.text)), "sm_90",
                                          format="ptx")
