@@ -143,23 +143,83 @@ static SimulatedMemory allocateSimulated(const lnbwd_device *device,
   return {memory, {device}};
 }
 
+namespace {
+/// Bytes in the host's memory.
+struct HostRange {
+  char *begin;
+  size_t size;
+};
+} // namespace
+
+/// Ranges in the order of their addresses, those that overlap as one.
+static std::vector<HostRange> joined(std::vector<HostRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const HostRange &a, const HostRange &b) {
+              return a.begin != b.begin ? a.begin < b.begin : a.size < b.size;
+            });
+  std::vector<HostRange> result;
+  for (const HostRange &range : ranges) {
+    if (result.empty() ||
+        range.begin >= result.back().begin + result.back().size) {
+      result.push_back(range);
+      continue;
+    }
+    HostRange &last = result.back();
+    last.size = std::max(last.size, range.begin - last.begin + range.size);
+  }
+  return result;
+}
+
+/// Where a range begins in a buffer, whose alignment is larger: as far from a
+/// multiple of the least alignment of arguments.
+static size_t offsetOf(const HostRange &range) {
+  return reinterpret_cast<uintptr_t>(range.begin) % 16;
+}
+
 static void launchSimulated(const RowProgram &program, int64_t rows,
                             int64_t groups,
                             const std::vector<void *> &addresses) {
   const lnbwd_device *device = program.device;
   const size_t inputs = program.inputs.size();
-  std::vector<SimulatedMemory> buffers;
-  std::vector<void *> pointers;
-  std::vector<size_t> sizes;
+  std::vector<HostRange> arguments;
   for (size_t i = 0; i < addresses.size(); ++i) {
     const Operand &operand =
         i < inputs ? program.inputs[i] : program.outputs[i - inputs];
-    sizes.push_back(operand.elementCount(rows, groups) *
-                    getInfo(static_cast<Element>(operand.element)).bytes);
-    buffers.push_back(allocateSimulated(device, sizes[i]));
-    pointers.push_back(buffers[i].get());
-    if (i < inputs && sizes[i] != 0)
-      check(lnbwd_copy_to_device(device, pointers[i], addresses[i], sizes[i]));
+    arguments.push_back(
+        {static_cast<char *>(addresses[i]),
+         operand.elementCount(rows, groups) *
+             getInfo(static_cast<Element>(operand.element)).bytes});
+  }
+  // Outputs lie in each other's gaps. An input has memory of its own.
+  std::vector<HostRange> ranges =
+      joined({arguments.begin() + inputs, arguments.end()});
+  const size_t outputs = ranges.size();
+  ranges.insert(ranges.end(), arguments.begin(), arguments.begin() + inputs);
+  std::vector<SimulatedMemory> buffers;
+  for (const HostRange &range : ranges) {
+    size_t offset = offsetOf(range);
+    buffers.push_back(
+        allocateSimulated(device, range.size ? offset + range.size : 0));
+    if (range.size)
+      check(lnbwd_copy_to_device(
+          device, static_cast<char *>(buffers.back().get()) + offset,
+          range.begin, range.size));
+  }
+  std::vector<void *> pointers;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const HostRange &argument = arguments[i];
+    size_t place = outputs + i;
+    if (i >= inputs)
+      place =
+          std::upper_bound(ranges.begin(), ranges.begin() + outputs, argument,
+                           [](const HostRange &a, const HostRange &b) {
+                             return a.begin < b.begin;
+                           }) -
+          ranges.begin() - 1;
+    auto *memory = static_cast<char *>(buffers[place].get());
+    pointers.push_back(memory ? memory + offsetOf(ranges[place]) +
+                                    (argument.begin - ranges[place].begin)
+                              : nullptr);
   }
   size_t bytes = 0;
   check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
@@ -167,9 +227,10 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
   check(lnbwd_kernel_launch(program.kernel, pointers.data(), pointers.size(),
                             rows, groups, workspace.get(), bytes, nullptr));
   check(lnbwd_synchronize(device, nullptr));
-  for (size_t i = inputs; i < addresses.size(); ++i)
-    if (sizes[i] != 0)
-      check(lnbwd_copy_to_host(device, addresses[i], pointers[i], sizes[i]));
+  for (size_t i = inputs; i < arguments.size(); ++i)
+    if (arguments[i].size != 0)
+      check(lnbwd_copy_to_host(device, arguments[i].begin, pointers[i],
+                               arguments[i].size));
 }
 
 void launch(const RowProgram &program, int64_t rows,

@@ -11,7 +11,18 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from compiled import BF16, Case, Table, assert_near, leaf, normal, on_device, simulated
+from compiled import (
+    BF16,
+    DEVICE,
+    Case,
+    Table,
+    assert_near,
+    leaf,
+    normal,
+    on_device,
+    run,
+    simulated,
+)
 
 import lnbwd.inductor
 from lnbwd.ops import regions
@@ -376,3 +387,44 @@ def test_indices_are_compared_by_the_dimensions_that_decide(device):
     want = sum(2 ** power * mask for power, mask in enumerate(
         (n >= 12, n > 7, n < 5, n <= 30, n < 2.5, n < -1)))
     torch.testing.assert_close(got.reshape(2, 24), x + want)
+
+
+def joined_parts(x, y):
+    """Each part is written to its place among the others', a tensor with gaps."""
+    return torch.cat([x.softmax(-1), y.exp(), x.sigmoid()], -1)
+
+
+@pytest.mark.parametrize(("width", "left"), [
+    (16, []), (15, ["writes from an element on that is at no multiple of 16 bytes"] * 2)])
+def test_an_output_with_gaps(fresh_inductor, width, left):
+    case = Case(joined_parts, [normal(6, 5, width), normal(6, 5, 8, seed=1)])
+    found = run(case.function, *case.operands, options={"force_pointwise_cat": False})
+    assert_near(found.results, case)
+    assert found.reasons == left
+    sizes = {one.row_length(program.length) for program in found.programs
+             for one in program.outputs}
+    assert left or sizes == {29 * 40 + 16, 29 * 40 + 8}
+
+
+@pytest.mark.parametrize("road", ["C++", "Python", "no kernel"])
+@pytest.mark.parametrize("parts", [
+    ((1, 16, 1), (16, 16, 50), (256, 4, 1024)), ((1, 256, 64), (256, 4, 1)),
+    ((1, 256, 3), (256, 4, 1000))])
+def test_gaps_stay_as_they_are(road, parts, monkeypatch):
+    builder = Builder(256)
+    program = builder.finish(4, [Input("row", "f32")], [Output(
+        "row", "f32", builder.add("exp", builder.add("input", 0)), 1, parts)])
+    text = regions.register_row_program(program).text
+    sizes, strides = ([one[place] for one in reversed(parts)] for place in (1, 2))
+    x, want = normal(4, 256), torch.full((18000,), 7.0)
+    want.as_strided(sizes, strides).copy_(x.exp().view(sizes))
+    out = torch.full((18000,), 7.0, device=DEVICE)
+    arguments = (4, *on_device([x]), out[:program.outputs[0].row_length(256)])
+    if road == "no kernel":
+        monkeypatch.setattr(regions, "find_kernel", lambda *_: None)
+    with simulated():
+        if road == "C++":
+            regions.region_call(text, DEVICE)(*arguments)
+        else:
+            regions.call_in_python(text, *arguments)
+    torch.testing.assert_close(out.cpu(), want)

@@ -23,6 +23,7 @@ from torch.utils._sympy.functions import (
     PythonMod,
 )
 
+from ..ops.launching import ALIGNMENT
 from ..program.mlir import mlir
 from ..program.operands import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Input, Output
 from ..program.row_program import operands_of, reached
@@ -394,12 +395,15 @@ class Accesses(Operations):
         if runs in ([(unit, count, 1)], []):
             output = Output(kind, element, value.node)
         else:
-            expected = 1
+            end = 1
             for _, size, stride in sorted(runs, key=lambda run: run[2]):
-                if stride != expected:
-                    raise NotConvertible("writes a tensor with gaps")
-                expected *= size
+                if stride < end:
+                    raise NotConvertible("writes elements more than once")
+                end = stride * (size - 1) + end
             output = Output(kind, element, value.node, 1, tuple(runs))
+            count = end
+        if (self.memory.first(name) + form.constant) * dtype.itemsize % ALIGNMENT:
+            raise NotConvertible("writes from an element on that is at no multiple of 16 bytes")
         self.outputs.append((Argument(self.memory.same(name), form.constant, count), output, form))
 
     def _combine(self, name: str, form: Form, value: Combined) -> None:

@@ -89,7 +89,9 @@ def _memory(nodes: Sequence[Any], values: Mapping[Any, int], unit: int = 0) -> M
         return 1 + sum((_number(size, values) - 1) * _number(stride, values)
                        for size, stride in zip(sizes, strides, strict=True))
 
-    return Memory(internals.dtype_of, size_of, internals.memory_name,
+    return Memory(internals.dtype_of, size_of,
+                  lambda name: _number(internals.first_element(name), values),
+                  internals.memory_name,
                   lambda name: not internals.is_local(name, nodes), values, unit)
 
 

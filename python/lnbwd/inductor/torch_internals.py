@@ -41,7 +41,8 @@ from ..program.graphs.nodes import is_reduction
 
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",
            "DefaultHandler", "LoopBody", "TritonScheduling", "V", "as_of_cpu", "compile_fx",
-           "compile_fx_inner", "compiled_kernels", "emulates_casts", "fused_nodes",
+           "compile_fx_inner", "compiled_kernels", "emulates_casts", "first_element",
+           "fused_nodes",
            "get_hash_for_files", "has_triton", "hint_of", "ir", "is_apart", "is_changed",
            "is_local", "is_scatter", "layout_of", "lowering_options", "memory_name", "memory_order",
            "registered", "results_of", "run_body", "scheduled", "without_scatters", "write_call",
@@ -117,6 +118,14 @@ def layout_of(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
                 buffer.get_layout().offset) if buffer is not None else None
     except (NotImplementedError, AttributeError):
         return None
+
+
+def first_element(name: str) -> Any:
+    """The element of another buffer at which a buffer begins that is a part of that; 0 for any
+    other."""
+    buffer: Any = V.graph.try_get_buffer(memory_name(name))
+    layout = buffer.get_layout()
+    return layout.view.get_layout().offset if isinstance(layout, ir.NonOwningLayout) else 0
 
 
 def memory_order(sizes: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...] | None:

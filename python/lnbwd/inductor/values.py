@@ -77,6 +77,7 @@ class Memory:
     Attributes:
         dtype: the type of a buffer's elements.
         size: how many elements its memory has.
+        first: the element of another buffer's memory at which it begins, if it is a part of that.
         same: the name of the buffer whose memory it is.
         is_needed: whether others read what a node writes there.
         values: numbers that stand for symbols in sizes and indices.
@@ -85,6 +86,7 @@ class Memory:
 
     dtype: Callable[[str], torch.dtype]
     size: Callable[[str], int]
+    first: Callable[[str], int]
     same: Callable[[str], str]
     is_needed: Callable[[str], bool]
     values: Mapping[Any, int] = field(default_factory=dict)

@@ -47,12 +47,14 @@ class Operand:
         row_length: N; 1 where there are no columns.
         is_part: whether it is a part of the rows, or a row block in another order, which is a
             column to a launch.
+        places: of an output with gaps the sizes and strides of what is written.
     """
 
     kind: str
     dtype: torch.dtype
     row_length: int
     is_part: bool = False
+    places: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @property
     def dims(self) -> Dims:
@@ -202,8 +204,12 @@ def operand(value: Input | Output, length: int) -> Operand:
     size = value.row_length(length)
     is_part = bool(value.parts) and size > 1  # One element, for all rows, is a number.
     kind = "column" if value.is_strided else KIND_NAMES[value.kind]
+    places = None
+    if isinstance(value, Output) and value.is_strided:
+        _, sizes, strides = zip(*value.parts, strict=True)
+        places = (sizes, strides) if math.prod(sizes) != size else None
     return Operand("number" if value.parts and not is_part else kind, TYPES[value.dtype],
-                   size, is_part)
+                   size, is_part, places)
 
 
 def _read_program(text: str) -> RegionProgram | None:

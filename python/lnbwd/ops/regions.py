@@ -252,8 +252,10 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
     with outputs[0].device:  # Of a program without inputs.
         values = [value.clone() if value.data_ptr() in read else value
                   for value in program.evaluate(shaped)]
-    for output, value in zip(memory[len(inputs):], values, strict=True):
-        output.copy_(value.reshape(-1))
+    for output, value, operand in zip(memory[len(inputs):], values, program.outputs, strict=True):
+        if operand.places is not None:
+            output, value = (one.as_strided(*operand.places) for one in (output, value))
+        output.copy_(value.reshape(output.shape))
 
 
 def region_call(text: str, device: str, orders: Sequence[MemoryOrder] = ()) -> Callable[..., Any]:

@@ -157,8 +157,9 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = value.expand(rows, count // rows).reshape(-1)
             index = torch.arange(output.row_length(program.length), device=value.device)
             element = torch.zeros_like(index)
-            for distance, size, stride in output.parts:
-                element = element + index // stride % size * distance
+            for distance, size, stride in sorted(output.parts, key=lambda part: -part[2]):
+                element = element + (index // stride).clamp(max=size - 1) * distance
+                index = index % stride  # In a gap there is any number.
             value = value[element // (rows * program.length // count)]
         elif output.kind in SUM_KINDS:
             combine = torch.sum if SUM_KINDS[output.kind] == "add" else torch.amax

@@ -111,7 +111,8 @@ class Output(_Tensor):
     "row"
     may have one number for each ``block`` elements, the first of these, [M, N / block]. With
     ``parts``, which are those of an input, a "row" or "scalar" lies in another order, all of its
-    elements or of each block of these the first; what combines rows has them as its dimensions."""
+    elements or of each block of these the first, and what lies between them stays as it is; what
+    combines rows has them as its dimensions."""
 
     kind: str
     dtype: str
@@ -121,11 +122,14 @@ class Output(_Tensor):
 
     @property
     def is_strided(self) -> bool:
-        """Whether its elements lie in another order than the row block's."""
+        """Whether its elements lie in another order than the row block's, or with gaps."""
         return bool(self.parts) and self.kind not in SUM_KINDS
 
     def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own; of one with parts, all."""
+        """The elements that it has for each row of its own; of one with parts all, with what lies
+        between them."""
+        if self.is_strided:
+            return 1 + sum((size - 1) * stride for _, size, stride in self.parts)
         if self.parts:
             return math.prod(part[1] for part in self.parts)
         return length // self.block if self.dims.has_columns else 1

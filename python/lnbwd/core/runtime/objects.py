@@ -6,9 +6,12 @@ are loaded."""
 
 from __future__ import annotations
 
+import bisect
 import ctypes
+import itertools
 import os
 import struct
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -364,21 +367,45 @@ class Kernel(Handle):
             fail(status)
 
 
+_LEAST_ALIGNMENT = 16
+
+
 def launch_on_host_memory(kernel: Kernel, rows: int, addresses: Sequence[int],
                           groups: int | None = None) -> None:
     """Runs a kernel on arguments in the host's memory, which are copied, and waits for it;
     otherwise as :meth:`Kernel.launch`."""
     device, program = kernel.device, kernel.program
-    sizes = [program.argument_size(index, rows, groups) for index in range(len(addresses))]
-    buffers = [device.allocate(size) for size in sizes]
-    every = list(zip(program.arguments, addresses, sizes, buffers, strict=True))
-    for argument, address, size, buffer in every:
-        if argument.access != "write" and size:
-            buffer.upload_from(address, size)
+    arguments = [(address, program.argument_size(index, rows, groups))
+                 for index, address in enumerate(addresses)]
+    # What is written and overlaps does so on the device too: outputs lie in each other's gaps.
+    written = [argument.access != "read" for argument in program.arguments]
+    ranges: list[tuple[int, int]] = []
+    for address, size in sorted(itertools.compress(arguments, written)):
+        if ranges and address < ranges[-1][1]:
+            address, end = ranges.pop()
+            size = max(size, end - address)
+        ranges.append((address, address + size))
+    count = len(ranges)
+    ranges += [(address, address + size)
+               for (address, size), is_written in zip(arguments, written, strict=True)
+               if not is_written]
+    offsets = [first % _LEAST_ALIGNMENT for first, _ in ranges]
+    buffers = [device.allocate(offset + end - first if end > first else 0)
+               for (first, end), offset in zip(ranges, offsets, strict=True)]
+    for (first, end), offset, buffer in zip(ranges, offsets, buffers, strict=True):
+        if end > first:
+            buffer.upload_from(first, end - first, offset)
+    places, reads = [], itertools.count(count)
+    for (address, _), is_written in zip(arguments, written, strict=True):
+        number = (bisect.bisect(ranges, (address, sys.maxsize), 0, count) - 1 if is_written
+                  else next(reads))
+        places.append((buffers[number], address - ranges[number][0] + offsets[number]))
     size = kernel.workspace_size(rows, groups)
     workspace = device.allocate(size)
-    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, size, groups=groups)
+    kernel.launch([buffer.pointer + offset if buffer.pointer else 0 for buffer, offset in places],
+                  rows, workspace.pointer, size, groups=groups)
     device.synchronize()
-    for argument, address, size, buffer in every:
-        if argument.access != "read" and size:
-            buffer.download_to(address, size)
+    for is_written, (address, size), (buffer, offset) in zip(
+            written, arguments, places, strict=True):
+        if is_written and size:
+            buffer.download_to(address, size, offset)
