@@ -19,6 +19,7 @@ from torch import Tensor
 from ..core.base.operations import LAYER_NORM, RMS_NORM
 from ..functional.channel_norms import batch_norm, group_norm, instance_norm
 from ..functional.linear import layer_norm_linear
+from ..functional.linear_losses import linear_cross_entropy
 from ..functional.norms import layer_norm, rms_norm
 from ..functional.softmaxes import cross_entropy, log_softmax, softmax
 from ..ops.arguments import check_eps, check_sizes
@@ -26,7 +27,7 @@ from ..ops.launching import falls_back
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
-           "LogSoftmax", "RMSNorm", "Softmax"]
+           "LinearCrossEntropyLoss", "LogSoftmax", "RMSNorm", "Softmax"]
 
 def _refuse_script(self: torch.nn.Module) -> None:
     raise TypeError(f"torch.jit.script: expected modules that TorchScript can compile, got "
@@ -176,3 +177,41 @@ class LayerNormLinear(torch.nn.Module):
             return self.linear(self.norm(x))  # type: ignore[no-any-return]
         return layer_norm_linear(x, self.norm.normalized_shape, self.norm.weight, self.norm.bias,
                                  self.linear.weight, self.linear.bias, self.norm.eps)
+
+
+class LinearCrossEntropyLoss(torch.nn.Module):
+    """The last linear layer of a model and the cross entropy of its output, as
+    torch.nn.LinearCrossEntropyLoss; see :func:`lnbwd.functional.linear_cross_entropy`.
+
+    Args:
+        in_features, num_classes: H and V.
+        bias: whether the layer has one.
+        device, dtype: of the layer's parameters.
+        weight: of the classes, ``[V]``.
+        reduction, ignore_index, label_smoothing, z_loss, softcap: as of the function.
+
+    Attributes:
+        linear: the layer, a torch.nn.Linear.
+    """
+
+    def __init__(self, in_features: int, num_classes: int, *, bias: bool = False,
+                 device: Any = None, dtype: torch.dtype | None = None,
+                 weight: Tensor | None = None, reduction: str = "mean", ignore_index: int = -100,
+                 label_smoothing: float = 0.0, z_loss: float = 0.0, softcap: float = 0.0) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(in_features, num_classes, bias, device, dtype)
+        self.register_buffer("weight", weight)
+        self.options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index,
+                        "label_smoothing": label_smoothing, "z_loss": z_loss, "softcap": softcap}
+
+    weight: Tensor | None
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of rows ``[..., H]`` for classes ``[...]``."""
+        return linear_cross_entropy(input, self.linear.weight, target,
+                                    linear_bias=self.linear.bias, weight=self.weight,
+                                    **self.options)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.options.items())

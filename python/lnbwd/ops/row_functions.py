@@ -219,6 +219,20 @@ class RowFunction(Generic[P, R]):
                               if kind and value is not None])
         return result
 
+    def write(self, results: Sequence[Tensor], *args: P.args, **kwargs: P.kwargs) -> None:
+        """A call without a gradient that writes its results to contiguous tensors, which may be the
+        rows that it reads."""
+        values = self._bind(args, kwargs)
+        plan = self._plan(values, None)
+        if plan.is_by_torch or (values[self._first].is_cpu
+                                and falls_back("a function of lnbwd.rowwise")):
+            found: Any = self._inline(args, kwargs)
+            for result, one in zip(results, found, strict=True):
+                result.copy_(one.reshape(result.shape))
+            return
+        plan.write([value for value, kind in zip(values, self._kinds, strict=True)
+                    if kind and value is not None], results)
+
     def __repr__(self) -> str:
         return f"<lnbwd.rowwise {self.function.__qualname__}>"
 

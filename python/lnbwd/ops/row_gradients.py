@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -251,6 +252,15 @@ class Plan:
         except RuntimeError as error:
             raise native.original(error) from None
         return results if self.trace.is_tuple else results[0]
+
+    def write(self, tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """A call without a gradient that writes its results to tensors."""
+        forward = self._inference or self.inference()
+        outputs = dict(zip(forward.results, results, strict=True))
+        shape = tensors[self.first].shape
+        regions.call_of(forward.text, tensors[self.first].device)(
+            math.prod(shape[:-1]), *[tensors[place] for place in forward.inputs],
+            *[outputs[place] for place in range(len(forward.program.outputs))])
 
     def compute(self, forward: _Forward, tensors: Sequence[Tensor],
                 shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
