@@ -153,7 +153,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
             model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)
                                           for _ in range(length))).to(device)
             if who == "patched":  # Without what would concern the other chains.
-                lnbwd.patch(model, override=False, quiet=True)
+                lnbwd.patch(model, override=False)
             chains[who] = forward_and_backward(lambda m=model, x=x: m(x), length, dy,
                                                [x, *model.parameters()], clock.wait)
         # F.rms_norm takes itself apart on the CPU.

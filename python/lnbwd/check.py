@@ -96,15 +96,15 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
         return torch.randn(shape, generator=generator).to(dtype).to(device).requires_grad_()
 
     def two(norm: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        return lambda input, ln_weight, ln_bias, weight, bias: torch.nn.functional.linear(
-            norm(input, tuple(ln_weight.shape), ln_weight, ln_bias, 1e-5), weight, bias)
+        return lambda input, norm_weight, norm_bias, weight, bias: torch.nn.functional.linear(
+            norm(input, tuple(norm_weight.shape), norm_weight, norm_bias, 1e-5), weight, bias)
 
     def one_operation(input: Tensor, **others: Any) -> Tensor:
         return linear.layer_norm_linear(input, input.shape[-1:], **others)
 
     def operands(leading: Sequence[int], n: int, outputs: int,
                  dtype: torch.dtype) -> dict[str, Tensor]:
-        shapes = {"input": (*leading, n), "ln_weight": (n,), "ln_bias": (n,),
+        shapes = {"input": (*leading, n), "norm_weight": (n,), "norm_bias": (n,),
                   "weight": (outputs, n), "bias": (outputs,)}
         return {name: random(*shape, dtype=dtype) for name, shape in shapes.items()}
 

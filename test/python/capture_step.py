@@ -62,7 +62,7 @@ class Step:
         if patched:
             import lnbwd
 
-            lnbwd.patch(self.model, quiet=True)
+            lnbwd.patch(self.model)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, capturable=True)
         self.x = torch.randn(1, TOKENS, WIDTH, device="cuda")
 

@@ -21,8 +21,8 @@ def reference(arguments, dy, eps):
     """The result and the gradients in float64, of what the arguments hold."""
     exact = {name: value.detach().double().requires_grad_() for name, value in arguments.items()}
     k = exact["x"].shape[-1]
-    z = torch.nn.functional.layer_norm(exact["x"], (k,), exact.get("ln_weight"),
-                                       exact.get("ln_bias"), eps)
+    z = torch.nn.functional.layer_norm(exact["x"], (k,), exact.get("norm_weight"),
+                                       exact.get("norm_bias"), eps)
     y = torch.nn.functional.linear(z, exact["weight"], exact.get("bias"))
     y.backward(dy.double())
     return y.detach(), {name: value.grad for name, value in exact.items()}
@@ -30,7 +30,8 @@ def reference(arguments, dy, eps):
 
 def make(shape, k, n, dtype=torch.float32, absent=(), seed=0):
     generator = torch.Generator().manual_seed(seed)
-    shapes = {"x": (*shape, k), "ln_weight": (k,), "ln_bias": (k,), "weight": (n, k), "bias": (n,)}
+    shapes = {"x": (*shape, k), "norm_weight": (k,), "norm_bias": (k,), "weight": (n, k),
+              "bias": (n,)}
     arguments = {}
     for name, size in shapes.items():
         if name not in absent:
@@ -44,7 +45,7 @@ def make(shape, k, n, dtype=torch.float32, absent=(), seed=0):
 def call(arguments, eps=1e-5):
     k = arguments["x"].shape[-1]
     return lnbwd.layer_norm_linear(
-        arguments["x"], (k,), arguments.get("ln_weight"), arguments.get("ln_bias"),
+        arguments["x"], (k,), arguments.get("norm_weight"), arguments.get("norm_bias"),
         arguments["weight"], arguments.get("bias"), eps)
 
 
@@ -82,7 +83,7 @@ def test_types_and_ragged_sizes(dtype, tolerance):
 
 
 @pytest.mark.parametrize("absent,way", diagonal(
-    [("bias",), ("ln_weight", "ln_bias"), ("ln_bias", "bias")], WAYS))
+    [("bias",), ("norm_weight", "norm_bias"), ("norm_bias", "bias")], WAYS))
 def test_what_may_be_absent(absent, way):
     arguments, dy = make((5,), 16, 24, absent=absent)
     with lnbwd.simulate(), linear.forced(way):
@@ -90,7 +91,7 @@ def test_what_may_be_absent(absent, way):
 
 
 @pytest.mark.parametrize("wanted,way", diagonal(
-    [("x",), ("weight",), ("ln_weight", "ln_bias"), ("bias",)], WAYS))
+    [("x",), ("weight",), ("norm_weight", "norm_bias"), ("bias",)], WAYS))
 def test_only_some_gradients(wanted, way):
     arguments, dy = make((5,), 16, 24)
     _, gradients = reference(arguments, dy, 1e-5)
@@ -108,13 +109,13 @@ def test_only_some_gradients(wanted, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_rms_norm(way):
-    arguments, dy = make((2, 9), 24, 40, absent=("ln_bias",))
+    arguments, dy = make((2, 9), 24, 40, absent=("norm_bias",))
     exact = {name: value.detach().double().requires_grad_() for name, value in arguments.items()}
-    z = torch.nn.functional.rms_norm(exact["x"], (24,), exact["ln_weight"], 2.0 ** -23)
+    z = torch.nn.functional.rms_norm(exact["x"], (24,), exact["norm_weight"], 2.0 ** -23)
     expected = torch.nn.functional.linear(z, exact["weight"], exact["bias"])
     expected.backward(dy.double())
     with lnbwd.simulate(), linear.forced(way):
-        y = lnbwd.rms_norm_linear(arguments["x"], 24, arguments["ln_weight"], arguments["weight"],
+        y = lnbwd.rms_norm_linear(arguments["x"], 24, arguments["norm_weight"], arguments["weight"],
                                   arguments["bias"])
         y.backward(dy)
     assert (y - expected).abs().max() <= 2e-6 * max(1, expected.abs().max())
@@ -227,8 +228,8 @@ def test_a_row_less_is_kept_than_by_pytorch(dtype):
     arguments, _ = make((m,), k, n, dtype)
 
     def by_torch(tensors):
-        z = torch.nn.functional.layer_norm(tensors["x"], (k,), tensors["ln_weight"],
-                                           tensors["ln_bias"])
+        z = torch.nn.functional.layer_norm(tensors["x"], (k,), tensors["norm_weight"],
+                                           tensors["norm_bias"])
         return torch.nn.functional.linear(z, tensors["weight"], tensors["bias"])
 
     with lnbwd.simulate():
@@ -244,16 +245,16 @@ def test_a_row_less_is_kept_than_by_pytorch(dtype):
      r"weight: expected the shape \[N, 16\], as many columns as normalized_shape says, got "
      r"\[24, 15\]"),
     ({"weight": torch.zeros(24, 16, dtype=torch.bfloat16)}, TypeError,
-     "weight: expected the type of x, torch.float32, got torch.bfloat16"),
-    ({"ln_weight": torch.zeros(15)}, ValueError,
-     r"ln_weight: expected the shape \[16\], got \[15\]"),
+     "weight: expected the type of input, torch.float32, got torch.bfloat16"),
+    ({"norm_weight": torch.zeros(15)}, ValueError,
+     r"norm_weight: expected the shape \[16\], got \[15\]"),
     ({"bias": torch.zeros(23)}, ValueError, r"bias: expected the shape \[24\], got \[23\]"),
     ({"x": torch.zeros(6, 16, dtype=torch.int32)}, TypeError,
-     "x: expected float16, bfloat16, float32 or float64, got torch.int32"),
+     "input: expected float16, bfloat16, float32 or float64, got torch.int32"),
     ({"x": torch.zeros(6, 15)}, ValueError, "weight: expected the shape"),
-    ({"x": torch.zeros(6, 16).numpy()}, TypeError, "x: expected a tensor, got ndarray"),
+    ({"x": torch.zeros(6, 16).numpy()}, TypeError, "input: expected a tensor, got ndarray"),
     ({"weight": None}, TypeError, "weight: expected a tensor, got NoneType"),
-    ({"ln_bias": 0.0}, TypeError, "ln_bias: expected a tensor or None, got float"),
+    ({"norm_bias": 0.0}, TypeError, "norm_bias: expected a tensor or None, got float"),
     ({"bias": (0.0,) * 24}, TypeError, "bias: expected a tensor or None, got tuple"),
 ])
 def test_mistakes_are_named(change, error, message):
@@ -267,7 +268,8 @@ def bf16_errors(seed, way):
     arguments, dy = make((64,), 96, 100, torch.bfloat16, seed=seed)
     expected, gradients = reference(arguments, dy, 1e-5)
     theirs = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()}
-    z = torch.nn.functional.layer_norm(theirs["x"], (96,), theirs["ln_weight"], theirs["ln_bias"])
+    z = torch.nn.functional.layer_norm(theirs["x"], (96,), theirs["norm_weight"],
+                                       theirs["norm_bias"])
     y = torch.nn.functional.linear(z, theirs["weight"], theirs["bias"])
     y.backward(dy)
     with lnbwd.simulate(), linear.forced(way):
@@ -414,8 +416,8 @@ def test_second_derivatives_and_transforms():
                                    materialize_grads=True)
 
     def by_torch(values):
-        z = torch.nn.functional.layer_norm(values["x"], (16,), values["ln_weight"],
-                                           values["ln_bias"], 1e-5)
+        z = torch.nn.functional.layer_norm(values["x"], (16,), values["norm_weight"],
+                                           values["norm_bias"], 1e-5)
         return torch.nn.functional.linear(z, values["weight"], values["bias"])
 
     wide = [t.detach().double().requires_grad_() for t in arguments.values()]

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
+import warnings
 
 import loaded_python
 import pytest
@@ -20,6 +22,7 @@ from torch.autograd import forward_ad
 import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import functional  # noqa: F401 (functional registers the operators)
+from lnbwd.core.base import settings
 from lnbwd.ops import launching
 
 FULL = (True, True, True)
@@ -429,21 +432,49 @@ def test_wrong_arguments_are_named(call, kind, words):
         call()
 
 
-def test_cpu_tensors_need_the_simulator(monkeypatch):
+OLD_NAMES = [
+    (lambda: lnbwd.functional.swiglu(a=X, b=X), "swiglu.* 'a' since version 0.2: .* 'gate'|'up'"),
+    (lambda: lnbwd.functional.geglu(X, b=X), "geglu.* no argument 'b' since version 0.2: .* 'up'"),
+    (lambda: lnbwd.layer_norm_linear(X, 64, ln_weight=None, norm_bias=None, weight=X),
+     "layer_norm_linear.* 'ln_weight' since version 0.2: it is called 'norm_weight'"),
+    (lambda: lnbwd.rms_norm_linear(x=X, normalized_shape=64, norm_weight=None, weight=X),
+     "rms_norm_linear.* 'x' since version 0.2: it is called 'input'"),
+    (lambda: lnbwd.patch(torch.nn.LayerNorm(4), quiet=True), "patch.* 'quiet' since version 0.2"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), OLD_NAMES)
+def test_old_names_of_arguments_say_the_new_ones(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda of, x: of.layer_norm(x, (64,)), lambda of, x: of.rms_norm(x, (64,)),
+    lambda of, x: of.nn.LayerNorm(64)(x), lambda of, x: of.nn.RMSNorm(64, eps=1e-5)(x)])
+def test_pytorch_computes_norms_on_the_cpu(monkeypatch, call):
+    """Functions and modules alike, with one warning for all, in a graph too."""
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    with pytest.raises(lnbwd.LnbwdError, match=r"input is on the CPU.*with lnbwd.simulate\(\)"):
-        lnbwd.layer_norm(X, (64,))
-    with pytest.raises(lnbwd.LnbwdError, match="LNBWD_SIMULATE=1"):
-        lnbwd.rms_norm(X, (64,))
+    monkeypatch.setattr(settings, "_warned", set())
+    theirs = types.SimpleNamespace(layer_norm=torch.nn.functional.layer_norm,
+                                   rms_norm=torch.nn.functional.rms_norm, nn=torch.nn)
+    with pytest.warns(UserWarning, match="is on the CPU, for which there are no kernels"):
+        assert torch.equal(call(lnbwd, X), call(theirs, X))
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        assert torch.equal(call(lnbwd, X), call(theirs, X))
+        compiled = torch.compile(lambda x: call(lnbwd, x), backend="eager")
+        torch.testing.assert_close(compiled(X), call(theirs, X))
 
 
 @pytest.mark.simulator
 def test_the_environment_switches_the_simulator_on(monkeypatch):
     monkeypatch.setenv("LNBWD_SIMULATE", "1")
-    assert lnbwd.layer_norm(X, (64,)).shape == (3, 64)
+    assert launching.simulated_chip() is not None and lnbwd.layer_norm(X, (64,)).shape == (3, 64)
     monkeypatch.setenv("LNBWD_SIMULATE", "0")
-    with pytest.raises(lnbwd.LnbwdError):
-        lnbwd.layer_norm(X, (64,))
+    assert launching.simulated_chip() is None
 
 
 @pytest.mark.simulator
@@ -465,8 +496,7 @@ def test_a_chip_that_cannot_be_simulated():
         pass
     with pytest.raises(lnbwd.LnbwdError), lnbwd.simulate("gfx942"):
         raise lnbwd.LnbwdError("the simulator is switched off by an error, too")
-    with pytest.raises(lnbwd.LnbwdError, match="on the CPU"):
-        lnbwd.layer_norm(X, (64,))
+    assert launching.simulated_chip() is None
 
 
 @pytest.mark.simulator

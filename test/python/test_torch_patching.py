@@ -383,7 +383,7 @@ def test_norms_of_other_classes_are_taken(device, make, kind):
     except RuntimeError as error:
         assert HAS_GPU and "expected scalar type" in str(error)
         pytest.skip("on a GPU PyTorch's norms refuse parameters of another type")
-    with lnbwd.patch(module, quiet=True) as patched:
+    with lnbwd.patch(module) as patched:
         assert patched.names == [""] and patched.classes == {original.__name__: 1}
         assert isinstance(module, original) and type(module) is not original
         got = gradients(module, x)
@@ -398,7 +398,7 @@ def test_norms_of_other_classes_are_taken(device, make, kind):
 def test_what_is_no_norm_is_left_alone(make):
     model = torch.nn.Sequential(make(), torch.nn.LayerNorm(8))
     kept = type(model[0])
-    assert lnbwd.patch(model, quiet=True).names == ["1"]
+    assert lnbwd.patch(model).names == ["1"]
     assert type(model[0]) is kept
 
 
@@ -410,7 +410,7 @@ def test_each_module_is_looked_at_by_itself(device, name):
     model = torch.nn.ModuleList(KindNorm(kind, is_layer) for kind in kinds).to(device)
     x = torch.randn(5, 24, device=device) + 1
     expected = [gradients(module, x) for module in model]
-    patched = lnbwd.patch(model, quiet=True) if name not in ("tensor", "dict") else None
+    patched = lnbwd.patch(model) if name not in ("tensor", "dict") else None
     if patched is None:
         assert recognise(model[0]) is None and recognise(model[1]) is None
     else:
@@ -430,7 +430,7 @@ def test_attributes_that_change_later(device):
     module = RMS().to(device)
     module.__dict__ = {"another": 1e-6, **module.__dict__}
     x = torch.randn(3, 24, device=device) * 1e-2
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     recipe = module._lnbwd_recipe
     assert recipe.epsilon == "eps" and recipe.state == ()
     for eps in (1e-6, 1e-2):
@@ -447,7 +447,7 @@ def test_attributes_that_change_later(device):
     for change in (lambda m: setattr(m, "power", 1), lambda m: setattr(FixedByClass, "power", 1)):
         FixedByClass.power = 2
         module = FixedByClass().to(device)
-        lnbwd.patch(module, quiet=True)
+        lnbwd.patch(module)
         assert output_type(module, x) == torch.float32
         change(module)
         assert output_type(module, x) is None
@@ -456,7 +456,7 @@ def test_attributes_that_change_later(device):
 
 def test_parameters_that_change_later(device):
     module = ReversedNames(24).to(device)
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     x = torch.randn(3, 24, device=device)
     module.beta = torch.nn.Parameter(module.beta.detach().bfloat16())
     assert output_type(module, x) is None
@@ -472,7 +472,7 @@ def test_parameters_that_change_later(device):
             return y if self.bias is None else y + self.bias
 
     module = Shifted().to(device)
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     assert output_type(module, x) == torch.float32
     module.bias = torch.nn.Parameter(torch.ones(24, device=device))
     torch.testing.assert_close(module(x), Shifted.forward(module, x), rtol=0, atol=0)
@@ -491,18 +491,18 @@ class CheckedNorm(torch.nn.Module):
 
 def test_row_lengths_are_the_modules(device):
     module = CheckedNorm().to(device)
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     assert module(torch.randn(3, 24, device=device)).shape == (3, 24)
     with pytest.raises(RuntimeError, match="normalized_shape"):
         module(torch.randn(3, 32, device=device))
     any_length = FixedNorm().to(device)
-    lnbwd.patch(any_length, quiet=True)
+    lnbwd.patch(any_length)
     assert any_length._lnbwd_recipe.row_length is None
     # One number scales all elements.
     module = LlamaNorm(1).to(device)
     x = torch.randn(3, 24, device=device)
     expected = gradients(module, x)
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     for a, b in zip(gradients(module, x), expected, strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
     # Nor is it an error where a module takes what no kernel does.
@@ -519,7 +519,7 @@ def test_nothing_is_rounded_before_the_output(device, x_type):
     double = copy.deepcopy(module).double()
     want = double(x.double())
     want_weight, = torch.autograd.grad(want, double.weight, dy.double())
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     assert (x_type, torch.float32, torch.float32) in module._lnbwd_recipe.types
     y = module(x)
     got_weight, = torch.autograd.grad(y, module.weight, dy)
@@ -540,7 +540,7 @@ def test_types_are_proven_one_by_one(device):
     module = HalfNorm().to(device).bfloat16()
     x = torch.randn(3, 24, device=device).bfloat16()
     expected = gradients(module, x)
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     types = {given for given, _, _ in module._lnbwd_recipe.types}
     assert torch.float32 in types and torch.bfloat16 not in types
     for a, b in zip(gradients(module, x), expected, strict=True):
@@ -575,7 +575,7 @@ def test_hooks_and_other_calls_go_on_working(device):
     expected = module(x)
     calls = []
     module.register_forward_hook(lambda *_: calls.append(1))
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     torch.testing.assert_close(module(x), expected)
     torch.testing.assert_close(module(hidden_states=x), expected)
     assert len(calls) == 2
@@ -585,7 +585,7 @@ def test_hooks_and_other_calls_go_on_working(device):
 
 def test_patched_modules_are_copied_and_pickled(device):
     module = LlamaNorm(24).to(device)
-    lnbwd.patch(module, quiet=True)
+    lnbwd.patch(module)
     x = torch.randn(3, 24, device=device)
     expected = module(x)
     for twin in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
@@ -605,7 +605,7 @@ def test_a_patched_class_compiles(device):
                                 TimmLayerNorm(24), *kinds).to(device)
     x = torch.randn(3, 8, device=device)
     expected = gradients(model, x)
-    lnbwd.patch(model, quiet=True)
+    lnbwd.patch(model)
     got = gradients(torch.compile(model, fullgraph=True, backend="aot_eager"), x)
     for a, b in zip(got, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
@@ -617,7 +617,7 @@ def test_classes_that_the_caller_names(device):
 
     module = Odd(24).to(device)
     assert recognise(module) is None
-    patched = lnbwd.patch(module, also={Odd: lnbwd.nn.LayerNorm}, quiet=True)
+    patched = lnbwd.patch(module, also={Odd: lnbwd.nn.LayerNorm})
     assert patched.classes == {"Odd": 1}
     x = torch.randn(3, 24, device=device)
     torch.testing.assert_close(
@@ -639,10 +639,12 @@ def test_it_says_what_it_changed(capsys):
     model = torch.nn.Sequential(LlamaNorm(24), LlamaNorm(24), torch.nn.LayerNorm(8))
     patched = lnbwd.patch(model)
     words = "lnbwd.patch: 3 modules now use lnbwd's kernels: 2 LlamaNorm, 1 LayerNorm"
-    assert str(patched) == words and capsys.readouterr().out == words + "\n"
+    assert str(patched) == words and capsys.readouterr().out == ""
+    with pytest.raises(TypeError, match=r"'quiet' since version 0\.2: it prints"):
+        lnbwd.patch(model, quiet=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert lnbwd.patch(model, quiet=True).names == []  # They are ours already.
+        assert lnbwd.patch(model).names == []  # They are ours already.
     assert lnbwd.unpatch(model) == 3
     assert [type(m) for m in model] == [LlamaNorm, LlamaNorm, torch.nn.LayerNorm]
 
@@ -659,7 +661,7 @@ def test_a_patched_model_computes_on_the_cpu(monkeypatch):
     model = torch.nn.Sequential(LlamaNorm(24), torch.nn.LayerNorm(24), torch.nn.RMSNorm(24))
     x = torch.randn(3, 24)
     expected = gradients(model, x)
-    lnbwd.patch(model, quiet=True)
+    lnbwd.patch(model)
     with pytest.warns(UserWarning, match="on the CPU, for which there are no kernels") as caught:
         got = gradients(model, x)
         gradients(model, x)
@@ -676,7 +678,7 @@ def test_it_ends_after_the_model_has_changed(end):
     model = torch.nn.Sequential(*(torch.nn.LayerNorm(8) for _ in range(3)), LlamaNorm(8))
     wrapped, _, renamed, last = modules = list(model)
     classes = [type(module) for module in modules]
-    patched = lnbwd.patch(model, quiet=True)
+    patched = lnbwd.patch(model)
     with patched if end == "with" else contextlib.nullcontext():
         model[0] = torch.nn.Sequential(wrapped, torch.nn.Identity())
         del model[1]
@@ -716,7 +718,7 @@ def test_classes_that_were_derived_from_ours(device, make, factor):
     original = type(module)
     x = torch.randn(3, 24, device=device)
     expected = factor * module(x)
-    patched = lnbwd.patch(module, quiet=True)
+    patched = lnbwd.patch(module)
     derived = derive(module, factor)
     for _ in range(2):
         torch.testing.assert_close(module(x), expected)
@@ -726,14 +728,14 @@ def test_classes_that_were_derived_from_ours(device, make, factor):
         assert torch.equal(module(x), expected)
         assert type(module).__name__ == "Derived" and lnbwd.unpatch(module) == 0
         if factor == 1:  # It is a norm again, and patched by its new class.
-            patched = lnbwd.patch(module, quiet=True)
+            patched = lnbwd.patch(module)
             assert patched.names == [""] and isinstance(module, patching._Patched)
 
 
 def test_a_class_of_the_authors_is_left():
     """Modules that are ours from the start are not what a patch has to undo."""
     model = torch.nn.Sequential(LayerNormOfMine(8), torch.nn.LayerNorm(8))
-    assert lnbwd.patch(model, quiet=True).names == ["1"]
+    assert lnbwd.patch(model).names == ["1"]
     assert lnbwd.unpatch(model) == 1
     assert [type(module) for module in model] == [LayerNormOfMine, torch.nn.LayerNorm]
 
@@ -757,10 +759,10 @@ def test_fully_shard_and_a_patch(device, mesh, patched_first):
                                 torch.nn.Linear(24, 3)).to(device)
     x = torch.randn(4, 8, device=device)
     expected = model(x).detach()
-    patched = lnbwd.patch(model, quiet=True) if patched_first else None
+    patched = lnbwd.patch(model) if patched_first else None
     fully_shard([*model[1:]], mesh=mesh)
     fully_shard(model, mesh=mesh)
-    patched = patched or lnbwd.patch(model, quiet=True)
+    patched = patched or lnbwd.patch(model)
     assert patched.names == ["1", "2"]
     y = model(x)
     y.sum().backward()
@@ -842,7 +844,7 @@ def test_models_of_hugging_face(device, name):
 
     model.eval()
     expected = run()
-    patched = lnbwd.patch(model, quiet=True)
+    patched = lnbwd.patch(model)
     assert patched.classes == classes
     for a, b in zip(run(), expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
@@ -872,21 +874,21 @@ needs_library = pytest.mark.skipif(native.load() is None, reason="no operators i
 @needs_library
 def test_a_patch_has_pytorchs_norms_until_it_is_undone(overriding):
     model = torch.nn.Sequential(torch.nn.LayerNorm(8))
-    with lnbwd.patch(model, quiet=True) as first:
+    with lnbwd.patch(model) as first:
         assert first.overrides and "cpu" in lnbwd.ops.aten.active
-        again = lnbwd.patch(model, quiet=True)
+        again = lnbwd.patch(model)
         assert again.overrides and len(overriding) == 1
     assert "cpu" not in lnbwd.ops.aten.active
-    lnbwd.patch(model, quiet=True)
+    lnbwd.patch(model)
     assert lnbwd.unpatch(model) == 1 and "cpu" not in lnbwd.ops.aten.active
-    assert not lnbwd.patch(model, override=False, quiet=True).overrides
+    assert not lnbwd.patch(model, override=False).overrides
     assert "cpu" not in lnbwd.ops.aten.active
 
 
 @needs_library
 def test_a_model_that_is_gone_gives_pytorch_its_norms_back(overriding):
     model = torch.nn.Sequential(torch.nn.LayerNorm(8))
-    lnbwd.patch(model, quiet=True)
+    lnbwd.patch(model)
     assert "cpu" in lnbwd.ops.aten.active
     del model
     gc.collect()
@@ -897,5 +899,5 @@ def test_a_model_that_is_gone_gives_pytorch_its_norms_back(overriding):
 def test_models_without_norms_or_on_the_cpu_override_nothing():
     with pytest.warns(UserWarning, match="found no LayerNorm"):
         assert not lnbwd.patch(torch.nn.Linear(2, 2)).overrides
-    assert not lnbwd.patch(torch.nn.LayerNorm(8), quiet=True).overrides
+    assert not lnbwd.patch(torch.nn.LayerNorm(8)).overrides
     assert not lnbwd.ops.aten.active

@@ -57,7 +57,7 @@ def try_model(timm, name: str, options: dict, device: str) -> dict[str, int]:
         return [y.detach(), *(p.grad.clone() for p in model.parameters() if p.grad is not None)]
 
     before = step()
-    patched = lnbwd.patch(model, quiet=True)
+    patched = lnbwd.patch(model)
     for got, want in zip(step(), before, strict=True):
         torch.testing.assert_close(got, want, rtol=2e-4, atol=2e-5 * float(want.abs().max()) + 1e-7)
     taken = dict(patched.classes)

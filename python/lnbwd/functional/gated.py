@@ -8,32 +8,36 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..core.base.errors import renamed
 from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
 from ..ops.row_functions import Columns, Rows, rowwise
 
-
-@rowwise
-def _swiglu(a: Rows, b: Rows) -> Tensor:
-    return torch.nn.functional.silu(a) * b
+_renamed = renamed(a="it is called 'gate'", b="it is called 'up'")
 
 
 @rowwise
-def _geglu(a: Rows, b: Rows, approximate: str) -> Tensor:
-    return torch.nn.functional.gelu(a, approximate=approximate) * b
+def _swiglu(gate: Rows, up: Rows) -> Tensor:
+    return torch.nn.functional.silu(gate) * up
 
 
-def _check_pair(a: Tensor, b: Tensor, a_name: str = "a", b_name: str = "b") -> None:
+@rowwise
+def _geglu(gate: Rows, up: Rows, approximate: str) -> Tensor:
+    return torch.nn.functional.gelu(gate, approximate=approximate) * up
+
+
+def _check_pair(a: Tensor, b: Tensor, a_name: str = "gate", b_name: str = "up") -> None:
     check_dense(a_name, a)
     check_dense(b_name, b)
     check_parameter(b_name, b, a.shape, a_name, a, TYPES, f" of {a_name}")
 
 
-def swiglu(a: Tensor, b: Tensor) -> Tensor:
-    """``silu(a) * b``, by kernels for the result and its gradient. It is rounded once.
+@_renamed
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """``silu(gate) * up``, by kernels for the result and its gradient. It is rounded once.
 
     Args:
-        a, b: of one shape of 1 to 6 dimensions; float16, bfloat16 or float32 (float64: computed by
-            PyTorch), in any mix.
+        gate, up: of one shape of 1 to 6 dimensions; float16, bfloat16 or float32 (float64: computed
+            by PyTorch), in any mix.
 
     Returns:
         A dense tensor of that shape, of the type that PyTorch gives the product.
@@ -41,20 +45,21 @@ def swiglu(a: Tensor, b: Tensor) -> Tensor:
     Raises:
         TypeError, ValueError, LnbwdError: as :func:`softmax`.
     """
-    _check_pair(a, b)
-    return _swiglu(a, b)
+    _check_pair(gate, up)
+    return _swiglu(gate, up)
 
 
-def geglu(a: Tensor, b: Tensor, approximate: str = "none") -> Tensor:
-    """``gelu(a, approximate) * b``; otherwise as :func:`swiglu`.
+@_renamed
+def geglu(gate: Tensor, up: Tensor, approximate: str = "none") -> Tensor:
+    """``gelu(gate, approximate) * up``; otherwise as :func:`swiglu`.
 
     Args:
         approximate: "none" (by erf) or "tanh", as of torch.nn.functional.gelu.
     """
-    _check_pair(a, b)
+    _check_pair(gate, up)
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate: expected 'none' or 'tanh', got {approximate!r}")
-    return _geglu(a, b, approximate)
+    return _geglu(gate, up, approximate)
 
 
 @rowwise

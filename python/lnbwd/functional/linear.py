@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from ..core.base.batch_invariance import is_batch_invariant
-from ..core.base.errors import LnbwdError
+from ..core.base.errors import LnbwdError, renamed
 from ..core.base.operations import LAYER_NORM, RMS_NORM
 from ..core.compile.spec import rows_hint
 from ..ops import native, norms
@@ -39,7 +39,7 @@ from ..ops.arguments import (
     check_sizes,
     check_tensor,
 )
-from ..ops.launching import check_device, dense, is_capturing
+from ..ops.launching import check_device, dense, falls_back, is_capturing
 from ..ops.norms import NORMS
 from ..ops.regions import is_plain
 from ..ops.registration import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
@@ -308,14 +308,14 @@ def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
     except (AttributeError, RuntimeError, TypeError):  # The last but one of nested tensors.
         key = None
     x, weight, norm_weight, norm_bias, bias = tensors
-    check_tensor("x", x)
+    check_tensor("input", x)
     check_tensor("weight", weight)
     assert x is not None and weight is not None
-    check_dense("x", x)
+    check_dense("input", x)
     shape = check_sizes(normalized_shape)
     if len(shape) != 1 or x.dim() < 1 or x.shape[-1] != shape[0]:
-        raise ValueError("normalized_shape: expected the last dimension of x, one number, got "
-                         f"{shape} for an x of {list(x.shape)}")
+        raise ValueError("normalized_shape: expected the last dimension of input, one number, "
+                         f"got {shape} for an input of {list(x.shape)}")
     if weight.dim() != 2 or weight.shape[1] != shape[0]:
         raise ValueError(f"weight: expected the shape [N, {shape[0]}], as many columns as "
                          f"normalized_shape says, got {list(weight.shape)}")
@@ -323,25 +323,27 @@ def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
     if x.dtype == torch.float64:
         return  # PyTorch computes it, and says the rest.
     if weight.dtype != x.dtype:
-        raise TypeError(f"weight: expected the type of x, {x.dtype}, got {weight.dtype}; convert "
-                        "one of them, or leave autocast to torch.nn's own modules")
-    scale = "ln_weight" if norm == LAYER_NORM else "norm_weight"
+        raise TypeError(f"weight: expected the type of input, {x.dtype}, got {weight.dtype}; "
+                        "convert one of them, or leave autocast to torch.nn's own modules")
     for name, parameter, expected in (
-            (scale, norm_weight, shape), ("ln_bias", norm_bias, shape),
+            ("norm_weight", norm_weight, shape), ("norm_bias", norm_bias, shape),
             ("weight", weight, weight.shape), ("bias", bias, weight.shape[:1])):
-        check_parameter(name, parameter, expected, "x", x, KERNEL_TYPES)
+        check_parameter(name, parameter, expected, "input", x, KERNEL_TYPES)
     if key is not None:
         if len(_sound) >= _MOST_KNOWN:
             _sound.clear()
         _sound.add(key)
 
 
-def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weight: Tensor | None,
-                      ln_bias: Tensor | None, weight: Tensor, bias: Tensor | None = None,
-                      eps: float = 1e-5) -> Tensor:
-    """LayerNorm and a linear layer: ``linear(layer_norm(x, ...), weight, bias)`` in one operation.
+@renamed(x="it is called 'input'", ln_weight="it is called 'norm_weight'",
+         ln_bias="it is called 'norm_bias'")
+def layer_norm_linear(input: Tensor, normalized_shape: Sequence[int] | int,
+                      norm_weight: Tensor | None, norm_bias: Tensor | None, weight: Tensor,
+                      bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """LayerNorm and a linear layer in one operation: ``linear(layer_norm(input, ...), weight,
+    bias)``.
 
-    Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
+    Its gradient is derived, and keeps input, the weights and two numbers for each row, but not the
     normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
     smallest sizes by kernels of ours (:func:`lnbwd.linear.forced`). Products of
     float32 are exact unless they are PyTorch's and it allows tf32. PyTorch's operations compute
@@ -349,38 +351,41 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
     torch.compile, torch.func or a dispatch mode.
 
     Args:
-        x: ``[..., K]``, float16, bfloat16 or float32, on a CUDA or ROCm device, or simulated
-            (:func:`lnbwd.simulate`).
+        input: ``[..., K]``, float16, bfloat16 or float32, on a CUDA or ROCm device, or simulated
+            (:func:`lnbwd.simulate`). PyTorch computes others on the CPU, after one warning.
         normalized_shape: ``K`` or ``(K,)``: one dimension, since it is the one that is multiplied.
-        ln_weight, ln_bias: scale and shift of the norm, ``[K]``, or None.
-        weight: ``[N, K]``, of x's type.
+        norm_weight, norm_bias: scale and shift of the norm, ``[K]``, or None.
+        weight: ``[N, K]``, of input's type.
         bias: ``[N]``, or None.
         eps: what is added to the variance.
 
     Returns:
-        ``[..., N]``, of x's type.
+        ``[..., N]``, of input's type.
 
     Raises:
         ValueError, TypeError: an argument does not fit; the message names it.
-        LnbwdError: no kernel can run where x is.
+        LnbwdError: no kernel can run where input is.
     """
-    return _norm_linear(LAYER_NORM, x, normalized_shape, ln_weight, ln_bias, weight, bias, eps)
+    return _norm_linear(LAYER_NORM, input, normalized_shape, norm_weight, norm_bias, weight, bias,
+                        eps)
 
 
-def rms_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, norm_weight: Tensor | None,
-                    weight: Tensor, bias: Tensor | None = None,
+@renamed(x="it is called 'input'")
+def rms_norm_linear(input: Tensor, normalized_shape: Sequence[int] | int,
+                    norm_weight: Tensor | None, weight: Tensor, bias: Tensor | None = None,
                     eps: float | None = None) -> Tensor:
-    """RMSNorm and a linear layer, as :func:`layer_norm_linear`: ``linear(rms_norm(x, ...), ...)``.
+    """RMSNorm and a linear layer, as :func:`layer_norm_linear`: ``linear(rms_norm(input, ...),
+    ...)``.
 
     Args:
-        x, normalized_shape, weight, bias: as there.
+        input, normalized_shape, weight, bias: as there.
         norm_weight: scale of the norm, ``[K]``, or None.
         eps: as of :func:`lnbwd.rms_norm`.
     """
     if eps is None:
-        check_dense("x", x)
-        eps = RMS_EPSILONS[x.dtype]
-    return _norm_linear(RMS_NORM, x, normalized_shape, norm_weight, None, weight, bias, eps)
+        check_dense("input", input)
+        eps = RMS_EPSILONS[input.dtype]
+    return _norm_linear(RMS_NORM, input, normalized_shape, norm_weight, None, weight, bias, eps)
 
 
 def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
@@ -394,9 +399,10 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                          f"{norm} and torch.nn.functional.linear, whose product is PyTorch's")
     arguments = (*tensors, norm, float(eps))
     if (x.dtype == torch.float64 or x.shape[-1] == 0 or _is_compiling()
-            or not is_plain((x, weight))):
+            or not is_plain((x, weight))
+            or (x.is_cpu and falls_back(f"lnbwd.{norm}_linear"))):
         return _by_torch(norm, float(eps), *tensors)
-    check_device(x, "x")
+    check_device(x)
     y: Tensor
     if is_derived(*tensors):
         y = _apply(*arguments)

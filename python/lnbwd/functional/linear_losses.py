@@ -37,9 +37,9 @@ from ..ops.registration import (
 )
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
 
-_CHUNK_BYTES, _LEAST_ROWS = 1 << 28, 512
-"""The logits of a chunk take about so much memory: products of so many rows are as fast as those of
-all, and what is written is still in a GPU's memory, not in its caches, in any case."""
+_CHUNK_BYTES, _LEAST_ROWS = 5 << 27, 512
+"""The logits of a chunk take at most about so much memory. Each chunk but the first reads and
+writes the layer's gradient, so that few are better."""
 
 REDUCTIONS = ("mean", "sum", "none")
 

@@ -21,6 +21,7 @@ from ..ops.arguments import (
     check_norm,
     subclass_watchers,
 )
+from ..ops.launching import falls_back
 from ..ops.norms import NORMS, Norm, convert_parameter
 from ..ops.registration import is_derived, transforms_are_active
 
@@ -78,7 +79,9 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                 failure = error.with_traceback(None)  # Whose frames would keep the tensors.
     shape = check_norm("input", input, normalized_shape, parameters)
     eps = check_eps(eps)
-    if input.dtype == torch.float64 or 0 in shape:  # No kernel computes it.
+    # No kernel computes it.
+    if input.dtype == torch.float64 or 0 in shape or (
+            input.is_cpu and falls_back(f"lnbwd.{norm.name}")):
         return norm.by_pytorch(input, shape, *(None if t is None else t.to(input.dtype)
                                                for t in parameters), eps)
     if is_compiling():
@@ -117,8 +120,9 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
 
     Raises:
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
-        LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
-            :func:`lnbwd.simulate`.
+        LnbwdError: no kernel can run on the tensor's device.
+
+    CPU tensors outside of :func:`lnbwd.simulate` are computed by PyTorch, after one warning.
     """
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
         return _normalise(_LAYER_NORM, input, normalized_shape, (weight, bias), eps)

@@ -102,9 +102,9 @@ def _cross_entropy(input: Rows, target: Scalars, ignore_index: int, label_smooth
     return (losses.sum(), torch.where(is_ignored, 0.0, 1.0).sum()) if is_summed else losses
 
 
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *,
-                  ignore_index: int = -100, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                  size_average: None = None, ignore_index: int = -100, reduce: None = None,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Cross entropy, as torch.nn.functional.cross_entropy, by kernels for the result and its
     gradient. Losses are computed and summed in float32.
 
@@ -115,6 +115,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
         target: classes ``[...]``, int64, from 0 to V - 1 or ``ignore_index``; others give NaN.
             A kernel takes them as float32, which is exact for these numbers.
         weight: not supported: None.
+        size_average, reduce: None; PyTorch has reduction in their place.
         ignore_index: the target whose rows have the loss 0 and do not count in the mean.
         reduction: "mean", "sum" or "none".
         label_smoothing: from 0 to 1: the part of each target that is spread over all classes.
@@ -132,6 +133,9 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
         raise ValueError("weight: expected None, got class weights, which are not supported; "
                          "multiply the losses of reduction='none' by weight[target], or call "
                          "torch.nn.functional.cross_entropy")
+    if size_average is not None or reduce is not None:
+        raise ValueError("size_average, reduce: expected None; pass reduction='mean', 'sum' or "
+                         "'none'")
     if target.dtype != torch.int64:
         raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
                         "classes by target.long(). Class probabilities are not supported: call "

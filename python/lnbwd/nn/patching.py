@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..core.base.errors import renamed
 from ..functional import norms
 from ..functional.norms import know_distributed_tensors
 from ..ops import aten, native
@@ -200,10 +201,11 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
     return Recipe(norm, weight, bias, epsilon, row_length=length, types=tuple(pairs))
 
 
+@renamed(quiet="it prints nothing; print what it returns")
 def patch(model: torch.nn.Module, *,
           also: Mapping[type[torch.nn.Module], type[torch.nn.Module]] | None = None,
-          override: bool = True, quiet: bool = False) -> Patch:
-    """Has every LayerNorm and RMSNorm of a model use lnbwd's kernels, and says what it changed.
+          override: bool = True) -> Patch:
+    """Has every LayerNorm and RMSNorm of a model use lnbwd's kernels.
 
     The modules stay the same objects, with their parameters, hooks and names: optimizers,
     checkpoints and wrappers that refer to them go on working. Besides torch.nn.LayerNorm and
@@ -218,17 +220,18 @@ def patch(model: torch.nn.Module, *,
         also: classes that are to be taken without looking, and what they are: lnbwd.nn.LayerNorm
             or lnbwd.nn.RMSNorm. Their parameters are named weight and bias.
         override: False leaves PyTorch's norms alone, and with them those outside of the model.
-        quiet: print nothing. The warning that nothing was found comes all the same.
 
     Returns:
-        A :class:`Patch`, which undoes it by ``undo()`` or at the end of a ``with`` statement.
+        A :class:`Patch`, which says what was changed if it is printed, and undoes it by ``undo()``
+        or at the end of a ``with`` statement.
 
     Raises:
         TypeError, ValueError: an argument is wrong, or a class in ``also`` cannot be what it is
             said to be.
 
     Example:
-        >>> with lnbwd.patch(model):
+        >>> with lnbwd.patch(model) as patched:
+        ...     print(patched)
         ...     loss = model(batch).sum()
         ...     loss.backward()
     """
@@ -265,8 +268,6 @@ def patch(model: torch.nn.Module, *,
     if not found and not has_patched:
         warnings.warn("lnbwd.patch found no LayerNorm or RMSNorm in the model; name a class of "
                       "its own by also={MyNorm: lnbwd.nn.RMSNorm}", UserWarning, stacklevel=2)
-    elif not quiet:
-        print(result)
     return result
 
 

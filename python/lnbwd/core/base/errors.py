@@ -6,9 +6,13 @@ user's function begin with."""
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class LnbwdError(RuntimeError):
@@ -57,3 +61,19 @@ def refusal(function: Callable[..., Any], line: int | None, reason: str) -> Type
     """The error that a function cannot be a row function, for one of its lines."""
     return TypeError(f"{place_of(function, line)}: {function.__name__} is not a row function: "
                      f"{reason}")
+
+
+def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator of a function whose arguments had other names before: for each of these what to
+    write now. The old name is a TypeError that says it."""
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*arguments: P.args, **options: P.kwargs) -> R:
+            for old in names.keys() & options.keys():
+                raise TypeError(f"{function.__name__}() has no argument '{old}' since version 0.2: "
+                                f"{names[old]}")
+            return function(*arguments, **options)
+
+        return call
+
+    return decorate
