@@ -332,7 +332,7 @@ def steps(block: Block) -> list[str]:
             f"in the mean ({min(ratios):.3f} to {max(ratios):.3f})"
             + (f", the first one, which compiles, {mean(first):.2f} ({min(first):.2f} to "
                f"{max(first):.2f})" if first else "")
-            + ". These times are of the graph pass, which scheduling classes have replaced.", "",
+            + ".", "",
             *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio", "of its memory at the peak",
                     "first step: lnbwd, s", "torch.compile, s"), cells), where(block), ""]
 
