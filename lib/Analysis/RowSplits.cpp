@@ -234,7 +234,7 @@ static bool isMeasured(RowwiseOp op, const ProgramFacts &program,
                        const ChipInfo &chip) {
   if (!chip.workgroups.hasBulkCopy || program.phases != 1 ||
       op.getColumnSums().empty() || op.getRowOuts().empty() || op.hasGroups() ||
-      hasOwnRows(op) ||
+      op.getOwnRows() ||
       program.rows * program.length * program.bytesRead > mostSplitBytes)
     return false;
   int64_t length = op.getRowLength();

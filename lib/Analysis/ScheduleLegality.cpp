@@ -250,7 +250,7 @@ void Rules::checkSplits() {
               llvm::is_contained(op.getRows(), op.getRowBlock())),
          "expected {0} 0 for a program that reads no row block",
          field::rowSplits);
-  expect(!hasOwnRows(op),
+  expect(!op.getOwnRows(),
          "expected {0} 0 for a program whose rows no launch chooses",
          field::rowSplits);
   expect(splits <= mostRowSplits, "expected {2} of at most {0}, got {1}",
@@ -290,10 +290,10 @@ void Rules::checkOrderOfRowSums() {
 }
 
 void Rules::checkOrderOfColumnSums() {
-  bool isTree = op->hasAttr(leavesAttr);
+  bool isTree = op.getLeaves().has_value();
   int64_t chains = getLeafChains(length), rows = schedule.getRowsPerWorkgroup();
   // Numbers of partial sums that no launch counts.
-  bool isWhole = op.hasGroups() || hasOwnRows(op);
+  bool isWhole = op.hasGroups() || op.getOwnRows();
   // A workgroup that has all rows of its columns has several leaves at once.
   if (!isTree && !isWhole && !rows && schedule.getColumnTile()) {
     expect(groups % chains == 0 && llvm::isPowerOf2_64(uint64_t(groups)),

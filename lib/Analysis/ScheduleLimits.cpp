@@ -182,10 +182,9 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   if (isInOrder)
     (stages ? resources.stagingBytes : resources.sharedMemoryBytes) +=
         floatBytes * columnSums * covered *
-        (op->hasAttr(leavesAttr)
-             ? groupLevels * groups
-             : countWaitingLevels(op.getRowLength(),
-                                  schedule.getRowsPerWorkgroup()));
+        (op.getLeaves() ? groupLevels * groups
+                        : countWaitingLevels(op.getRowLength(),
+                                             schedule.getRowsPerWorkgroup()));
   return resources;
 }
 

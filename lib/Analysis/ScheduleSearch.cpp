@@ -368,7 +368,7 @@ void Search::forEachGrid(ScheduleFields fields, int64_t laneColumns,
     }
     // A workgroup for each tile of rows, which has no others to keep in flight,
     // and would have partial sums of columns.
-    if (!hasSums && !hasOwnRows(op) && fields.workgroupsPerRow == 1 &&
+    if (!hasSums && !op.getOwnRows() && fields.workgroupsPerRow == 1 &&
         !stages && !prefetch && workgroup <= mostUnboundedThreads &&
         (laneColumns <= mostUnboundedColumns || tilesTogether)) {
       fields.workgroupsPerComputeUnit = 0;
@@ -521,7 +521,7 @@ int64_t Search::countDoubts(const Candidates &found, size_t i) {
   // Workgroups that stay would keep the columns' from the compute units that
   // they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and 8.4 with
   // one workgroup for each.
-  if (tilesTogether || (op->hasAttr(independentAttr) && areFewRows(program)))
+  if (tilesTogether || (op.getIndependent() && areFewRows(program)))
     doubts += double(fields.workgroupsPerComputeUnit != 0);
   // On AMD's chips tiles of a wave are accessed a little more than once when
   // they are loaded ahead (test/Bench/test_quantized_counts.py), and the trees

@@ -162,16 +162,13 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
   // Each part of a leaf of the canonical order has one, on a small device, too.
   int64_t least = 1;
-  if (auto rows = count.getRowCount().getDefiningOp<RowCountOp>();
-      rows && !fixed && isCanonical(count))
+  auto rows = count.getRowCount().getDefiningOp<RowCountOp>();
+  if (rows && !fixed && isCanonical(count))
     least =
         getLeafParts(getRowLayout(cast<ShapedType>(rows.getSource().getType()),
                                   int64_t(rows.getRowRank()))
                          .length,
                      schedule.getRowGroups());
-  auto ratio =
-      count.getRowCount().getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
-          rowRatioAttr);
   json::Object rule{{"rows_per_workgroup", schedule.getRowsPerWorkgroup()},
                     {"workgroups_per_compute_unit",
                      fixed ? 0 : schedule.getWorkgroupsPerComputeUnit()}};
@@ -183,7 +180,8 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
     rule["least_workgroups"] = least;
   if (count.getGroupCount())
     rule["per_group"] = true;
-  addRatio(rule, ratio);
+  if (rows)
+    addRatio(rule, rows.getRowRatioAttr());
   // Schedules of equal rules share one.
   json::Value wanted(std::move(rule));
   auto known = llvm::find(workgroupCounts, wanted);
@@ -270,8 +268,8 @@ std::optional<json::Value> PlanBuilder::evaluate(Value value) {
     return json::Object{{"groups", true}};
   if (auto count = value.getDefiningOp<RowCountOp>()) {
     json::Object rows{{"rows", true}};
-    if (auto ratio = count->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr)) {
-      addRatio(rows, ratio);
+    if (count.getRowRatio()) {
+      addRatio(rows, count.getRowRatioAttr());
       return rows;
     }
     // One workgroup for each group is a static size, after a cast.

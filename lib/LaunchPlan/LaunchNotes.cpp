@@ -12,8 +12,6 @@
 
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -94,12 +92,12 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
 
 LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    Dims dims = hasOwnRows(op) ? kColumn : getDims(op, i);
+    Dims dims = op.getOwnRows() ? kColumn : getDims(op, i);
     // The programs of a sum have other domains.
     bool isSplit = op.getReduction(i) != Reduction::None && op.isSplitSum(i);
     if (failed(
             recordRole(op, i, op.getOperandName(i), dims,
-                       hasOwnRows(op) || isSplit ? 0 : op.countColumnDims(i))))
+                       op.getOwnRows() || isSplit ? 0 : op.countColumnDims(i))))
       return failure();
   }
   return success();
@@ -107,7 +105,7 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
 
 LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
   LaunchCounts counts;
-  if (hasOwnRows(op)) {
+  if (op.getOwnRows()) {
     // What lnbwd.workgroup_count says, of a number of rows that is known.
     int64_t rows = *op.getStaticRowCount(), workgroups = 1;
     if (int64_t least = op.getSchedule()->getRowsPerWorkgroup())
@@ -121,9 +119,8 @@ LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
   }
   Value rows = op.getRowBlock();
   int64_t rank = cast<ShapedType>(rows.getType()).getRank();
-  counts.rows = RowCountOp::create(b, rows, rank - int64_t(op.getNumRowDims()));
-  if (Attribute ratio = op->getAttr(rowRatioAttr))
-    counts.rows.getDefiningOp()->setAttr(rowRatioAttr, ratio);
+  counts.rows = RowCountOp::create(b, rows, rank - int64_t(op.getNumRowDims()),
+                                   op.getRowRatioAttr());
   if (int64_t dims = op.getNumGroupDims())
     counts.groups = GroupCountOp::create(b, rows, dims);
   counts.workgroups =

@@ -217,9 +217,9 @@ void Recorder::add(Operation &op) {
                       {"outputs", std::move(outputs)}};
   if (program.getAccumulate())
     result["accumulate"] = true;
-  if (auto ratio = program->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr))
-    result["ratio"] = json::Array{ratio[0], ratio[1]};
-  if (hasOwnRows(program))
+  if (std::optional<ArrayRef<int64_t>> ratio = program.getRowRatio())
+    result["ratio"] = json::Array{ratio->front(), ratio->back()};
+  if (program.getOwnRows())
     result["own_rows"] = *program.getStaticRowCount();
   programs.push_back(std::move(result));
 }

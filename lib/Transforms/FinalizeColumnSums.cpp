@@ -89,7 +89,7 @@ static Partials allocatePartials(RowwiseOp op) {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
     if (parts > 1)
       shape.push_back(parts);
-    if (hasOwnRows(op)) {
+    if (op.getOwnRows()) {
       // The finalising program's rows are its own as well.
       IntegerAttr workgroups;
       (void)matchPattern(counts.workgroups, m_Constant(&workgroups));
@@ -120,7 +120,7 @@ static Partials allocatePartials(RowwiseOp op) {
     fields.rowsPerWorkgroup = std::max(getLeafRows(op.getRowLength()),
                                        op.getSchedule()->getRowsPerWorkgroup());
     fields.workgroupsPerComputeUnit = 0;
-    if (hasOwnRows(op))
+    if (op.getOwnRows())
       counts.workgroups = b.index(
           llvm::divideCeil(*op.getStaticRowCount(), fields.rowsPerWorkgroup));
     else
@@ -168,11 +168,9 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       builder, op, isOfGroups ? "_finalize_groups" : "_finalize", partials,
       isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1, sums);
   finalize.setAccumulate(op.getAccumulate());
-  if (hasOwnRows(op))
-    setOwnRows(finalize);
+  finalize.setOwnRows(op.getOwnRows());
   if (isCanonical(op))
-    finalize->setAttr(leavesAttr,
-                      builder.getI64IntegerAttr(countPartsOfLeaf(op)));
+    finalize.setLeaves(countPartsOfLeaf(op));
   return finalize;
 }
 
@@ -207,7 +205,7 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
                                            const ChipInfo &chip) {
   ScheduleFields fields;
   int64_t groupsOfRows = op.getStaticGroupCount().value_or(usualGroups);
-  if (op->hasAttr(leavesAttr)) {
+  if (op.getLeaves()) {
     int64_t columns =
         llvm::divideCeil(op.getRowLength() * groupsOfRows,
                          uint64_t(leavesWorkgroups * chip.computeUnits));
@@ -291,7 +289,7 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
   rewriter.setInsertionPointAfter(op);
   RowwiseOp sum =
       addSum(rewriter, op, "_finalize", partials, /*numRows=*/1, sums);
-  setOwnRows(sum);
+  sum.setOwnRows(true);
   memref::DeallocOp::create(rewriter, op.getLoc(), partials);
   rewriter.modifyOpInPlace(op, [&] { op.makeSumsPartial(partials); });
   ScheduleFields fields;

@@ -81,12 +81,11 @@ void lnbwd::walkBack(ValueRange values, function_ref<bool(Value)> goesOn) {
   }
 }
 
-void lnbwd::inheritAttributes(RowwiseOp program, RowwiseOp op,
-                              bool readsParts) {
-  NamedAttrList attributes(op->getDiscardableAttrDictionary());
-  if (readsParts)
-    attributes.erase(independentAttr);
-  program->setDiscardableAttrs(attributes.getDictionary(op.getContext()));
+void lnbwd::inheritAttributes(RowwiseOp part, RowwiseOp op, bool readsParts) {
+  part.setOwnRows(op.getOwnRows());
+  part.setRowRatioAttr(op.getRowRatioAttr());
+  part.setIndependent(op.getIndependent() && !readsParts);
+  part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 }
 
 RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,

@@ -47,10 +47,11 @@ llvm::LogicalResult dropUnneeded(mlir::Operation *root);
 void walkBack(mlir::ValueRange values,
               llvm::function_ref<bool(mlir::Value)> goesOn);
 
-/// Gives `program`, one of those that `op` is split into, the attributes of
-/// `op`. With `readsParts` it reads what another one of them writes, so that it
-/// is not independent of the program before it.
-void inheritAttributes(RowwiseOp program, RowwiseOp op, bool readsParts);
+/// Gives `part`, one of the programs that `op` is split into, over as many
+/// rows, those attributes of `op` that are true of it. One that reads what
+/// another part writes, which `readsParts` says, is not independent of the
+/// program before it.
+void inheritAttributes(RowwiseOp part, RowwiseOp op, bool readsParts);
 
 /// A value of a region, and where it is in memory: for each row, or for all; or
 /// by the domain of its program, where it has a map.

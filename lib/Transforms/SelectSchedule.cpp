@@ -141,7 +141,7 @@ private:
     // depends on no device.
     int64_t bound = overridden->getWorkgroupsPerComputeUnit();
     bool hasSums = !op.getAllSums().empty();
-    if (bound && ((reproducible && hasSums) || hasOwnRows(op)))
+    if (bound && ((reproducible && hasSums) || op.getOwnRows()))
       op.setFixedWorkgroups(std::max<int64_t>(
           1, bound * info.computeUnits / overridden->getWorkgroupsPerRow()));
     return success();

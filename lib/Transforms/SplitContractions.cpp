@@ -137,7 +137,7 @@ LogicalResult ContractionSplitter::check() {
   if (op.getAccumulate() && !op.getOuterSums().empty())
     return op.emitOpError("cannot be lowered: expected outer sums that do not "
                           "accumulate; add them in a program of their own");
-  if (hasOwnRows(op))
+  if (op.getOwnRows())
     return op.emitOpError("cannot be lowered: expected no matrices in a "
                           "program with own_rows");
   return checkNotRead(op, op.getDpsInits(), "at its products");
@@ -346,7 +346,7 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
   P::Place result = operands.addOutput(to.buffer, true, to.name);
   RowwiseOp program =
       operands.create(b, loc, (op.getEntry() + "_sum_" + Twine(output)).str());
-  setOwnRows(program);
+  program.setOwnRows(true);
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   auto row = VectorType::get({type.getDimSize(1)}, b.getF32Type());
   RowBuilder rows(body, loc, row.getDimSize(0));

@@ -14,7 +14,6 @@
 
 #include "RowPrograms.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -108,9 +107,12 @@ void SumPrograms::addProgram(ValueRange from, ValueRange to, unsigned numRows,
                          : 1;
     };
     auto launched = unsigned(op.getNumRowDims());
-    program->setAttr(rowRatioAttr,
-                     rewriter.getDenseI64ArrayAttr(
-                         {count(launched, numRows), count(numRows, launched)}));
+    std::array ratio{count(launched, numRows), count(numRows, launched)};
+    if (std::optional<ArrayRef<int64_t>> ofAll = op.getRowRatio()) {
+      ratio[0] *= ofAll->front();
+      ratio[1] *= ofAll->back();
+    }
+    program.setRowRatio(ratio);
   }
 }
 

@@ -85,7 +85,7 @@ public:
           bool readsRowBlock =
               llvm::is_contained(op.getRows(), op.getRowBlock());
           return op.hasPureBufferSemantics() && hasHalves && readsRowBlock &&
-                 !op.getSchedule() && !hasOwnRows(op) &&
+                 !op.getSchedule() && !op.getOwnRows() &&
                  (!info ||
                   (schedule.empty() && isFasterInTwo(op, *info, rows)) ||
                   !hasSchedule(op, *info));
@@ -125,7 +125,7 @@ public:
       columnHalf.setEntry((op.getEntry() + "_columns").str());
       RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
       rowHalf.setEntry((op.getEntry() + "_rows").str());
-      rowHalf->setAttr(independentAttr, rewriter.getUnitAttr());
+      rowHalf.setIndependent(true);
       rewriter.eraseOp(op);
     }
     if (!programs->empty() && failed(dropUnneeded(getOperation())))

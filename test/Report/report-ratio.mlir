@@ -7,7 +7,7 @@
 // WRONG: error: 'gpu.module' op cannot be reported on: M, the number of rows: expected a multiple of 4, {{.*}} got 4097
 func.func @f(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
   lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[m, n] : memref<?x1024xf32>)
-      attributes {lnbwd.row_ratio = array<i64: 1, 4>} {
+      attributes {row_ratio = array<i64: 1, 4>} {
   ^row(%xr: vector<1024xf32>):
     %0 = arith.addf %xr, %xr : vector<1024xf32>
     lnbwd.yield %0 : vector<1024xf32>

@@ -9,7 +9,7 @@
 // CHECK-SAME:      attributes {operand_names = ["dy", "x", "dw"]}
 // CHECK:         lnbwd.rowwise @k_finalize domain(m | n0, n1) ins(%[[PARTS]][m, n0, n1] : memref<8x768x768xf32>)
 // CHECK-SAME:      outs(%[[DW]][n0, n1] add : memref<768x768xbf16>)
-// CHECK-SAME:      lnbwd.own_rows
+// CHECK-SAME:      own_rows
 // CHECK-SAME:      row_groups = 1
 // CHECK:         memref.dealloc %[[PARTS]]
 func.func @few_tiles(%dy: memref<?x768xbf16>, %x: memref<?x768xbf16>, %dw: memref<768x768xbf16>) {

@@ -57,7 +57,7 @@ func.func @computed(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %dw: memref<96x
 // CHECK:         lnbwd.rowwise @k_matmul_1 {{.*}} outs(%[[B:[a-z0-9_]+]][{{.*}}] add :
 // CHECK:         lnbwd.rowwise @k_sum_0 domain(m | n) ins(%[[A]][m, n] : memref<96x64xf32>, %[[B]][m, n] : memref<96x64xf32>)
 // CHECK-SAME:      outs(%{{[^ ]+}}[m, n] : memref<96x64xbf16>)
-// CHECK-SAME:      lnbwd.own_rows
+// CHECK-SAME:      own_rows
 // CHECK:           arith.addf
 // CHECK:           arith.truncf
 func.func @several(%a: memref<?x96xbf16>, %b: memref<?x64xf32>, %c: memref<?x96xf32>, %dw: memref<96x64xbf16>) {

@@ -47,7 +47,7 @@ func.func @maximum(%x: memref<?x2048xf32>) {
 func.func @own_rows(%x: memref<16x2048xf32>) {
   // expected-error@+1 {{expected row_splits 0 for a program whose rows no launch chooses}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<16x2048xf32>) outs(%x[m, n] : memref<16x2048xf32>)
-      attributes {lnbwd.own_rows,
+      attributes {own_rows,
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 1, column_tile = 256, row_splits = 2>} {
   ^bb0(%xr: vector<2048xf32>):

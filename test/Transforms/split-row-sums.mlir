@@ -75,13 +75,13 @@ func.func @two_phases(%x: memref<?x3x2048xf32>, %y: memref<?x3x2048xf32>, %t: me
 // The program that reads the sums is not independent of the one before it,
 // which writes them; the sums are, of the program before them.
 // CHECK-LABEL: func @independent(
-// CHECK:         lnbwd.rowwise @k_row_sums {{.*}} attributes {{{.*}}lnbwd.independent
+// CHECK:         lnbwd.rowwise @k_row_sums {{.*}} attributes {{{.*}}independent
 // CHECK:         lnbwd.rowwise @k domain
-// CHECK-NOT:       lnbwd.independent
+// CHECK-NOT:       independent
 // CHECK:         memref.dealloc
 func.func @independent(%x: memref<?x2048xf32>, %y: memref<?x2048xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%y[m, n] : memref<?x2048xf32>)
-      attributes {lnbwd.independent,
+      attributes {independent,
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>} {
   ^bb0(%xr: vector<2048xf32>):

@@ -55,7 +55,7 @@ func.func @groups(%x: memref<4x?x512xf32>, %o: memref<4xf32>, %p: memref<bf16>) 
 // CHECK:         %[[R:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?x4xf32>
 // CHECK:         lnbwd.rowwise @k_sum_1_2 domain(m | n) ins(%[[R]][m, n] : memref<?x4xf32>)
 // CHECK-SAME:      outs(%[[O]][n] add : memref<4xf32>)
-// CHECK-SAME:      lnbwd.row_ratio = array<i64: 1, 4>
+// CHECK-SAME:      row_ratio = array<i64: 1, 4>
 func.func @last(%x: memref<?x4x512xf32>, %o: memref<4xf32>) {
   lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x512xf32>) outs(%o[t] add : memref<4xf32>)
       attributes {operand_names = ["x", "o"]} {
@@ -79,7 +79,7 @@ func.func @last(%x: memref<?x4x512xf32>, %o: memref<4xf32>) {
 // CHECK-SAME:      outs(%[[A]][m0, m1, n] : memref<?x4x512xf32>, %[[B]][m0, m1, n] : memref<?x4x512xf32>)
 // CHECK:         lnbwd.rowwise @k_sum_1_3 domain(m | n0, n1) ins(%[[A]][m, n0, n1] : memref<?x4x512xf32>, %[[B]][m, n0, n1] : memref<?x4x512xf32>)
 // CHECK-SAME:      outs(%[[S]][n0, n1] add : memref<4x512xbf16>, %[[L]][n0, n1] max : memref<4x512xf32>)
-// CHECK-SAME:      lnbwd.row_ratio = array<i64: 1, 4>
+// CHECK-SAME:      row_ratio = array<i64: 1, 4>
 func.func @rows(%x: memref<?x4x512xbf16>, %s: memref<4x512xbf16>, %l: memref<4x512xf32>) {
   lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x512xbf16>)
       outs(%s[t, n] add : memref<4x512xbf16>, %l[t, n] max : memref<4x512xf32>)
@@ -100,10 +100,10 @@ func.func @rows(%x: memref<?x4x512xbf16>, %s: memref<4x512xbf16>, %l: memref<4x5
 // CHECK:         lnbwd.rowwise @k domain(m0, m1 | n0, n1)
 // CHECK-SAME:      outs(%[[TERMS]][m0, m1, n0, n1] : memref<?x2x4x8xf32>, %{{.*}}[n0, n1] add : memref<4x8xf32>)
 // CHECK:         lnbwd.rowwise @k_sum_1_3_rows domain(m0, m1, m2 | n) ins(%[[TERMS]][m0, m1, m2, n] : memref<?x2x4x8xf32>)
-// CHECK-SAME:      outs(%[[ROWS]][m0, m1, m2] : memref<?x2x4xf32>) attributes {lnbwd.row_ratio = array<i64: 4, 1>
+// CHECK-SAME:      outs(%[[ROWS]][m0, m1, m2] : memref<?x2x4xf32>) attributes {{{.*}}row_ratio = array<i64: 4, 1>
 // CHECK:           vector.reduction <maximumf>
 // CHECK:         lnbwd.rowwise @k_sum_1_3 domain(m | n0, n1) ins(%[[ROWS]][m, n0, n1] : memref<?x2x4xf32>)
-// CHECK-SAME:      outs(%{{.*}}[n0, n1] max : memref<2x4xf32>) attributes {lnbwd.row_ratio = array<i64: 1, 2>
+// CHECK-SAME:      outs(%{{.*}}[n0, n1] max : memref<2x4xf32>) attributes {{{.*}}row_ratio = array<i64: 1, 2>
 func.func @channels(%x: memref<?x2x4x8xf32>, %o: memref<2x4xf32>, %c: memref<4x8xf32>) {
   lnbwd.rowwise @k domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x2x4x8xf32>)
       outs(%o[g, c] max : memref<2x4xf32>, %c[c, s] add : memref<4x8xf32>) {
@@ -117,16 +117,31 @@ func.func @channels(%x: memref<?x2x4x8xf32>, %o: memref<2x4xf32>, %c: memref<4x8
 
 // The sum of the terms reads what the program before it writes.
 // CHECK-LABEL: func @independent(
-// CHECK:         lnbwd.rowwise @k domain{{.*}} attributes {{{.*}}lnbwd.independent
+// CHECK:         lnbwd.rowwise @k domain{{.*}} attributes {{{.*}}independent
 // CHECK:         lnbwd.rowwise @k_sum domain
-// CHECK-NOT:       lnbwd.independent
+// CHECK-NOT:       independent
 // CHECK:         memref.dealloc
 func.func @independent(%x: memref<?x512xf32>, %o: memref<f32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%o[] add : memref<f32>)
-      attributes {lnbwd.independent, operand_names = ["x", "o"]} {
+      attributes {independent, operand_names = ["x", "o"]} {
   ^row(%v: vector<512xf32>):
     %s = vector.reduction <add>, %v : vector<512xf32> into f32
     lnbwd.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+// The rows of the sum's program are some of those that the program has.
+// CHECK-LABEL: func @ratio(
+// CHECK:         lnbwd.rowwise @k domain{{.*}} row_ratio = array<i64: 3, 1>
+// CHECK:         lnbwd.rowwise @k_sum_1_3 domain{{.*}} row_ratio = array<i64: 3, 4>
+func.func @ratio(%x: memref<?x4x512xf32>, %s: memref<4x512xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x512xf32>) outs(%s[t, n] add : memref<4x512xf32>)
+      attributes {row_ratio = array<i64: 3, 1>} {
+  ^row(%v: vector<512xf32>):
+    lnbwd.yield %v : vector<512xf32>
   }
   return
 }

@@ -14,7 +14,7 @@
 // ALWAYS-NEXT:   ^bb0(%[[XR:[a-z0-9_]+]]: vector<512xf32>):
 // ALWAYS-NEXT:     lnbwd.yield %[[XR]]
 // ALWAYS:        lnbwd.rowwise @k_rows domain(m | n) ins(%[[X]][m, n] : memref<?x512xf32>, %[[C]][n] : memref<512xf32>)
-// ALWAYS-SAME:     outs(%[[Y]][m, n] : memref<?x512xf32>) attributes {lnbwd.independent, operand_names = ["x", "gamma", "y"]} {
+// ALWAYS-SAME:     outs(%[[Y]][m, n] : memref<?x512xf32>) attributes {independent, operand_names = ["x", "gamma", "y"]} {
 // ALWAYS:          arith.mulf
 // NEVER:         lnbwd.rowwise @k domain(m | n) ins(
 // NEVER-NOT:     lnbwd.rowwise
@@ -48,6 +48,26 @@ func.func @long_rows(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: m
     %sum = vector.reduction <add>, %xr : vector<1048576xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<1048576xf32>
     lnbwd.yield %spread, %xr : vector<1048576xf32>, vector<1048576xf32>
+  }
+  return
+}
+
+// -----
+
+// Columns read the row sums that the program before them has just written.
+// CHECK-LABEL: func @independent(
+// ALWAYS:        lnbwd.rowwise @k_statistics {{.*}} attributes {independent
+// ALWAYS:        lnbwd.rowwise @k_columns
+// ALWAYS-NOT:      independent
+// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} attributes {independent
+func.func @independent(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+      outs(%y[m, n] : memref<?x512xf32>, %s[n] add : memref<512xf32>) attributes {independent} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %scaled = arith.mulf %xr, %spread : vector<512xf32>
+    lnbwd.yield %xr, %scaled : vector<512xf32>, vector<512xf32>
   }
   return
 }
@@ -216,7 +236,7 @@ func.func @long_sums_alone(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
 // fields are set for a whole program.
 // FEW-LABEL:  func @few_rows(
 // FEW:          lnbwd.rowwise @k_columns
-// FEW:          lnbwd.rowwise @k_rows {{.*}} attributes {lnbwd.independent
+// FEW:          lnbwd.rowwise @k_rows {{.*}} attributes {independent
 // MANY-LABEL: func @few_rows(
 // MANY:         lnbwd.rowwise @k domain(m | n) ins(
 func.func @few_rows(%x: memref<?x1024xbf16>, %y: memref<?x1024xbf16>, %s: memref<1024xf32>) {

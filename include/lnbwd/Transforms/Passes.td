@@ -262,7 +262,7 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     not saved) are taken out first, into a third program `<name>_statistics`
     that leaves them in allocations of one number for each row: a pass over
     columns holds no whole row. A program with column sums alone is split only
-    there. The rows read nothing that the columns write (`lnbwd.independent`):
+    there. The rows read nothing that the columns write (`independent`):
     where a launch need not wait, they are worked on at the same time. Expects
     memrefs and no schedule yet. A program that reads no row block stays as it
     is.

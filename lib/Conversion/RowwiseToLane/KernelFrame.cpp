@@ -295,6 +295,32 @@ static void launchRows(RowwiseOp op, const ChipInfo &chip,
     launch->setAttr(dependentLaunchAttr, b.getUnitAttr());
 }
 
+/// The memory that `operand`, a buffer or a view of one, is in.
+static Value getMemory(Value operand) {
+  auto view = operand.getDefiningOp<ViewLikeOpInterface>();
+  return view ? view.getViewSource() : operand;
+}
+
+/// An independent program may read while the one before it writes.
+static LogicalResult checkIndependence(RowwiseOp op) {
+  RowwiseOp previous;
+  for (Operation *node = op->getPrevNode(); node && !previous;
+       node = node->getPrevNode())
+    previous = dyn_cast<RowwiseOp>(node);
+  if (!op.getIndependent() || !previous)
+    return success();
+  auto written = llvm::map_to_vector(previous.getOutputs(), getMemory);
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (llvm::is_contained(written, getMemory(input->get())))
+      return op.emitOpError("expected an independent program to read nothing "
+                            "that '")
+             << previous.getEntry() << "' before it writes, got operand "
+             << input->getOperandNumber() << " ("
+             << op.getOperandName(input->getOperandNumber())
+             << "); leave 'independent' out";
+  return success();
+}
+
 static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
   if (!op.hasPureBufferSemantics())
     return op.emitOpError("expected memrefs; run bufferization before");
@@ -304,7 +330,7 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
         "expected a schedule; run lnbwd-select-schedule before");
   if (failed(checkSchedule(op, *schedule, chip,
                            [&] { return op.emitOpError(); })) ||
-      failed(checkDistributable(op)))
+      failed(checkDistributable(op)) || failed(checkIndependence(op)))
     return failure();
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (op.getAccess(i) == RowwiseOp::Access::Scalar && op.isPartial(i) &&
@@ -326,9 +352,7 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
 /// Notes on the argument of a function that `buffer` may be how a kernel
 /// accesses it.
 static void recordAccess(Value buffer, StringRef access) {
-  if (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  auto argument = dyn_cast<BlockArgument>(buffer);
+  auto argument = dyn_cast<BlockArgument>(getMemory(buffer));
   if (!argument)
     return;
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -388,9 +412,7 @@ FailureOr<unsigned> lnbwd::distributePrograms(
         return failure();
       for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
         // Partial sums, of a leaf of the canonical order as rows.
-        Value buffer = operand;
-        if (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-          buffer = view.getViewSource();
+        Value buffer = getMemory(operand);
         if (!isa<BlockArgument>(buffer) &&
             !buffer.getDefiningOp<memref::AllocOp>())
           return op.emitOpError("expected operand ")

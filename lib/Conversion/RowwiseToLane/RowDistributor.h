@@ -105,9 +105,8 @@ private:
   RowwiseOp next = findNext();
   /// Whether it needs nothing of the kernel before it, which has awaited what
   /// is before that: then it waits only where it first writes.
-  bool awaitsLate = op->hasAttr(independentAttr) &&
-                    schedule.getDependentLaunch() && !schedule.getReload() &&
-                    op.getAllSums().empty();
+  bool awaitsLate = op.getIndependent() && schedule.getDependentLaunch() &&
+                    !schedule.getReload() && op.getAllSums().empty();
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   mlir::IntegerAttr slices;
   /// The row at work; null ahead of the loop.

@@ -115,8 +115,8 @@ void RowDistributor::write() {
   if (isCanonical(op))
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
-  if (auto parts = op->getAttrOfType<IntegerAttr>(leavesAttr))
-    kernel.rows = b.multiply(kernel.rows, parts.getInt());
+  if (std::optional<uint64_t> parts = op.getLeaves())
+    kernel.rows = b.multiply(kernel.rows, int64_t(*parts));
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.
@@ -125,8 +125,7 @@ void RowDistributor::write() {
   // Who waits for split row sums may as well wait where it runs: the
   // workgroups that leave them have but one row each.
   // So may one that needs nothing of this kernel.
-  bool allowsFirst =
-      op.hasSplitScalarOuts() || (next && next->hasAttr(independentAttr));
+  bool allowsFirst = op.hasSplitScalarOuts() || (next && next.getIndependent());
   if (allowsFirst)
     allowNext();
 
@@ -152,7 +151,7 @@ void RowDistributor::write() {
       if (isWidenedColumn(op, &bodyOp))
         get(bodyOp.getResult(0));
   SmallVector<Value> sums = makeNeutral();
-  bool isTree = op->hasAttr(leavesAttr), isOrdered = slices && !sums.empty();
+  bool isTree = op.getLeaves().has_value(), isOrdered = slices && !sums.empty();
   bool hasAllLeaves = isOrdered && !schedule.getRowsPerWorkgroup();
   bool hasLeaves = isOrdered && !hasAllLeaves;
   if (isTree)

@@ -166,3 +166,23 @@ func.func @neither_argument_nor_allocation(%x: memref<4x256xf32>) {
   }
   return
 }
+
+// -----
+
+// A kernel that waits for no other one would read what is yet to be written.
+func.func @independent(%x: memref<?x256xf32>, %y: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @first domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%y[m, n] : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  // expected-error@+1 {{expected an independent program to read nothing that 'first' before it writes, got operand 1 (y); leave 'independent' out}}
+  lnbwd.rowwise @second domain(m | n) ins(%x[m, n] : memref<?x256xf32>, %y[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
+      attributes {independent, operand_names = ["x", "y", "o"],
+                  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>, %yr: vector<256xf32>):
+    %s = arith.addf %xr, %yr : vector<256xf32>
+    lnbwd.yield %s : vector<256xf32>
+  }
+  return
+}

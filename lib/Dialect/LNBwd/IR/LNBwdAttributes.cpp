@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -38,20 +37,6 @@ template <const char *name> static bool isNamed(Operation *op) {
 static constexpr char gpuModule[] = "gpu.module", alloc[] = "memref.alloc",
                       launch[] = "gpu.launch_func";
 
-static bool isOverMatrix(Operation *op) {
-  auto program = dyn_cast<RowwiseOp>(op);
-  return program && program.getStaticRowCount() && !program.hasGroups();
-}
-
-static bool isUngrouped(Operation *op) {
-  auto program = dyn_cast<RowwiseOp>(op);
-  return isa<RowCountOp>(op) || (program && !program.hasGroups());
-}
-
-static bool isRatio(Attribute value) {
-  auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
-  return numbers && numbers.size() == 2 && numbers[0] >= 1 && numbers[1] >= 1;
-}
 static bool isCount(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
   return number && number.getType().isSignlessInteger(64) &&
@@ -142,21 +127,11 @@ static const OperationAttribute operationAttributes[] = {
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
-    {leavesAttr, is<RowwiseOp>, "a row program", isCount,
-     "a number of at least 1"},
-    {independentAttr, is<RowwiseOp>, "a row program", is<UnitAttr>,
-     "without a value"},
     {orderAttr, is<ModuleOp>, "a module", isOrder, "\"canonical\""},
     {launchPlanAttr, isNamed<gpuModule>, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
     {rowScalarAttr, isNamed<alloc>, "a memref.alloc", isUnitOrCount,
      "without a value, or the number of its parts, 64-bit, at least 1"},
-    {ownRowsAttr, isOverMatrix,
-     "a row program with a static number of rows and no groups", is<UnitAttr>,
-     "without a value"},
-    {rowRatioAttr, isUngrouped,
-     "a row program without groups, or a lnbwd.row_count", isRatio,
-     "two numbers of at least 1, as in array<i64: 8, 1>"},
     {dependentLaunchAttr, isNamed<launch>, "a gpu.launch_func", is<UnitAttr>,
      "without a value"},
     {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},

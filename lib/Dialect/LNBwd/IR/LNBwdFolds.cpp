@@ -67,9 +67,11 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
       rewriter.getAffineMapArrayAttr(maps), op.getNumRowDims(),
       rewriter.getArrayAttr(reductions),
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
-      op.getScheduleAttr(),
+      op.getScheduleAttr(), op.getRowRatioAttr(), /*leaves=*/IntegerAttr(),
       op.getAccumulate() && llvm::is_contained(reductions, add),
-      op.getFixedWorkgroups());
+      op.getFixedWorkgroups(), op.getOwnRows(), op.getIndependent());
+  if (!slim.getAllSums().empty())
+    slim.setLeavesAttr(op.getLeavesAttr());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 
   // The region keeps the arguments and yields the values that remain. An

@@ -48,6 +48,10 @@ static void printRowProgramBody(OpAsmPrinter &printer, Operation *,
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdOps.cpp.inc"
 
+LogicalResult RowCountOp::verify() {
+  return verifyRowRatio(*this, getRowRatio());
+}
+
 LogicalResult GroupCountOp::verify() {
   auto type = cast<ShapedType>(getSource().getType());
   if (int64_t(getDims()) < 1 || type.getRank() <= int64_t(getDims()))

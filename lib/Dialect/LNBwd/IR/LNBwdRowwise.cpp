@@ -139,7 +139,7 @@ bool RowwiseOp::hasContractions() {
 
 std::optional<RowwiseOp::Product> RowwiseOp::getProduct() {
   if (!hasContractions() || getNumDpsInits() != 1 || getNumRowDims() != 1 ||
-      getAccumulate() || getSchedule() || hasOwnRows(*this))
+      getAccumulate() || getSchedule() || getOwnRows())
     return std::nullopt;
   for (auto [i, operand] : llvm::enumerate(getOperands())) {
     auto type = dyn_cast<MemRefType>(operand.getType());
@@ -680,6 +680,22 @@ static LogicalResult verifyOperandNames(RowwiseOp op) {
   return success();
 }
 
+/// How a program belongs to its launch and to other programs.
+static LogicalResult verifyPart(RowwiseOp op) {
+  if (op.getOwnRows() && (!op.getStaticRowCount() || op.hasGroups()))
+    return op.emitOpError("expected own_rows of a program with a static number "
+                          "of rows and no groups; leave it out here");
+  if (op.getRowRatio() && op.hasGroups())
+    return op.emitOpError("expected row_ratio of a program without groups; "
+                          "leave it out here");
+  if (op.getLeaves() &&
+      (int64_t(*op.getLeaves()) < 1 || op.getAllSums().empty()))
+    return op.emitOpError("expected leaves of at least 1 row, of a program "
+                          "with column sums or group sums, got ")
+           << *op.getLeaves();
+  return verifyRowRatio(op, op.getRowRatio());
+}
+
 LogicalResult RowwiseOp::verify() {
   if (failed(verifyMaps(*this)))
     return failure();
@@ -693,8 +709,8 @@ LogicalResult RowwiseOp::verify() {
   if (fixed < 0 || fixed > std::numeric_limits<int32_t>::max())
     return emitOpError("expected fixed_workgroups from 0 to ")
            << std::numeric_limits<int32_t>::max() << ", got " << fixed;
-  if (failed(verifyOperandNames(*this)) || failed(verifyOptionNames(*this)) ||
-      failed(verifyTensorsOrMemRefs(*this)))
+  if (failed(verifyPart(*this)) || failed(verifyOperandNames(*this)) ||
+      failed(verifyOptionNames(*this)) || failed(verifyTensorsOrMemRefs(*this)))
     return failure();
   return verifyDistinctOutputs(*this);
 }

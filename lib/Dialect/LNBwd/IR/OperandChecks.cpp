@@ -55,6 +55,17 @@ LogicalResult lnbwd::detail::verifyOptionNames(Operation *op) {
 }
 
 LogicalResult
+lnbwd::detail::verifyRowRatio(Operation *op,
+                              std::optional<ArrayRef<int64_t>> ratio) {
+  if (!ratio ||
+      (ratio->size() == 2 && ratio->front() >= 1 && ratio->back() >= 1))
+    return success();
+  return op->emitOpError("expected row_ratio to be two numbers of at least 1, "
+                         "as in array<i64: 8, 1>, got ")
+         << Builder(op).getDenseI64ArrayAttr(*ratio);
+}
+
+LogicalResult
 lnbwd::detail::verifyDistinctOutputs(DestinationStyleOpInterface op) {
   llvm::SmallDenseSet<Value> outputs;
   for (OpOperand &output : op.getDpsInitsMutable())

@@ -31,6 +31,11 @@ void addEffects(mlir::DestinationStyleOpInterface op,
 /// would otherwise be ignored.
 llvm::LogicalResult verifyOptionNames(mlir::Operation *op);
 
+/// A ratio, if there is one, is of two numbers of at least 1.
+llvm::LogicalResult
+verifyRowRatio(mlir::Operation *op,
+               std::optional<llvm::ArrayRef<int64_t>> ratio);
+
 /// Every output has a memref of its own.
 llvm::LogicalResult verifyDistinctOutputs(mlir::DestinationStyleOpInterface op);
 

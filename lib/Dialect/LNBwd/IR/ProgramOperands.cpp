@@ -147,7 +147,8 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
   program = RowwiseOp::create(
       b, loc, resultTypes, entry, ins, outs, b.getArrayAttr(sortedMaps),
       numRowDims, b.getArrayAttr(reductions),
-      b.getStrArrayAttr(llvm::to_vector_of<StringRef>(names)), ScheduleAttr());
+      b.getStrArrayAttr(llvm::to_vector_of<StringRef>(names)), ScheduleAttr(),
+      /*row_ratio=*/{}, /*leaves=*/IntegerAttr());
   OpBuilder::InsertionGuard guard(b);
   Block *body = b.createBlock(&program.getBody());
   for (auto [index, buffer] : llvm::enumerate(ins))

@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.no_sinking, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.leaves, lnbwd.independent, lnbwd.order, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.row_ratio, lnbwd.dependent_launch, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.no_sinking, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.order, lnbwd.plan, lnbwd.row_scalar, lnbwd.dependent_launch, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -125,28 +125,5 @@ func.func @f(%a: f32) -> f32 {
 
 // -----
 
-// The number of rows of a matrix is known.
-func.func @own_rows(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{expected lnbwd.own_rows on a row program with a static number of rows and no groups; leave it out here}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) attributes {lnbwd.own_rows} {
-  ^row(%xr: vector<8xf32>):
-    lnbwd.yield %xr : vector<8xf32>
-  }
-  return
-}
-
-// -----
-
 // expected-error@+1 {{expected lnbwd.program to be the programs of a launch plan, a string with an array of JSON, got "{}"}}
 func.func private @f() attributes {lnbwd.program = "{}"}
-
-// -----
-
-func.func @row_ratio(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{expected lnbwd.row_ratio to be two numbers of at least 1}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) attributes {lnbwd.row_ratio = array<i64: 8, 0>} {
-  ^row(%xr: vector<8xf32>):
-    lnbwd.yield %xr : vector<8xf32>
-  }
-  return
-}

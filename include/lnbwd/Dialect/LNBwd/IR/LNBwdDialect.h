@@ -97,12 +97,6 @@ inline constexpr llvm::StringLiteral chipAttr = "lnbwd.chip";
 /// The attribute of a module whose results have the same bits for every
 /// schedule, chip and cut of the batch: "canonical" (docs/batch-invariance.md).
 inline constexpr llvm::StringLiteral orderAttr = "lnbwd.order";
-/// The attribute of a row program whose column sums are those of a tree: its
-/// rows are the partial sums of another, so many for each leaf.
-inline constexpr llvm::StringLiteral leavesAttr = "lnbwd.leaves";
-/// The attribute of a row program that reads nothing that the one before it
-/// writes.
-inline constexpr llvm::StringLiteral independentAttr = "lnbwd.independent";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 /// Attributes of a function's arguments: the name, kind and access of the plan.
@@ -122,15 +116,6 @@ inline constexpr llvm::StringLiteral dependentLaunchAttr =
 /// The attribute of operations whose results count as constants where a
 /// gradient is derived.
 inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
-
-/// The attribute of a row program whose rows are those of a matrix, a weight
-/// say: their number is static, and no launch chooses it.
-inline constexpr llvm::StringLiteral ownRowsAttr = "lnbwd.own_rows";
-
-inline bool hasOwnRows(RowwiseOp op) { return op->hasAttr(ownRowsAttr); }
-inline void setOwnRows(RowwiseOp op) {
-  op->setAttr(ownRowsAttr, mlir::UnitAttr::get(op.getContext()));
-}
 
 /// Whether `op` is in a module with `orderAttr`.
 bool isCanonical(mlir::Operation *op);

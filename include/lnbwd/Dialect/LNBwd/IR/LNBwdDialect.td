@@ -46,8 +46,6 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.kind` | an argument of a function | the dimensions that it has, as a launch plan says it: `"row_block"`, `"row_scalar"`, `"column"`, `"group_column"`, ... |
     | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |
     | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
-    | `lnbwd.leaves` | a row program | a number: its column sums are those of a binary tree whose leaves each have so many of its rows |
-    | `lnbwd.independent` | a row program | without a value: it reads nothing that the one before it writes |
     | `lnbwd.chip` | a module | the chip that it is compiled for, with its settings, a string as the option `chip` takes it |
     | `lnbwd.order` | a module | `"canonical"`: results have the same bits for every schedule, chip and cut of the batch |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
@@ -55,8 +53,6 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |
     | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or, of a split row sum, how many: its partial sums, 64-bit |
     | `lnbwd.no_sinking` | a kernel | unit: LLVM sinks no instruction to where its result is used |
-    | `lnbwd.own_rows` | a `lnbwd.rowwise` | unit: its rows are those of a matrix, whose number no launch chooses |
-    | `lnbwd.row_ratio` | a `lnbwd.rowwise` without groups, a `lnbwd.row_count` | two numbers T and O, an array of i64: it has M × T / O rows, M being those of the launch |
     | `lnbwd.dependent_launch` | a `gpu.launch_func` | unit: programmatic dependent launch, the kernel may start before the preceding one has ended |
     | `lnbwd.detach` | an operation of a region | unit: its results count as constants where a gradient is derived |
 

@@ -82,7 +82,16 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
     order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid
-    whatever the device.
+    whatever the device. Passes set the others, which say how a program belongs
+    to its launch and to the programs around it; a program that is split gives
+    its parts those that are true of them:
+
+    | attribute | meaning |
+    |---|---|
+    | `own_rows` | the rows are those of a weight: their number is static, and no launch chooses it |
+    | `row_ratio` | two numbers T and O: M x T / O rows, M being those of the launch |
+    | `leaves` | the column sums are those of a binary tree whose leaves have so many rows each |
+    | `independent` | nothing is read that the program before it writes |
 
     Example (sum of squares of each row, and the columns' sums):
 
@@ -124,8 +133,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     LNBwd_ReductionArrayAttr:$reductions,
     OptionalAttr<StrArrayAttr>:$operand_names,
     OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
+    OptionalAttr<DenseI64ArrayAttr>:$row_ratio,
+    OptionalAttr<I64Attr>:$leaves,
     UnitAttr:$accumulate,
-    DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups
+    DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups,
+    UnitAttr:$own_rows,
+    UnitAttr:$independent
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -485,7 +498,8 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
     The product of all dimensions of `source` but the last (the last `row_rank`
     where a row has several; of a strided input, those that are its program's
     column dimensions): M of the launch plan. It is not folded where these
-    dimensions are static: M stays what a launch is free to choose.
+    dimensions are static: M stays what a launch is free to choose. `row_ratio`
+    is that of its program.
 
     Example:
 
@@ -494,9 +508,11 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
     ```
   }];
   let arguments = (ins LNBwd_Shaped:$source,
-                       DefaultValuedAttr<I64Attr, "1">:$row_rank);
+                       DefaultValuedAttr<I64Attr, "1">:$row_rank,
+                       OptionalAttr<DenseI64ArrayAttr>:$row_ratio);
   let results = (outs Index:$count);
   let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
 }
 
 def LNBwd_GroupCountOp : LNBwd_Op<"group_count", [Pure]> {

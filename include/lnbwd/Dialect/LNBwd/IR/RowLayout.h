@@ -22,10 +22,6 @@
 
 namespace lnbwd {
 
-/// The attribute of a row program, and of its `lnbwd.row_count`, that has so
-/// many rows for so many of the launch: two numbers.
-inline constexpr llvm::StringLiteral rowRatioAttr = "lnbwd.row_ratio";
-
 /// The rows of a row block.
 struct RowLayout {
   /// N: the product of the dimensions of a row.
