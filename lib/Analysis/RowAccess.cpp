@@ -64,12 +64,12 @@ bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
                     !op.getBody().getOps<BlockMaxOp>().empty();
   auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
   bool isSplit = llvm::any_of(
-      operands, [&](unsigned i) { return op.getScalarSplits(i) > 0; });
+      operands, [&](unsigned i) { return op.getForm(i).getParts() > 0; });
   return !hasColumns && !isSplit && !op.hasGroups() && !isCanonical(op) &&
          !chip.dropsLoads &&
          llvm::all_of(getRowOperands(op), [&](unsigned operand) {
-           return op.getPlace(operand).isPlain() &&
-                  op.getRowStride(operand) == op.getRowLength();
+           return op.getForm(operand).isPlain() &&
+                  op.getForm(operand).getRowStride() == op.getRowLength();
          });
 }
 
@@ -80,7 +80,7 @@ static void forEachPiece(RowwiseOp op, function_ref<void(int64_t)> visit) {
     AffineMap map = op.getMap(i);
     if (map.getNumResults() < map.getNumDims())
       continue;
-    for (const RowwiseOp::PlaceTerm &term : op.getPlace(i).column)
+    for (const IndexTerm &term : op.getForm(i).getColumnTerms())
       if (term.divisor == 1 && term.factor == 1 && term.modulus > 0)
         visit(term.modulus);
   }
@@ -97,8 +97,8 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
     if (blocks.getStride() != 1)
       divides(int64_t(blocks.getStride()));
   for (unsigned operand : getRowOperands(op))
-    if (op.getPlace(operand).isPlain())
-      divides(op.getRowStride(operand));
+    if (op.getForm(operand).isPlain())
+      divides(op.getForm(operand).getRowStride());
   // An access that leaves its piece goes element by element. (Pieces that have
   // no power of two go so anyway.)
   forEachPiece(op, [&](int64_t elements) {
@@ -121,7 +121,7 @@ bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
   // Rows that neighbours have as well are on no side.
   SmallVector<unsigned> operands = getRowOperands(op);
   auto onSides = llvm::count_if(operands, [&](unsigned operand) {
-    SmallVector<RowwiseOp::PlaceTerm> terms = op.getPlace(operand).row;
+    SmallVector<IndexTerm> terms = op.getForm(operand).getRowTerms();
     return terms.empty() || llvm::any_of(terms, [](const auto &term) {
              return term.divisor == 1;
            });
@@ -131,9 +131,9 @@ bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
 
 /// Bytes of neighbours that lie side by side, at most `most` elements of so
 /// many bytes, where a number's place is the sum of `terms`.
-static int64_t getBytesAside(ArrayRef<RowwiseOp::PlaceTerm> terms,
-                             int64_t elementBytes, int64_t most) {
-  for (const RowwiseOp::PlaceTerm &term : terms)
+static int64_t getBytesAside(ArrayRef<IndexTerm> terms, int64_t elementBytes,
+                             int64_t most) {
+  for (const IndexTerm &term : terms)
     if (term.divisor == 1 && term.factor == 1)
       return elementBytes * (term.modulus ? term.modulus : most);
   return 0;
@@ -141,17 +141,19 @@ static int64_t getBytesAside(ArrayRef<RowwiseOp::PlaceTerm> terms,
 
 /// Bytes of an element of a row block that lies across; 0 of others.
 static int64_t getBytesAcross(RowwiseOp op, unsigned operand) {
-  RowwiseOp::Place place = op.getPlace(operand);
+  OperandFormAttr form = op.getForm(operand);
+  SmallVector<IndexTerm> columns = form.getColumnTerms();
   // What a row has once for several columns is no matter of accesses.
-  bool isOfColumns = llvm::any_of(place.column, [](const auto &term) {
+  bool isOfColumns = llvm::any_of(columns, [](const auto &term) {
     return term.divisor == 1 && term.factor > 0;
   });
   auto type = cast<ShapedType>(op->getOperand(operand).getType());
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   bool isAcross =
       isOfColumns && bytes > 0 &&
-      getBytesAside(place.row, bytes, leastBytesAcross) >= leastBytesAcross &&
-      getBytesAside(place.column, bytes, op.getRowLength()) < leastBytesAcross;
+      getBytesAside(form.getRowTerms(), bytes, leastBytesAcross) >=
+          leastBytesAcross &&
+      getBytesAside(columns, bytes, op.getRowLength()) < leastBytesAcross;
   return isAcross ? bytes : 0;
 }
 

@@ -104,10 +104,10 @@ void Rules::checkLanes() {
          "elements: {3} bytes",
          accessBytes, width, bits, width * bits / 8, field::vectorWidth);
   for (unsigned operand : getRowOperands(op))
-    if (isWhole && op.getPlace(operand).isPlain())
-      expect(op.getRowStride(operand) % width == 0,
+    if (isWhole && op.getForm(operand).isPlain())
+      expect(op.getForm(operand).getRowStride() % width == 0,
              "expected {2} to divide the distance between rows, {0}, got {1}",
-             op.getRowStride(operand), width, field::vectorWidth);
+             op.getForm(operand).getRowStride(), width, field::vectorWidth);
 }
 
 void Rules::checkLanesAcross() {
@@ -175,11 +175,11 @@ void Rules::checkGrid() {
   OperandRange outs = op.getScalarOuts();
   for (unsigned i = 0; i < outs.size(); ++i) {
     unsigned index = outs.getBeginOperandIndex() + i;
-    expect(op.getScalarSplits(index) == tiles,
+    expect(op.getForm(index).getParts() == tiles,
            "expected as many column tiles as the row scalar '{0}' has parts, "
            "{1}, got {2}",
            op.getOperandName(index),
-           std::max<int64_t>(1, op.getScalarSplits(index)), tiles);
+           std::max<int64_t>(1, op.getForm(index).getParts()), tiles);
   }
 }
 
@@ -196,14 +196,14 @@ void Rules::checkStages() {
          chip.name, field::stages);
   bool areRowsAligned = true, areRowsTogether = false;
   for (unsigned operand : getRowOperands(op)) {
-    if (!op.getPlace(operand).isPlain())
+    if (!op.getForm(operand).isPlain())
       continue;
     areRowsTogether |= operand < op.getRows().size();
     auto type = cast<ShapedType>(op->getOperand(operand).getType());
     int64_t rowBytes =
-        op.getRowStride(operand) * type.getElementTypeBitWidth() / 8;
+        op.getForm(operand).getRowStride() * type.getElementTypeBitWidth() / 8;
     areRowsAligned &= rowBytes % bulkCopyUnit == 0;
-    expect(op.getRowStride(operand) == length,
+    expect(op.getForm(operand).getRowStride() == length,
            "expected {0} 0 for rows that lie apart: a bulk copy takes "
            "neighbouring rows",
            field::stages);

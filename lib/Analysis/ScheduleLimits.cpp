@@ -84,7 +84,7 @@ static int64_t countRegisters(RowwiseOp op, OperandRange operands,
   int64_t columns = schedule.getChunkColumns();
   for (auto [i, value] : llvm::enumerate(operands)) {
     unsigned index = operands.getBeginOperandIndex() + unsigned(i);
-    SmallVector<RowwiseOp::PlaceTerm> terms = op.getPlace(index).column;
+    SmallVector<IndexTerm> terms = op.getForm(index).getColumnTerms();
     int64_t elements = accesses * width;
     if (!terms.empty() && llvm::all_of(terms, [&](auto &term) {
           return term.divisor % width == 0;
@@ -108,7 +108,7 @@ static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
       schedule.getRowGroups(),
       {}};
   for (auto [i, rows] : llvm::enumerate(op.getRows()))
-    if (op.getPlace(unsigned(i)).isPlain())
+    if (op.getForm(unsigned(i)).isPlain())
       layout.elementBytes.push_back(
           cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
   return layout;

@@ -38,7 +38,7 @@ using namespace lnbwd;
 /// Whether operand `index` has no gradient: a mask, integers, or a table.
 static bool isConstant(RowwiseOp op, unsigned index) {
   return isa<IntegerType>(getElementTypeOrSelf(op.getOperand(index))) ||
-         op.getAccess(index) == RowwiseOp::Access::Table;
+         op.getForm(index).getAccess() == Access::Table;
 }
 
 /// Whether a value is the same in each program that computes it: it is not
@@ -411,7 +411,7 @@ LogicalResult Differentiation::checkConstants() {
       continue;
     InFlightDiagnostic diag = forward.emitOpError(
         "expected the option wrt to name inputs of f16, bf16 or f32, got ");
-    if (forward.getAccess(index) == RowwiseOp::Access::Table)
+    if (forward.getForm(index).getAccess() == Access::Table)
       return diag << name
                   << ", a table, whose gradient is a scatter that no "
                      "row program has";

@@ -20,22 +20,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-Dims lnbwd::getDims(RowwiseOp op, unsigned index) {
-  using Access = RowwiseOp::Access;
-  // Partial sums are rows of a row block. To a launcher, matrices and tables
-  // are buffers whose size no launch chooses.
-  bool hasColumns = op.getAccess(index) != Access::Scalar;
-  if (op.isPartial(index) && op.getAccess(index) != Access::Matrix)
-    return {true, true, hasColumns};
-  using RowDims = RowwiseOp::RowDims;
-  RowDims rows = op.getRowDims(index);
-  // Of static size, whatever the number of rows.
-  if (rows == RowDims::Some)
-    return kColumn;
-  return {rows == RowDims::All || rows == RowDims::OfGroup,
-          rows == RowDims::All || rows == RowDims::WithinGroup, hasColumns};
-}
-
 /// An argument that several operands share, such as a dx over dy, has one name;
 /// the others are its aliases.
 static void noteAlias(FunctionOpInterface function, unsigned number,
@@ -92,12 +76,12 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
 
 LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    Dims dims = op.getOwnRows() ? kColumn : getDims(op, i);
+    Dims dims = op.getOwnRows() ? kColumn : op.getForm(i).getDims();
     // The programs of a sum have other domains.
     bool isSplit = op.getReduction(i) != Reduction::None && op.isSplitSum(i);
-    if (failed(
-            recordRole(op, i, op.getOperandName(i), dims,
-                       op.getOwnRows() || isSplit ? 0 : op.countColumnDims(i))))
+    if (failed(recordRole(
+            op, i, op.getOperandName(i), dims,
+            op.getOwnRows() || isSplit ? 0 : op.getForm(i).getColumnDims())))
       return failure();
   }
   return success();

@@ -129,26 +129,25 @@ private:
 
 json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   Value value = op->getOperand(index);
-  Dims dims = getDims(op, index);
+  Dims dims = op.getForm(index).getDims();
   json::Object result{{"kind", getName(dims)},
                       {"type", describeType(op.getRegionType(index))}};
-  RowwiseOp::Place place = op.getPlace(index);
-  auto describePlace = [&](StringRef key,
-                           ArrayRef<RowwiseOp::PlaceTerm> terms) {
+  OperandFormAttr form = op.getForm(index);
+  auto describeIndex = [&](StringRef key, ArrayRef<IndexTerm> terms) {
     if (terms.empty())
       return;
     json::Array all;
-    for (const RowwiseOp::PlaceTerm &term : terms)
+    for (const IndexTerm &term : terms)
       all.push_back(json::Array{term.divisor, term.modulus, term.factor,
                                 term.shift, term.wrap});
     result[key] = std::move(all);
   };
-  describePlace("row", place.row);
-  describePlace("column", place.column);
-  if (!place.isPlain())
+  describeIndex("row", form.getRowTerms());
+  describeIndex("column", form.getColumnTerms());
+  if (!form.isPlain())
     result["row_length"] = dims == kColumn
                                ? *getExtent(cast<ShapedType>(value.getType()))
-                               : op.getOwnRowLength(index);
+                               : op.getForm(index).getRowLength();
   if (auto argument = dyn_cast<BlockArgument>(value))
     result["argument"] = int64_t(argument.getArgNumber());
   else
@@ -160,9 +159,9 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
 /// Why `op` cannot be written as a program, or nothing.
 static StringRef findObstacle(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    if (op.isPartial(i))
-      return op.getAccess(i) == RowwiseOp::Access::Scalar ? "split row scalars"
-                                                          : "partial sums";
+    if (op.getForm(i).isPartial())
+      return op.getForm(i).getAccess() == Access::Scalar ? "split row scalars"
+                                                         : "partial sums";
   for (Value value : op->getOperands())
     if (!isa<BlockArgument>(value) && !value.getDefiningOp<memref::AllocOp>())
       return "views of buffers";

@@ -352,7 +352,7 @@ class FinalizeColumnSums
     SmallVector<RowwiseOp> products;
     getOperation()->walk([&](RowwiseOp op) {
       if (op.getProduct() && !op.getOuterSums().empty() &&
-          !op.isPartial(op.getNumOperands() - 1))
+          !op.getForm(op.getNumOperands() - 1).isPartial())
         products.push_back(op);
     });
     for (RowwiseOp op : products) {

@@ -44,7 +44,7 @@ static Value addDimension(OpBuilder &b, Location loc, Value buffer) {
 /// Whether output `index` of `op` is combined in programs of their own.
 static bool isSplit(RowwiseOp op, unsigned index) {
   return op.getReduction(index) != Reduction::None &&
-         (op.getAccess(index) == RowwiseOp::Access::Scalar ||
+         (op.getForm(index).getAccess() == Access::Scalar ||
           op.isSplitSum(index));
 }
 

@@ -22,9 +22,6 @@
 
 namespace lnbwd {
 
-/// The dimensions that operand `index` of a row program has to the kernel.
-Dims getDims(RowwiseOp op, unsigned index);
-
 /// Notes name and kind on those arguments of the enclosing function that are
 /// operands of `op`. A name that is noted already stays; a kind or row rank
 /// that is noted and is not that of the operand is an error.

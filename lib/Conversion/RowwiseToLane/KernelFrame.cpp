@@ -38,31 +38,31 @@ MemRefType lnbwd::getParameterType(Value buffer, ArrayRef<int64_t> shape) {
 /// The first row of operand `index`, whatever its rank; all there is where that
 /// does not depend on the launch.
 static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
-  if (op.getAccess(index) == RowwiseOp::Access::Table)
+  if (op.getForm(index).getAccess() == Access::Table)
     return llvm::to_vector(
         cast<VectorType>(op.getRegionType(index)).getShape());
-  Dims dims = getDims(op, index);
+  Dims dims = op.getForm(index).getDims();
   if (dims == kColumn)
     return {*getExtent(cast<ShapedType>(op->getOperand(index).getType()))};
   if (!dims.hasColumns)
     return {1};
   if (!dims.hasRows)
-    return {op.getOwnRowLength(index)};
-  return {1, op.getOwnRowLength(index)};
+    return {op.getForm(index).getRowLength()};
+  return {1, op.getForm(index).getRowLength()};
 }
 
 /// `buffer`, which has its own dimensions, with the shape of the kernel's rows,
 /// which may begin with row `firstRow` of all.
 static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer,
                      Value firstRow) {
-  AffineMap map = op.getAccessMap(index);
-  if (op.getRowDims(index) != RowwiseOp::RowDims::Some)
+  AffineMap map = op.getForm(index).getAccessMap();
+  if (op.getForm(index).getRows() != RowDims::Some)
     firstRow = Value();
   if (map.isIdentity() && !firstRow)
     return buffer;
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> shape(map.getNumDims(), ShapedType::kDynamic);
-  if (op.countColumnDims(index) > 0)
+  if (op.getForm(index).getColumnDims() > 0)
     shape.back() = op.getRowLength();
   auto view =
       MemRefType::get(shape, type.getElementType(), map, type.getMemorySpace());
@@ -179,10 +179,10 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
   bool scalarsToo = chip.hasScalarUnit && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    Dims dims = getDims(op, i);
+    Dims dims = op.getForm(i).getDims();
     bool isScalar = !dims.hasColumns;
     // So that loads of neighbouring parts become one.
-    if (isScalar && op.getScalarSplits(i))
+    if (isScalar && op.getForm(i).getParts())
       kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(accessBytes));
     bool isOutput = llvm::is_contained(op.getOutputs(), op->getOperand(i));
@@ -212,8 +212,8 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};
   frame.parts.resize(numOperands);
   for (unsigned i = 0; i < numOperands; ++i) {
-    Dims dims = getDims(op, i);
-    if (int64_t parts = dims.hasColumns ? 0 : op.getScalarSplits(i)) {
+    Dims dims = op.getForm(i).getDims();
+    if (int64_t parts = dims.hasColumns ? 0 : op.getForm(i).getParts()) {
       // All parts are read, and each workgroup writes that of its columns.
       SmallVector<OpFoldResult> accessed;
       if (i >= op.getNumDpsInputs())
@@ -227,10 +227,10 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       frame.buffers.push_back(frame.parts[i].front());
       continue;
     }
-    int64_t stride = dims.hasColumns ? op.getRowStride(i) : 1;
+    int64_t stride = dims.hasColumns ? op.getForm(i).getRowStride() : 1;
     OpFoldResult count = rows;
     Value first = dims.hasRows ? firstRow : group;
-    if (op.isPartial(i)) {
+    if (op.getForm(i).isPartial()) {
       count = workgroups;
       first = firstOfGroup(workgroups);
     }
@@ -333,7 +333,8 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
       failed(checkDistributable(op)) || failed(checkIndependence(op)))
     return failure();
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    if (op.getAccess(i) == RowwiseOp::Access::Scalar && op.isPartial(i) &&
+    if (op.getForm(i).getAccess() == Access::Scalar &&
+        op.getForm(i).isPartial() &&
         !op->getOperand(i).getDefiningOp<memref::AllocOp>())
       return op.emitOpError("expected the split row scalar '")
              << op.getOperandName(i)

@@ -46,9 +46,8 @@ static bool isWidenedColumn(RowwiseOp op, Operation *bodyOp) {
 
 /// Whether a scalar is the same for all rows of the workgroup.
 static bool isNumber(RowwiseOp op, size_t operand) {
-  RowwiseOp::RowDims rows = op.getRowDims(operand);
-  return rows == RowwiseOp::RowDims::None ||
-         rows == RowwiseOp::RowDims::OfGroup;
+  RowDims rows = op.getForm(operand).getRows();
+  return rows == RowDims::None || rows == RowDims::OfGroup;
 }
 
 /// Whether row scalars are split, from the kernel before this one.

@@ -50,10 +50,10 @@ struct RowwiseOpInterface
     newState.addAttributes(op->getAttrs());
     newState.propertiesAttr = op->getPropertiesAsAttribute();
     newState.addRegion()->takeBody(rowwise.getBody());
-    Operation *onMemRefs = rewriter.create(newState);
-    auto outputs = cast<RowwiseOp>(onMemRefs).getDpsInits();
-    replaceOpWithBufferizedValues(rewriter, op,
-                                  llvm::to_vector_of<Value>(outputs));
+    auto onMemRefs = cast<RowwiseOp>(rewriter.create(newState));
+    onMemRefs.updateForms();
+    replaceOpWithBufferizedValues(
+        rewriter, op, llvm::to_vector_of<Value>(onMemRefs.getDpsInits()));
     return success();
   }
 };

@@ -47,6 +47,19 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+LogicalResult OperandFormAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, Access /*access*/,
+    RowDims /*rows*/, int64_t /*columnDims*/, int64_t /*rowLength*/,
+    int64_t /*rowStride*/, int64_t /*parts*/, bool /*strided*/,
+    DenseI64ArrayAttr rowIndex, DenseI64ArrayAttr columnIndex) {
+  for (DenseI64ArrayAttr terms : {rowIndex, columnIndex})
+    if (terms && (terms.empty() || terms.size() % 5 != 0))
+      return emitError() << "expected five numbers for each term of an index, "
+                            "got "
+                         << terms;
+  return success();
+}
+
 LogicalResult
 NamedOperationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            StringAttr name, FloatAttr epsilon,

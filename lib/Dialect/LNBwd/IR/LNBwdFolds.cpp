@@ -65,11 +65,12 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
   auto slim = RowwiseOp::create(
       rewriter, op.getLoc(), types, op.getEntry(), inputs, outputs,
       rewriter.getAffineMapArrayAttr(maps), op.getNumRowDims(),
-      rewriter.getArrayAttr(reductions),
+      rewriter.getArrayAttr(reductions), /*operand_forms=*/ArrayAttr(),
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
       op.getScheduleAttr(), op.getRowRatioAttr(), /*leaves=*/IntegerAttr(),
       op.getAccumulate() && llvm::is_contained(reductions, add),
       op.getFixedWorkgroups(), op.getOwnRows(), op.getIndependent());
+  slim.updateForms();
   if (!slim.getAllSums().empty())
     slim.setLeavesAttr(op.getLeavesAttr());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());

@@ -68,29 +68,6 @@ inline constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
 llvm::LogicalResult verifyRowBlock(mlir::Operation *op, llvm::StringRef name,
                                    mlir::ShapedType type, int64_t rowRank);
 
-/// A dimension of the domain that an operand has, at indices moved by `by`: `d`
-/// or `d + 64`.
-struct MappedDim {
-  unsigned dim;
-  int64_t by = 0;
-};
-
-/// The dimension that a result of a map is; none of a symbol.
-std::optional<MappedDim> getMappedDim(mlir::AffineExpr result);
-
-/// How many dimensions of the domain from `begin` to `end` a map has.
-unsigned countDims(mlir::AffineMap map, int64_t begin, int64_t end);
-/// How many row dimensions it has.
-unsigned countRowDims(RowwiseOp op, mlir::AffineMap map);
-/// What operand `index` is, and whether it is strided, among operands with
-/// `maps` and `types`.
-RowwiseOp::Access getAccess(unsigned index, bool isReduced, int64_t numRowDims,
-                            llvm::ArrayRef<mlir::Attribute> maps,
-                            mlir::TypeRange types);
-bool isStrided(unsigned index, int64_t numRowDims,
-               llvm::ArrayRef<mlir::Attribute> maps, mlir::TypeRange types);
-/// Operands come in the order of this number, the inputs and the outputs.
-int getAccessOrder(RowwiseOp::Access access, bool isOutput);
 /// The name of dimension `dim` of a domain as it is printed.
 std::string getDimName(unsigned dim, unsigned numRows, unsigned numDims);
 
@@ -101,12 +78,13 @@ mlir::ParseResult parseRowwiseOperands(
     llvm::SmallVectorImpl<mlir::Type> &inputTypes,
     llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &outputs,
     llvm::SmallVectorImpl<mlir::Type> &outputTypes, mlir::ArrayAttr &maps,
-    mlir::IntegerAttr &numRowDims, mlir::ArrayAttr &reductions);
+    mlir::IntegerAttr &numRowDims, mlir::ArrayAttr &reductions,
+    mlir::ArrayAttr &forms);
 void printRowwiseOperands(mlir::OpAsmPrinter &printer, RowwiseOp op,
                           mlir::OperandRange inputs, mlir::TypeRange,
                           mlir::OperandRange outputs, mlir::TypeRange,
                           mlir::ArrayAttr maps, mlir::IntegerAttr numRowDims,
-                          mlir::ArrayAttr reductions);
+                          mlir::ArrayAttr reductions, mlir::ArrayAttr forms);
 
 } // namespace lnbwd::detail
 

@@ -8,7 +8,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
-#include "OperandChecks.h"
+#include "OperandForms.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -105,7 +105,7 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
   unsigned numDims = 0;
   for (const Operand &operand : llvm::concat<Operand>(inputs, outputs))
     numDims = std::max(numDims, operand.map.getNumDims());
-  SmallVector<Attribute> maps, reductions;
+  SmallVector<Attribute> maps, combined, reductions;
   SmallVector<Type> types;
   for (Operand &operand : llvm::concat<Operand>(inputs, outputs)) {
     operand.map = AffineMap::get(numDims, operand.map.getNumSymbols(),
@@ -113,6 +113,9 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
     maps.push_back(AffineMapAttr::get(operand.map));
     types.push_back(operand.type);
   }
+  for (const Operand &operand : outputs)
+    combined.push_back(ReductionAttr::get(b.getContext(), operand.reduction));
+  detail::OperandForms forms(numRowDims, maps, combined, types);
 
   SmallVector<Attribute> sortedMaps;
   auto sort = [&](SmallVectorImpl<Operand> &operands, bool isOutput,
@@ -121,9 +124,7 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
     llvm::stable_sort(order, [&](unsigned l, unsigned r) {
       auto place = [&](unsigned i) {
         return detail::getAccessOrder(
-            detail::getAccess(i + (isOutput ? unsigned(inputs.size()) : 0),
-                              operands[i].reduction != Reduction::None,
-                              numRowDims, maps, types),
+            forms.getAccess(i + (isOutput ? unsigned(inputs.size()) : 0)),
             isOutput);
       };
       return place(l) < place(r);
@@ -136,8 +137,7 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
       buffers.push_back(operand.buffer);
       sortedMaps.push_back(AffineMapAttr::get(operand.map));
       if (isOutput)
-        reductions.push_back(
-            ReductionAttr::get(b.getContext(), operand.reduction));
+        reductions.push_back(combined[index]);
     }
     return buffers;
   };
@@ -146,9 +146,10 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
   SmallVector<std::string> names = makeNames();
   program = RowwiseOp::create(
       b, loc, resultTypes, entry, ins, outs, b.getArrayAttr(sortedMaps),
-      numRowDims, b.getArrayAttr(reductions),
+      numRowDims, b.getArrayAttr(reductions), /*operand_forms=*/ArrayAttr(),
       b.getStrArrayAttr(llvm::to_vector_of<StringRef>(names)), ScheduleAttr(),
       /*row_ratio=*/{}, /*leaves=*/IntegerAttr());
+  program.updateForms();
   OpBuilder::InsertionGuard guard(b);
   Block *body = b.createBlock(&program.getBody());
   for (auto [index, buffer] : llvm::enumerate(ins))

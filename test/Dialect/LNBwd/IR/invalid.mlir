@@ -1576,7 +1576,7 @@ func.func @f(%x: memref<?x8xf32>, %y: memref<?x?x8xf32>) {
 
 func.func @f(%x: memref<?x8xf32>) {
   // expected-error@+1 {{expected 2 indexing_maps, one for each operand, got 1}}
-  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operand_forms = [], operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
   ^row(%r: vector<8xf32>):
     "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
   }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
@@ -1587,7 +1587,7 @@ func.func @f(%x: memref<?x8xf32>) {
 
 func.func @f(%x: memref<?x8xf32>) {
   // expected-error@+1 {{expected 1 reductions, one for each output, got 0}}
-  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = []}> ({
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operand_forms = [], operandSegmentSizes = array<i32: 1, 1>, reductions = []}> ({
   ^row(%r: vector<8xf32>):
     "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
   }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
@@ -1598,7 +1598,7 @@ func.func @f(%x: memref<?x8xf32>) {
 
 func.func @f(%x: memref<?x8xf32>) {
   // expected-error@+1 {{operand 0: expected dimensions of the domain, each once, got the map affine_map<(d0, d1) -> (d0 floordiv 2, d1)>}}
-  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0 floordiv 2, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0 floordiv 2, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operand_forms = [], operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
   ^row(%r: vector<8xf32>):
     "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
   }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
@@ -1609,7 +1609,7 @@ func.func @f(%x: memref<?x8xf32>) {
 
 func.func @f(%x: memref<?x8xf32>) {
   // expected-error@+1 {{operand 0: expected a map of the domain's 2 dimensions and at most one symbol, got affine_map<(d0, d1)[s0, s1] -> (d0, d1)>}}
-  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1)[s0, s1] -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1)[s0, s1] -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operand_forms = [], operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
   ^row(%r: vector<8xf32>):
     "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
   }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()

@@ -82,6 +82,98 @@ def LNBwd_ReductionAttr :
 def LNBwd_ReductionArrayAttr : TypedArrayAttrBase<LNBwd_ReductionAttr,
     "array of reductions, one for each output">;
 
+def LNBwd_Access : I32EnumAttr<"Access", "what an operand is to a kernel", [
+    // Elements of each row.
+    I32EnumAttrCase<"Row", 0, "row">,
+    // Elements that all rows, or those of a group, share or are combined in.
+    I32EnumAttrCase<"Column", 1, "column">,
+    I32EnumAttrCase<"GroupColumn", 2, "group_column">,
+    // One number.
+    I32EnumAttrCase<"Scalar", 3, "scalar">,
+    // A factor of products, or their sum.
+    I32EnumAttrCase<"Matrix", 4, "matrix">,
+    // What indices take rows or elements of.
+    I32EnumAttrCase<"Table", 5, "table">]> {
+  let cppNamespace = "::lnbwd";
+  let genSpecializedAttr = 0;
+}
+
+def LNBwd_RowDims : I32EnumAttr<"RowDims",
+    "which row dimensions an operand has", [
+    I32EnumAttrCase<"All", 0, "all">,
+    I32EnumAttrCase<"None", 1, "none">,
+    I32EnumAttrCase<"OfGroup", 2, "of_group">,
+    // Those that are not of the groups.
+    I32EnumAttrCase<"WithinGroup", 3, "within_group">,
+    // Others, or any of a strided operand: its rows are found by their number.
+    I32EnumAttrCase<"Some", 4, "some">]> {
+  let cppNamespace = "::lnbwd";
+  let genSpecializedAttr = 0;
+}
+
+def LNBwd_OperandFormAttr : LNBwd_Attr<"OperandForm", "operand_form"> {
+  let summary = "What an operand is to the kernel of its program";
+  let description = [{
+    To a kernel a program has groups, rows and columns, whatever the dimensions
+    of its domain. The form says which of these an operand has, and where its
+    elements are. It follows from the maps and the types of all operands; passes
+    ask nothing else.
+
+    | field | meaning |
+    |---|---|
+    | `access` | a row block, a column, ... |
+    | `rows` | which row dimensions it has |
+    | `column_dims`, `row_length` | how many column dimensions it has, and elements for each row |
+    | `row_stride` | elements from one row to the next |
+    | `parts` | partial sums: so many for each row, or -1, one for each workgroup |
+    | `strided` | it lies in memory in another way than its dimensions in the domain's order, dense but for the distance between rows |
+    | `row_index`, `column_index` | where it has the row, or column, of a number, if that is not at this number |
+
+    An index is a sum of terms of five numbers each, divisor, modulus, factor,
+    shift and wrap: the number divided by the divisor, modulo the modulus, plus
+    the shift modulo the wrap, times the factor. A modulus or wrap of 0 is none.
+
+    Example (a column of 8 elements, each of which 4 columns share):
+
+    ```mlir
+    #lnbwd.operand_form<access = column, rows = none, column_dims = 1, row_length = 8,
+                        row_stride = 8, column_index = [4, 0, 1, 0, 0]>
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<LNBwd_Access>:$access,
+    EnumParameter<LNBwd_RowDims>:$rows,
+    "int64_t":$column_dims,
+    "int64_t":$row_length,
+    "int64_t":$row_stride,
+    DefaultValuedParameter<"int64_t", "0">:$parts,
+    DefaultValuedParameter<"bool", "false">:$strided,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$row_index,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$column_index
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// `parts` of partial sums, one for each workgroup.
+    static constexpr int64_t partsOfWorkgroups = -1;
+    bool isPartial() const { return getParts() != 0; }
+    /// The dimensions that it has to a launch.
+    ::lnbwd::Dims getDims() const;
+    /// The terms of its indices; none where the number is the index.
+    ::llvm::SmallVector<::lnbwd::IndexTerm> getRowTerms() const;
+    ::llvm::SmallVector<::lnbwd::IndexTerm> getColumnTerms() const;
+    bool isPlain() const { return !getRowIndex() && !getColumnIndex(); }
+    /// The same as a map from (row, column) of what has rows, (column) of what
+    /// has one for a workgroup, or (row) of a row scalar to the indices of the
+    /// kernel's buffer: the operand's own (row, column), (column) or (row); one
+    /// index in all where it has but `Some` row dimensions.
+    ::mlir::AffineMap getAccessMap() const;
+  }];
+}
+
+def LNBwd_OperandFormArrayAttr : TypedArrayAttrBase<LNBwd_OperandFormAttr,
+    "array of operand forms, one for each operand">;
+
 def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
   let summary = "The trip count of a kernel of a product";
   let description = [{

@@ -32,6 +32,12 @@ class NormOpInterface;
 class RowBody;
 class RowBuilder;
 
+/// A number divided by `divisor`, modulo `modulus` if that is not 0, plus
+/// `shift` modulo `wrap` if that is not 0, times `factor`.
+struct IndexTerm {
+  int64_t divisor, modulus, factor, shift = 0, wrap = 0;
+};
+
 /// What all named operations do alike; NormOpInterface has the words for it.
 namespace detail {
 /// The operand of that role; null if there is none.

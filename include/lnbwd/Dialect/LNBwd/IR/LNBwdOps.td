@@ -122,7 +122,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     The dimensions are printed as `m0`, `m1`, ... and `n0`, `n1`, ..., without a
     number where there is one. In the generic form, `indexing_maps` are affine
     maps of the domain, whose first `num_row_dims` dimensions are rows; their
-    symbol is `*`.
+    symbol is `*`. `operand_forms` follow from them.
   }];
   let arguments = (ins
     SymbolNameAttr:$entry,
@@ -131,6 +131,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     AffineMapArrayAttr:$indexing_maps,
     I64Attr:$num_row_dims,
     LNBwd_ReductionArrayAttr:$reductions,
+    LNBwd_OperandFormArrayAttr:$operand_forms,
     OptionalAttr<StrArrayAttr>:$operand_names,
     OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
     OptionalAttr<DenseI64ArrayAttr>:$row_ratio,
@@ -144,7 +145,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $entry custom<RowwiseOperands>($inputs, type($inputs), $outputs,
-      type($outputs), $indexing_maps, $num_row_dims, $reductions)
+      type($outputs), $indexing_maps, $num_row_dims, $reductions,
+      $operand_forms)
     attr-dict-with-keyword (`->` type($results)^)? custom<RowProgramBody>($body)
   }];
   let extraClassDeclaration = [{
@@ -152,17 +154,15 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
       return getOutputsMutable();
     }
 
-    /// What an operand is, by its map.
-    enum class Access { Row, Column, GroupColumn, Scalar, Matrix, Table };
-    Access getAccess(unsigned index);
+    /// What operand `index` is; `updateForms` derives it anew where operands or
+    /// maps have changed.
+    OperandFormAttr getForm(unsigned index) {
+      return ::mlir::cast<OperandFormAttr>(getOperandForms()[index]);
+    }
+    void updateForms();
     ::mlir::AffineMap getMap(unsigned index);
     /// How operand `index` combines rows; an input does not.
     Reduction getReduction(unsigned index);
-    /// Whether operand `index` has partial sums.
-    bool isPartial(unsigned index) {
-      return getMap(index).getNumSymbols() != 0 &&
-             getAccess(index) != Access::Table;
-    }
 
     ::mlir::OperandRange getRows() { return getInputsOf(Access::Row); }
     ::mlir::OperandRange getColumns() { return getInputsOf(Access::Column); }
@@ -212,10 +212,6 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// What the region has for operand `index`: the type of its argument for an
     /// input, of the yielded value for an output.
     ::mlir::Type getRegionType(unsigned index);
-    /// Elements from one row of operand `index`, a row block, to the next.
-    int64_t getRowStride(unsigned index);
-    /// S: the parts of operand `index`, a row scalar; 0 where it is whole.
-    int64_t getScalarSplits(unsigned index);
     /// Whether row scalars are split.
     bool hasSplitScalarOuts();
     /// A row block among the operands, and its sizes in the order of the domain:
@@ -238,26 +234,6 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// row dimensions, none, those, or the others. 0: all rows are one group.
     int64_t getNumGroupDims();
     bool hasGroups() { return getNumGroupDims() != 0; }
-    /// Whether operand `index` lies in memory in another way than its dimensions
-    /// in the domain's order, dense but for the distance between rows.
-    bool isStrided(unsigned index);
-    /// Which row dimensions an operand has: all, none, those of the groups, the
-    /// others, or some that are neither, or any of one that is strided.
-    enum class RowDims { All, None, OfGroup, WithinGroup, Some };
-    RowDims getRowDims(unsigned index);
-    /// A number divided by `divisor`, modulo `modulus` if that is not 0, plus
-    /// `shift` modulo `wrap` if that is not 0, times `factor`.
-    struct PlaceTerm {
-      int64_t divisor, modulus, factor, shift = 0, wrap = 0;
-    };
-    /// Which row of an operand's own a row of the program has, and which of its
-    /// columns a column, as sums of terms; none where it is the same number. Of
-    /// `Some` row dimensions, how many elements after the first a row begins.
-    struct Place {
-      ::llvm::SmallVector<PlaceTerm> row, column;
-      bool isPlain() { return row.empty() && column.empty(); }
-    };
-    Place getPlace(unsigned index);
     /// Whether a sum with the map of operand `index` takes programs of its own:
     /// it is over some row dimensions that are not the last, or over columns.
     bool isSplitSum(unsigned index);
@@ -268,15 +244,6 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
       unsigned first, last, all;
     };
     std::optional<KeptDims> getKeptDims(unsigned index);
-    /// The same as a map from (row, column) of what has rows, (column) of what
-    /// has one for a workgroup, or (row) of a row scalar to the indices of the
-    /// kernel's buffer: the operand's own (row, column), (column) or (row); one
-    /// index in all where it has but `Some` row dimensions.
-    ::mlir::AffineMap getAccessMap(unsigned index);
-    /// The number of column dimensions of operand `index`, and of its elements
-    /// for each row.
-    unsigned countColumnDims(unsigned index);
-    int64_t getOwnRowLength(unsigned index);
     /// The sizes of the domain's dimensions, dynamic where no type says them.
     ::llvm::SmallVector<int64_t> getDimSizes();
     /// B, if a row block's type says it, or 1 where all rows are one group.
