@@ -30,8 +30,6 @@ using namespace lnbwd;
 static constexpr int64_t mostRowSplits = 64;
 /// Workgroups that a grid can have in its second dimension.
 static constexpr int64_t maxColumnTiles = 65535;
-/// Lanes beyond these are swapped by rows of a wave, all of which are there.
-static constexpr int64_t dppRowLanes = 16;
 
 namespace {
 /// The first rule that a schedule breaks is its obstacle.
@@ -279,6 +277,7 @@ void Rules::checkOrderOfRowSums() {
          "order=canonical: expected {1} to be a power of two where a lane has "
          "several accesses of a slice, got {0}",
          threads, field::threadsPerRow);
+  // Wider rows exchange across the rows of DPP, so waves must be full.
   expect(threads <= dppRowLanes || schedule.getThreads() >= chip.waveSize,
          "order=canonical: expected whole waves where a row has more than {0} "
          "lanes, got {1} work-items",

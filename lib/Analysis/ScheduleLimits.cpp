@@ -102,16 +102,12 @@ static int64_t countRegisters(RowwiseOp op, OperandRange operands,
 }
 
 static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
-  StageLayout layout{
-      op.getRowLength(),
-      std::min(op.getRowLength(), getWorkgroupColumns(op, schedule)),
-      schedule.getRowGroups(),
-      {}};
+  SmallVector<Type> elements;
   for (auto [i, rows] : llvm::enumerate(op.getRows()))
     if (op.getForm(unsigned(i)).isPlain())
-      layout.elementBytes.push_back(
-          cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
-  return layout;
+      elements.push_back(getElementTypeOrSelf(rows));
+  return {op.getRowLength(), getWorkgroupColumns(op, schedule),
+          schedule.getRowGroups(), elements};
 }
 
 bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {

@@ -15,6 +15,7 @@
 #ifndef LNBWD_ANALYSIS_STAGELAYOUT_H
 #define LNBWD_ANALYSIS_STAGELAYOUT_H
 
+#include "mlir/IR/Types.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -39,6 +40,15 @@ constexpr int64_t bulkAlignment = 32;
 /// Where the sources of copies are not all aligned so, each destination gets
 /// the same offset in its room: the copy is *offset*. All that are shifted are.
 struct StageLayout {
+  /// That of tiles of `rows` rows whose workgroup covers so many columns.
+  StageLayout(int64_t rowLength, int64_t covered, int64_t rows,
+              llvm::ArrayRef<mlir::Type> elements)
+      : rowLength(rowLength), columns(std::min(rowLength, covered)),
+        rows(rows) {
+    for (mlir::Type element : elements)
+      elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
+  }
+
   /// Elements of a whole row.
   int64_t rowLength;
   /// Columns of a row that the workgroup has, and rows of a tile.

@@ -50,6 +50,10 @@ enum class MatrixUnit {
 /// Compute Project, E4M3FN and E5M2, or those of one zero.
 enum class Float8Unit { None, FNUZ, OCP };
 
+/// Lanes of a row of DPP, among which AMD's waves move values; four rows are a
+/// wave of 64.
+inline constexpr int64_t dppRowLanes = 16;
+
 #define GET_CHIP_GROUPS
 #include "lnbwd/Chips/CompilerChips.inc"
 

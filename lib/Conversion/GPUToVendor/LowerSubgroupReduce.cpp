@@ -33,9 +33,9 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// A row of DPP is 16 lanes; its moves can leave each of the four rows of a
-/// wave, and each of the four banks of a row, as it was.
-static constexpr unsigned dppRowLanes = 16, allRows = 0xf;
+/// Moves of DPP can leave each of the four rows of a wave, and each of the four
+/// banks of a row, as it was.
+static constexpr unsigned allRows = 0xf;
 /// The second row and the fourth.
 static constexpr unsigned oddRows = 0xa;
 

@@ -42,12 +42,8 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
           "lnbwd-peel-last-rows and lnbwd-block-column-sums before");
   if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(op))
     return fail("; run lnbwd-lower-row-reductions before");
-  auto isFragment = [](Type type) {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector && vector.getRank() == 2;
-  };
-  if (llvm::any_of(op->getOperandTypes(), isFragment) ||
-      llvm::any_of(op->getResultTypes(), isFragment))
+  if (llvm::any_of(op->getOperandTypes(), lane::asFragment) ||
+      llvm::any_of(op->getResultTypes(), lane::asFragment))
     return fail("; run lnbwd-split-fragments before");
   if (isa<lane::LoadPredicatedOp, lane::LoadScalarPredicatedOp,
           lane::BroadcastScalarOp>(op) &&

@@ -151,10 +151,40 @@ Value lnbwd::fromParameter(IndexBuilder &b, Value parameter, OpFoldResult count,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-/// The kernel of `op`, with no more than its parameters in its body.
-static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
-                            SymbolTable &symbols) {
-  IndexBuilder b(op.getLoc(), op.getContext());
+/// Says of the parameters of `kernel` that are inputs of `op` what the code
+/// generator may assume.
+static void annotateInputs(RowwiseOp op, const ChipInfo &chip,
+                           gpu::GPUFuncOp kernel) {
+  Builder b(op.getContext());
+  // Outputs may overwrite row blocks, never the columns; nor the scalars, but
+  // whether to say so of them is the target's choice. With a scalar unit the
+  // code generator then loads them once per wave. Where they are loaded ahead,
+  // it would move loads that nothing can change to where they are used; so
+  // would NVIDIA's assembler, after the next barrier.
+  bool loadsAhead =
+      op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
+  bool scalarsToo = chip.hasScalarUnit && !loadsAhead;
+  for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
+    OperandFormAttr form = op.getForm(i);
+    Dims dims = form.getDims();
+    bool isScalar = !dims.hasColumns;
+    // So that loads of neighbouring parts become one.
+    if (isScalar && form.getParts())
+      kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(accessBytes));
+    bool isOutput = llvm::is_contained(op.getOutputs(), op->getOperand(i));
+    if (dims == kRowBlock || (isScalar && !scalarsToo) || isOutput)
+      continue;
+    for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
+                           LLVM::LLVMDialect::getReadonlyAttrName()})
+      kernel.setArgAttr(i, name, b.getUnitAttr());
+  }
+}
+
+/// The kernel of `op`, with an empty body.
+static gpu::GPUFuncOp makeFunction(RowwiseOp op, const ChipInfo &chip,
+                                   SymbolTable &symbols) {
+  Builder b(op.getContext());
   SmallVector<Type> types;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     types.push_back(getParameterType(op->getOperand(i), getFirstRow(op, i)));
@@ -170,29 +200,33 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
         return cast<ShapedType>(rows).getElementTypeBitWidth() <= 8;
       }))
     kernel->setAttr(noSinkingAttr, b.getUnitAttr());
-  // Outputs may overwrite row blocks, never the columns; nor the scalars, but
-  // whether to say so of them is the target's choice. With a scalar unit the
-  // code generator then loads them once per wave. Where they are loaded ahead,
-  // it would move loads that nothing can change to where they are used; so
-  // would NVIDIA's assembler, after the next barrier.
-  bool loadsAhead =
-      op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
-  bool scalarsToo = chip.hasScalarUnit && !loadsAhead;
-  for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    Dims dims = op.getForm(i).getDims();
-    bool isScalar = !dims.hasColumns;
-    // So that loads of neighbouring parts become one.
-    if (isScalar && op.getForm(i).getParts())
-      kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                        b.getI64IntegerAttr(accessBytes));
-    bool isOutput = llvm::is_contained(op.getOutputs(), op->getOperand(i));
-    if (dims == kRowBlock || (isScalar && !scalarsToo) || isOutput)
-      continue;
-    for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
-                           LLVM::LLVMDialect::getReadonlyAttrName()})
-      kernel.setArgAttr(i, name, b.getUnitAttr());
-  }
+  annotateInputs(op, chip, kernel);
+  return kernel;
+}
 
+/// Gives `frame` a memref for each part of operand `index`, a row scalar in
+/// `parts` parts.
+static void addParts(IndexBuilder &b, RowKernel &frame, unsigned index,
+                     int64_t parts, Value firstRow) {
+  // All parts are read, and each workgroup writes that of its columns.
+  SmallVector<OpFoldResult> accessed;
+  if (index >= frame.op.getNumDpsInputs())
+    accessed.push_back(b.blockId(gpu::Dimension::y));
+  else
+    for (int64_t part = 0; part < parts; ++part)
+      accessed.push_back(b.getIndexAttr(part));
+  for (OpFoldResult part : accessed)
+    frame.parts[index].push_back(
+        fromParameter(b, frame.function.getArgument(index), frame.rows, parts,
+                      firstRow, part));
+  frame.buffers.push_back(frame.parts[index].front());
+}
+
+/// The kernel of `op`, with no more than its parameters in its body.
+static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
+                            SymbolTable &symbols) {
+  gpu::GPUFuncOp kernel = makeFunction(op, chip, symbols);
+  IndexBuilder b(op.getLoc(), op.getContext());
   b.setInsertionPointToEnd(&kernel.getBody().front());
   unsigned numOperands = op->getNumOperands();
   auto toIndex = [&](Value value) -> Value {
@@ -212,25 +246,16 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};
   frame.parts.resize(numOperands);
   for (unsigned i = 0; i < numOperands; ++i) {
-    Dims dims = op.getForm(i).getDims();
-    if (int64_t parts = dims.hasColumns ? 0 : op.getForm(i).getParts()) {
-      // All parts are read, and each workgroup writes that of its columns.
-      SmallVector<OpFoldResult> accessed;
-      if (i >= op.getNumDpsInputs())
-        accessed.push_back(b.blockId(gpu::Dimension::y));
-      else
-        for (int64_t part = 0; part < parts; ++part)
-          accessed.push_back(b.getIndexAttr(part));
-      for (OpFoldResult part : accessed)
-        frame.parts[i].push_back(fromParameter(b, kernel.getArgument(i), rows,
-                                               parts, firstRow, part));
-      frame.buffers.push_back(frame.parts[i].front());
+    OperandFormAttr form = op.getForm(i);
+    Dims dims = form.getDims();
+    if (int64_t parts = dims.hasColumns ? 0 : form.getParts()) {
+      addParts(b, frame, i, parts, firstRow);
       continue;
     }
-    int64_t stride = dims.hasColumns ? op.getForm(i).getRowStride() : 1;
+    int64_t stride = dims.hasColumns ? form.getRowStride() : 1;
     OpFoldResult count = rows;
     Value first = dims.hasRows ? firstRow : group;
-    if (op.getForm(i).isPartial()) {
+    if (form.isPartial()) {
       count = workgroups;
       first = firstOfGroup(workgroups);
     }

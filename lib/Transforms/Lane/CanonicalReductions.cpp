@@ -25,9 +25,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// A row of DPP has 16 lanes; its moves are to all lanes of all rows.
-static constexpr int64_t dppRowLanes = 16;
-
 /// What the lane has that differs from this one in the bit `distance` of its
 /// index, if all higher bits of a row of DPP have been combined.
 static Value getOther(IndexBuilder &b, const ChipInfo &chip, Value value,

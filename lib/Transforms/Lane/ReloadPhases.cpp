@@ -61,12 +61,6 @@ private:
 };
 } // namespace
 
-/// A fragment of a row, and not one access of it.
-static bool isFragment(Value value) {
-  auto type = dyn_cast<VectorType>(value.getType());
-  return type && type.getRank() == 2;
-}
-
 /// One access of each lane.
 lane::LayoutType Reloader::getTileType() {
   lane::LayoutType layout = loop.getLayout().getType();
@@ -93,7 +87,7 @@ scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
 }
 
 Value Reloader::get(Value value) {
-  if (!isFragment(value))
+  if (!lane::asFragment(value.getType()))
     return value == loop.getLayout() ? Value(tile) : value;
   if (Value there = known.lookupOrNull(value))
     return there;
@@ -219,7 +213,7 @@ LogicalResult Reloader::run() {
   for (Operation &op :
        llvm::make_early_inc_range(llvm::reverse(loop.getBody().front())))
     if (op.use_empty() && op.getNumResults() &&
-        llvm::all_of(op.getResults(), isFragment))
+        llvm::all_of(op.getResultTypes(), lane::asFragment))
       op.erase();
   return success();
 }

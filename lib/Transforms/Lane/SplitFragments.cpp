@@ -38,12 +38,6 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// A fragment that is not split is the one vector of rank 2 at the lane level.
-static VectorType getFragmentType(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector && vector.getRank() == 2 ? vector : VectorType();
-}
-
 static VectorType getAccessType(VectorType fragment) {
   return VectorType::get({fragment.getDimSize(1)}, fragment.getElementType());
 }
@@ -54,7 +48,7 @@ static int64_t countAccesses(Operation *op) {
   for (TypeRange types :
        {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
     for (Type type : types)
-      if (VectorType fragment = getFragmentType(type))
+      if (VectorType fragment = lane::asFragment(type))
         return fragment.getDimSize(0);
   return 0;
 }
@@ -78,7 +72,7 @@ static SmallVector<Piece> getPieces(TypeRange types, ArrayRef<size_t> runs) {
   SmallVector<Piece> pieces;
   size_t first = 0;
   for (size_t length : lengths) {
-    VectorType fragment = getFragmentType(types[first]);
+    VectorType fragment = lane::asFragment(types[first]);
     if (!fragment)
       pieces.push_back({first, std::nullopt});
     for (int64_t access = 0; fragment && access < fragment.getDimSize(0);
@@ -95,7 +89,8 @@ static SmallVector<Type> splitTypes(TypeRange types,
   SmallVector<Type> split;
   for (const Piece &piece : getPieces(types, runs)) {
     Type type = types[piece.value];
-    split.push_back(piece.access ? getAccessType(getFragmentType(type)) : type);
+    split.push_back(piece.access ? getAccessType(lane::asFragment(type))
+                                 : type);
   }
   return split;
 }
@@ -125,9 +120,9 @@ static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
   SmallVector<size_t> runs;
   Value before;
   for (Value value : loop.getCarried()) {
-    VectorType fragment = getFragmentType(value.getType());
+    VectorType fragment = lane::asFragment(value.getType());
     VectorType fragmentBefore =
-        before ? getFragmentType(before.getType()) : VectorType();
+        before ? lane::asFragment(before.getType()) : VectorType();
     if (fragment && fragmentBefore &&
         fragment.getDimSize(0) == fragmentBefore.getDimSize(0) &&
         getSource(value) == getSource(before))
@@ -270,11 +265,11 @@ SmallVector<Value> Splitter::getAll(ValueRange values, ArrayRef<size_t> runs) {
 
 Value Splitter::get(Value fragment, int64_t access) {
   auto &accesses = known[fragment];
-  accesses.resize(size_t(getFragmentType(fragment.getType()).getDimSize(0)));
+  accesses.resize(size_t(lane::asFragment(fragment.getType()).getDimSize(0)));
   if (accesses[size_t(access)])
     return accesses[size_t(access)];
 
-  VectorType type = getAccessType(getFragmentType(fragment.getType()));
+  VectorType type = getAccessType(lane::asFragment(fragment.getType()));
   Operation *producer = fragment.getDefiningOp();
   if (!producer || !isElementwise(producer)) {
     if (!hasFailed)
@@ -302,7 +297,7 @@ Value Splitter::get(Value fragment, int64_t access) {
 IRMapping Splitter::mapOperands(Operation *op, int64_t access) {
   IRMapping mapping;
   for (Value operand : op->getOperands())
-    if (getFragmentType(operand.getType()))
+    if (lane::asFragment(operand.getType()))
       mapping.map(operand, get(operand, access));
   return mapping;
 }
@@ -310,7 +305,7 @@ IRMapping Splitter::mapOperands(Operation *op, int64_t access) {
 Operation *Splitter::cloneForAccess(Operation *op, IRMapping &mapping,
                                     int64_t access) {
   Operation *copy = lane::cloneForPart(b, op, mapping, [](Type type) -> Type {
-    VectorType fragment = getFragmentType(type);
+    VectorType fragment = lane::asFragment(type);
     return fragment ? getAccessType(fragment) : type;
   });
   if (auto numbered = dyn_cast<lane::AccessOpInterface>(copy))

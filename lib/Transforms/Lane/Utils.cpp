@@ -8,6 +8,8 @@
 
 #include "lnbwd/Transforms/Lane/Utils.h"
 
+#include "lnbwd/Analysis/RowAccess.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -121,9 +123,6 @@ Value lane::combineByPairs(ImplicitLocOpBuilder &b, bool isMaximum,
 // Workgroup memory
 //===----------------------------------------------------------------------===//
 
-/// Bytes of the widest access of a lane.
-static constexpr int64_t accessBytes = 16;
-
 MemRefType lane::getWorkgroupType(ArrayRef<int64_t> shape, Type element) {
   auto space = gpu::AddressSpaceAttr::get(
       element.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
@@ -147,12 +146,6 @@ llvm::MaybeAlign lane::getAccessAlignment(VectorType type) {
 }
 
 StageLayout lane::getStageLayout(LayoutType layout, ArrayRef<Type> elements) {
-  StageLayout stageLayout{
-      layout.getRowLength(),
-      std::min(layout.getRowLength(), layout.getWorkgroupColumns()),
-      layout.getGroups(),
-      {}};
-  for (Type element : elements)
-    stageLayout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
-  return stageLayout;
+  return {layout.getRowLength(), layout.getWorkgroupColumns(),
+          layout.getGroups(), elements};
 }

@@ -26,6 +26,110 @@ std::string lnbwd::detail::getDimName(unsigned dim, unsigned numRows,
   return (isRow ? "m" : "n") + (count == 1 ? "" : std::to_string(index));
 }
 
+namespace {
+/// Parses the domain and the operands of a program.
+struct OperandParser {
+  ParseResult parseDomain();
+  /// Those within the parentheses after `ins` or `outs`.
+  ParseResult
+  parseOperands(SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
+                SmallVectorImpl<Type> &types, bool isOutput);
+
+  OpAsmParser &parser;
+  SmallVector<StringRef> dims = {};
+  size_t numRows = 0;
+  SmallVector<AffineMap> maps = {};
+  SmallVector<Attribute> reductions = {};
+
+private:
+  ParseResult parseDims();
+  ParseResult parseIndex(SmallVectorImpl<AffineExpr> &exprs, bool &isPartial);
+  ParseResult parseMap();
+};
+} // namespace
+
+ParseResult OperandParser::parseDims() {
+  do {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    if (failed(parser.parseOptionalKeyword(&name)))
+      return success();
+    if (llvm::is_contained(dims, name))
+      return parser.emitError(loc, "expected dimensions of different names, "
+                                   "got two called '")
+             << name << "'";
+    dims.push_back(name);
+  } while (succeeded(parser.parseOptionalComma()));
+  return success();
+}
+
+ParseResult OperandParser::parseDomain() {
+  if (parser.parseKeyword("domain") || parser.parseLParen() || parseDims() ||
+      parser.parseVerticalBar())
+    return failure();
+  numRows = dims.size();
+  return failure(parseDims() || parser.parseRParen());
+}
+
+ParseResult OperandParser::parseIndex(SmallVectorImpl<AffineExpr> &exprs,
+                                      bool &isPartial) {
+  MLIRContext *context = parser.getContext();
+  SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalStar())) {
+    if (isPartial)
+      return parser.emitError(loc, "expected one '*', for a dimension that "
+                                   "is not part of the domain, got two");
+    isPartial = true;
+    exprs.push_back(getAffineSymbolExpr(0, context));
+    return success();
+  }
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  const auto *dim = llvm::find(dims, name);
+  if (dim == dims.end())
+    return parser.emitError(loc, "expected a dimension of the domain, ")
+           << llvm::join(dims, ", ") << ", or '*', got '" << name << "'";
+  int64_t by = 0;
+  if (succeeded(parser.parseOptionalPlus()) && parser.parseInteger(by))
+    return failure();
+  exprs.push_back(getAffineDimExpr(unsigned(dim - dims.begin()), context) + by);
+  return success();
+}
+
+ParseResult OperandParser::parseMap() {
+  SmallVector<AffineExpr> exprs;
+  bool isPartial = false;
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] {
+        return parseIndex(exprs, isPartial);
+      }))
+    return failure();
+  maps.push_back(AffineMap::get(unsigned(dims.size()), isPartial ? 1 : 0, exprs,
+                                parser.getContext()));
+  return success();
+}
+
+ParseResult OperandParser::parseOperands(
+    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
+    SmallVectorImpl<Type> &types, bool isOutput) {
+  auto has = [&](Reduction reduction) {
+    return succeeded(
+        parser.parseOptionalKeyword(stringifyReduction(reduction)));
+  };
+  return parser.parseCommaSeparatedList(
+      OpAsmParser::Delimiter::Paren, [&]() -> ParseResult {
+        if (parser.parseOperand(operands.emplace_back()) || parseMap())
+          return failure();
+        if (isOutput)
+          reductions.push_back(
+              ReductionAttr::get(parser.getContext(),
+                                 has(Reduction::Add)       ? Reduction::Add
+                                 : has(Reduction::Maximum) ? Reduction::Maximum
+                                                           : Reduction::None));
+        return parser.parseColonType(types.emplace_back());
+      });
+}
+
 ParseResult lnbwd::detail::parseRowwiseOperands(
     OpAsmParser &parser,
     SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
@@ -33,97 +137,22 @@ ParseResult lnbwd::detail::parseRowwiseOperands(
     SmallVectorImpl<OpAsmParser::UnresolvedOperand> &outputs,
     SmallVectorImpl<Type> &outputTypes, ArrayAttr &maps,
     IntegerAttr &numRowDims, ArrayAttr &reductions, ArrayAttr &forms) {
+  OperandParser operands{parser};
+  if (operands.parseDomain() ||
+      (succeeded(parser.parseOptionalKeyword("ins")) &&
+       operands.parseOperands(inputs, inputTypes, /*isOutput=*/false)) ||
+      parser.parseKeyword("outs") ||
+      operands.parseOperands(outputs, outputTypes, /*isOutput=*/true))
+    return failure();
   Builder &builder = parser.getBuilder();
-  MLIRContext *context = builder.getContext();
-  SmallVector<StringRef> dims;
-  auto parseDims = [&]() -> ParseResult {
-    do {
-      SMLoc loc = parser.getCurrentLocation();
-      StringRef name;
-      if (failed(parser.parseOptionalKeyword(&name)))
-        return success();
-      if (llvm::is_contained(dims, name))
-        return parser.emitError(loc, "expected dimensions of different names, "
-                                     "got two called '")
-               << name << "'";
-      dims.push_back(name);
-    } while (succeeded(parser.parseOptionalComma()));
-    return success();
-  };
-  if (parser.parseKeyword("domain") || parser.parseLParen() || parseDims() ||
-      parser.parseVerticalBar())
-    return failure();
-  size_t numRows = dims.size();
-  if (parseDims() || parser.parseRParen())
-    return failure();
-  numRowDims = builder.getI64IntegerAttr(int64_t(numRows));
-
-  SmallVector<AffineMap> parsed;
-  SmallVector<Attribute> combined;
-  auto parseMap = [&]() -> ParseResult {
-    SmallVector<AffineExpr> exprs;
-    bool isPartial = false;
-    auto parseDim = [&]() -> ParseResult {
-      SMLoc loc = parser.getCurrentLocation();
-      if (succeeded(parser.parseOptionalStar())) {
-        if (isPartial)
-          return parser.emitError(loc, "expected one '*', for a dimension that "
-                                       "is not part of the domain, got two");
-        isPartial = true;
-        exprs.push_back(getAffineSymbolExpr(0, context));
-        return success();
-      }
-      StringRef name;
-      if (parser.parseKeyword(&name))
-        return failure();
-      const auto *dim = llvm::find(dims, name);
-      if (dim == dims.end())
-        return parser.emitError(loc, "expected a dimension of the domain, ")
-               << llvm::join(dims, ", ") << ", or '*', got '" << name << "'";
-      AffineExpr expr = getAffineDimExpr(unsigned(dim - dims.begin()), context);
-      int64_t by = 0;
-      if (succeeded(parser.parseOptionalPlus()) && parser.parseInteger(by))
-        return failure();
-      exprs.push_back(expr + by);
-      return success();
-    };
-    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
-                                       parseDim))
-      return failure();
-    parsed.push_back(AffineMap::get(unsigned(dims.size()), isPartial ? 1 : 0,
-                                    exprs, context));
-    return success();
-  };
-  auto parseOperands =
-      [&](SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
-          SmallVectorImpl<Type> &types, bool isOutput) {
-        return parser.parseCommaSeparatedList(
-            OpAsmParser::Delimiter::Paren, [&]() -> ParseResult {
-              if (parser.parseOperand(operands.emplace_back()) || parseMap())
-                return failure();
-              auto has = [&](Reduction reduction) {
-                return succeeded(
-                    parser.parseOptionalKeyword(stringifyReduction(reduction)));
-              };
-              if (isOutput)
-                combined.push_back(ReductionAttr::get(
-                    context, has(Reduction::Add)       ? Reduction::Add
-                             : has(Reduction::Maximum) ? Reduction::Maximum
-                                                       : Reduction::None));
-              return parser.parseColonType(types.emplace_back());
-            });
-      };
-  if (succeeded(parser.parseOptionalKeyword("ins")) &&
-      parseOperands(inputs, inputTypes, false))
-    return failure();
-  if (parser.parseKeyword("outs") || parseOperands(outputs, outputTypes, true))
-    return failure();
-  maps = builder.getAffineMapArrayAttr(parsed);
-  reductions = builder.getArrayAttr(combined);
+  auto numRows = int64_t(operands.numRows);
+  numRowDims = builder.getI64IntegerAttr(numRows);
+  maps = builder.getAffineMapArrayAttr(operands.maps);
+  reductions = builder.getArrayAttr(operands.reductions);
   SmallVector<Type> types =
       llvm::to_vector(llvm::concat<Type>(inputTypes, outputTypes));
-  forms = OperandForms(int64_t(numRows), maps.getValue(), combined, types)
-              .get(context);
+  forms = OperandForms(numRows, maps.getValue(), operands.reductions, types)
+              .get(parser.getContext());
   return success();
 }
 

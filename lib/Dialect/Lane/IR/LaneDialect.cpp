@@ -48,6 +48,11 @@ Operation *LaneDialect::materializeConstant(OpBuilder &builder, Attribute value,
 // Types
 //===----------------------------------------------------------------------===//
 
+VectorType lnbwd::lane::asFragment(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getRank() == 2 ? vector : VectorType();
+}
+
 LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rowLength, int64_t lanes,
                                  int64_t groups, int64_t width, int64_t columns,

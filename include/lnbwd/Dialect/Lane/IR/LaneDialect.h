@@ -39,6 +39,10 @@
 
 namespace lnbwd::lane {
 
+/// `type` as that of a fragment, which is the one vector of rank 2 at the lane
+/// level; null of others.
+mlir::VectorType asFragment(mlir::Type type);
+
 /// Entry `index` of the `kinds` of a reduction: whether it takes the largest
 /// element; it adds otherwise.
 bool isMaximum(mlir::ArrayAttr kinds, size_t index);
