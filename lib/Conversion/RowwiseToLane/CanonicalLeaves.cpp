@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowDistributor.h"
+#include "KernelWriters.h"
 
 #include "lnbwd/Transforms/Lane/Utils.h"
 
@@ -21,10 +21,7 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Writes the loop over a workgroup's rows. It has the same chains of
-/// neighbouring leaves, and stores the sums of each leaf when it has all of its
-/// rows. The workgroups that have the others are its neighbours.
-void RowDistributor::writeLeaves(Value workgroup) {
+void LeafWriter::writeLeaves(Value workgroup) {
   int64_t length = op.getRowLength(), groups = schedule.getRowGroups();
   int64_t leafRows = getLeafRows(length), chains = getLeafChains(length);
   int64_t parts = getLeafParts(length, groups);
@@ -48,13 +45,13 @@ void RowDistributor::writeLeaves(Value workgroup) {
   Value allRows = b.multiply(behind, leafRows);
   Value end = b.atMost(allRows, kernel.rows);
   Value begin = b.atMost(b.add(b.multiply(first, leafRows), firstRow), end);
-  // The last of a workgroup's rows are its own affair.
+  // Each workgroup handles its own tail rows.
   Value lastTile = b.divide(b.subtract(b.atLeast(end, one), one), groups);
   Value hasLast =
       b.both(b.below(begin, end),
              b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
   Value number = b.select(hasLast, zero, one);
-  SmallVector<Value> state = makeNeutral();
+  SmallVector<Value> state = columnSums.makeNeutral();
   size_t count = state.size();
   if (op.hasRowSums())
     state.push_back(lane::FirstIterationOp::create(
@@ -62,10 +59,10 @@ void RowDistributor::writeLeaves(Value workgroup) {
   auto loop = lane::ForRowsOp::create(b, begin, end, b.index(chains), layout,
                                       number, one,
                                       /*sums=*/ValueRange(), state);
-  setTransfers(loop);
+  rows.setTransfers(loop);
   {
     OpBuilder::InsertionGuard guard(b);
-    SmallVector<Value> next = writeIteration(loop);
+    SmallVector<Value> next = rows.writeIteration(loop);
     SmallVector<Value> kept =
         endLeaf(loop.getTile(), part, ArrayRef(next).take_front(count));
     llvm::copy(kept, next.begin());
@@ -73,7 +70,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
   }
   // The kernel that adds up leaves would wait beside this one: on an H200 that
   // took a twentieth of the time of both.
-  allowNext();
+  context.allowNext();
   // The last leaf, if the last tile of these chains does not exist, and those
   // that are not there of the leaves together.
   Value last = b.add(b.subtract(allRows, b.index(chains)), firstRow);
@@ -83,12 +80,23 @@ void RowDistributor::writeLeaves(Value workgroup) {
     storeLeaf(b.subtract(behind, one), part,
               loop.getResults().take_front(count));
   });
+  Value all = together > 1
+                  ? b.select(b.below(first, behind), roundUp(behind), behind)
+                  : Value();
+  storeMissing(workgroup, behind, all, part);
+}
+
+/// Stores the sums of what no workgroup has rows of: the leaves from `behind`
+/// to before `all`, which is null where leaves are stored one by one, and other
+/// parts.
+void LeafWriter::storeMissing(Value workgroup, Value behind, Value all,
+                              Value part) {
+  int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
   OpBuilder::InsertionGuard guard(b);
-  if (together > 1) {
-    Value all = b.select(b.below(first, behind), roundUp(behind), behind);
-    auto rest = scf::ForOp::create(b, behind, all, one);
+  if (all) {
+    auto rest = scf::ForOp::create(b, behind, all, b.index(1));
     b.setInsertionPointToStart(rest.getBody());
-    storeLeaf(rest.getInductionVar(), part, makeNeutral());
+    storeLeaf(rest.getInductionVar(), part, columnSums.makeNeutral());
     b.setInsertionPointAfter(rest);
   }
   if (parts == 1)
@@ -98,26 +106,27 @@ void RowDistributor::writeLeaves(Value workgroup) {
   Value next = b.add(workgroup, kernel.workgroups);
   auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
   b.setInsertionPointToStart(others.getBody());
-  storeSums(makeNeutral(), others.getInductionVar());
+  columnSums.store(columnSums.makeNeutral(), others.getInductionVar());
 }
 
 /// Adds `sums` of part `part` of leaf `leaf` to those of the leaves before it
 /// and stores what the leaves together have, if it is the last of them.
-void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
+void LeafWriter::storeLeaf(Value leaf, Value part, ValueRange sums) {
   int64_t together = getLeavesTogether();
   int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
-  SmallVector<Value> totals = combineGroups(sums);
+  SmallVector<Value> totals = columnSums.combineGroups(sums);
   Value row = b.add(b.multiply(b.divide(leaf, together), parts), part);
   if (together == 1) {
-    storeSums(totals, row);
+    columnSums.store(totals, row);
   } else {
-    auto added = lane::AddLeavesOp::create(b, sums.getTypes(), getSumKinds(),
-                                           totals, leaf, layout,
-                                           llvm::Log2_64(uint64_t(together)),
-                                           /*last=*/false, /*each=*/false);
+    auto added = lane::AddLeavesOp::create(
+        b, sums.getTypes(), columnSums.getKinds(), totals, leaf, layout,
+        llvm::Log2_64(uint64_t(together)),
+        /*last=*/false, /*each=*/false);
     Value isLast = b.equal(b.remainder(leaf, together), b.index(together - 1));
-    b.when(isLast,
-           [&] { storeSums(SmallVector<Value>(added.getTotals()), row); });
+    b.when(isLast, [&] {
+      columnSums.store(SmallVector<Value>(added.getTotals()), row);
+    });
   }
   // What groups have exchanged is overwritten by the next leaf's sums.
   if (schedule.getRowGroups() > 1)
@@ -126,8 +135,8 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
 
 /// Stores `sums` of part `part` of a leaf and begins new ones if the tile that
 /// begins with row `tile` is the last of its leaf.
-SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
-                                           ValueRange sums) {
+SmallVector<Value> LeafWriter::endLeaf(Value tile, Value part,
+                                       ValueRange sums) {
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   Value behind = b.index(leafRows - getLeafChains(length));
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
@@ -144,7 +153,7 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
     Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
     SmallVector<Value> zeros;
     for (auto [i, sum] : llvm::enumerate(sums)) {
-      if (isMaximum(i)) {
+      if (context.isMaximum(i)) {
         zeros.push_back(sum);
         continue;
       }
@@ -159,17 +168,15 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   return b.choose(isLast, store, [&] { return SmallVector<Value>(sums); });
 }
 
-/// Gives `sums` those of a binary tree over rows, which are leaves. Each group
-/// has neighbouring ones, a power of two. Rows that do not exist are 0.
-void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
+void LeafWriter::writeTree(MutableArrayRef<Value> sums) {
   int64_t groups = schedule.getRowGroups(), leavesAtOnce = schedule.getUnroll();
   Value last = b.subtract(b.atLeast(kernel.rows, b.index(1)), b.index(1));
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
   auto count = scf::WhileOp::create(
       b, b.getIndexType(), b.index(1),
       [&](OpBuilder &, Location, ValueRange state) {
-        Value rows = b.multiply(state[0], groups * leavesAtOnce);
-        scf::ConditionOp::create(b, b.below(rows, kernel.rows), state);
+        Value covered = b.multiply(state[0], groups * leavesAtOnce);
+        scf::ConditionOp::create(b, b.below(covered, kernel.rows), state);
       },
       [&](OpBuilder &, Location, ValueRange state) {
         scf::YieldOp::create(b, b.multiply(state[0], 2));
@@ -199,19 +206,17 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
     }
     SmallVector<Value> added;
     for (auto [i, leaf] : llvm::enumerate(leaves))
-      added.push_back(lane::combineByPairs(b, isMaximum(i), leaf));
-    auto all = lane::AddLeavesOp::create(b, types, getSumKinds(), added, number,
-                                         layout, groupLevels, /*last=*/false,
-                                         /*each=*/true);
+      added.push_back(lane::combineByPairs(b, context.isMaximum(i), leaf));
+    auto all =
+        lane::AddLeavesOp::create(b, types, columnSums.getKinds(), added,
+                                  number, layout, groupLevels, /*last=*/false,
+                                  /*each=*/true);
     scf::YieldOp::create(b, all.getTotals());
   }
-  llvm::copy(combineGroups(loop.getResults()), sums.begin());
+  llvm::copy(columnSums.combineGroups(loop.getResults()), sums.begin());
 }
 
-/// Gives `sums` those of a binary tree over the leaves, pairs of neighbours
-/// first, where a workgroup has all of them and each group a chain of one:
-/// groups have a power of two of leaves side by side.
-void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
+void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   int64_t chains = getLeafChains(length);
   int64_t together = schedule.getRowGroups() / chains;
@@ -220,9 +225,9 @@ void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
   Value leafOfGroup =
       b.divide(lane::GroupOp::create(b, b.getIndexType(), all), chains);
   if (together > 1)
-    ofLeaf =
-        lane::LayoutOp::create(b, getLayoutType(chains, /*isAcross=*/false),
-                               all.getDefiningOp<lane::LayoutOp>().getFirst());
+    ofLeaf = lane::LayoutOp::create(
+        b, context.getLayoutType(chains, /*isAcross=*/false),
+        all.getDefiningOp<lane::LayoutOp>().getFirst());
   Value one = b.index(1);
   Value count = b.atLeast(
       arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows * together)),
@@ -241,20 +246,20 @@ void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
     auto loop =
         lane::ForRowsOp::create(b, begin, end, b.index(chains), layout, noRows,
                                 one, sums, /*carried=*/ValueRange());
-    setTransfers(loop);
-    lane::YieldOp::create(b, writeIteration(loop));
+    rows.setTransfers(loop);
+    lane::YieldOp::create(b, rows.writeIteration(loop));
     layout = all;
     b.setInsertionPointAfter(loop);
-    lane::AddLeavesOp::create(b, types, getSumKinds(),
-                              combineGroups(loop.getResults()), number, layout,
-                              levels, /*last=*/false,
+    lane::AddLeavesOp::create(b, types, columnSums.getKinds(),
+                              columnSums.combineGroups(loop.getResults()),
+                              number, layout, levels, /*last=*/false,
                               /*each=*/false);
     // What groups have exchanged is overwritten by the next leaves' sums.
     if (schedule.getRowGroups() > 1)
       lane::BarrierOp::create(b);
   }
-  auto totals = lane::AddLeavesOp::create(b, types, getSumKinds(), sums, count,
-                                          layout, levels,
+  auto totals = lane::AddLeavesOp::create(b, types, columnSums.getKinds(), sums,
+                                          count, layout, levels,
                                           /*last=*/true, /*each=*/false);
   llvm::copy(totals.getTotals(), sums.begin());
 }

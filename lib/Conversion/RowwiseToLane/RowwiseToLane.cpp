@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowDistributor.h"
+#include "KernelWriters.h"
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
@@ -87,7 +87,7 @@ static SmallVector<Value> getDeadRows(const RowKernel &kernel) {
   return dead;
 }
 
-lane::LayoutType RowDistributor::getLayoutType(int64_t groups, bool isAcross) {
+lane::LayoutType KernelContext::getLayoutType(int64_t groups, bool isAcross) {
   int64_t length = op.getRowLength();
   int64_t columns = getWorkgroupColumns(op, schedule);
   int64_t covered = getCoveredColumns(length, schedule.getVectorWidth());
@@ -97,38 +97,100 @@ lane::LayoutType RowDistributor::getLayoutType(int64_t groups, bool isAcross) {
       covered > length ? covered : 0, isAcross);
 }
 
-void RowDistributor::write() {
-  Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+void KernelContext::addLayouts() {
   int64_t groups = schedule.getRowGroups();
-  lane::LayoutType layoutType =
-      getLayoutType(groups, schedule.getLanesAcross());
+  lane::LayoutType type = getLayoutType(groups, schedule.getLanesAcross());
   Value first;
-  if (layoutType.getColumns())
+  if (type.getColumns())
     first = b.multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
-                       layoutType.getColumns());
-  layout = lane::LayoutOp::create(b, layoutType, first);
+                       type.getColumns());
+  layout = lane::LayoutOp::create(b, type, first);
   if (llvm::any_of(llvm::seq(op->getNumOperands()),
                    [&](unsigned operand) { return isTransposed(operand); }))
     acrossLayout = lane::LayoutOp::create(
         b, getLayoutType(groups, /*isAcross=*/true), first);
   if (isCanonical(op))
     slices = b.getI64IntegerAttr(
-        countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
-  if (std::optional<uint64_t> parts = op.getLeaves())
-    kernel.rows = b.multiply(kernel.rows, int64_t(*parts));
-  // What is above needs nothing that another kernel writes. Of the kernel that
-  // writes split row sums only these are needed, and it has awaited the one
-  // before it: rows may be in flight meanwhile.
-  if (schedule.getDependentLaunch() && !hasSplitScalars(kernel) && !awaitsLate)
-    await();
-  // Who waits for split row sums may as well wait where it runs: the
-  // workgroups that leave them have but one row each.
-  // So may one that needs nothing of this kernel.
-  bool allowsFirst = op.hasSplitScalarOuts() || (next && next.getIndependent());
-  if (allowsFirst)
-    allowNext();
+        countSlices(op.getRowLength(), type.getWorkgroupColumns()));
+}
 
+RowwiseOp KernelContext::findNext() {
+  Operation *next = op->getNextNode();
+  while (next && !isa<RowwiseOp>(next))
+    next = next->getNextNode();
+  auto program = dyn_cast_if_present<RowwiseOp>(next);
+  return program && program.getSchedule() &&
+                 program.getSchedule()->getDependentLaunch()
+             ? program
+             : RowwiseOp();
+}
+
+void KernelContext::await() {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+}
+
+void KernelContext::allowNext() {
+  if (next)
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
+}
+
+//===----------------------------------------------------------------------===//
+// Column sums
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> SumWriter::makeNeutral() {
+  VectorType type = layout.getType().getFragmentType(b.getF32Type());
+  SmallVector<Value> sums;
+  for (size_t i = 0; i < op.getAllSums().size(); ++i)
+    sums.push_back(lane::makeNeutralPartial(b, context.isMaximum(i), type));
+  return sums;
+}
+
+static Attribute getKind(MLIRContext *context, bool isMaximum) {
+  return vector::CombiningKindAttr::get(
+      context,
+      isMaximum ? vector::CombiningKind::MAXIMUMF : vector::CombiningKind::ADD);
+}
+
+ArrayAttr SumWriter::getKinds() {
+  SmallVector<Attribute> kinds;
+  for (size_t i = 0; i < op.getAllSums().size(); ++i)
+    kinds.push_back(getKind(b.getContext(), context.isMaximum(i)));
+  return b.getArrayAttr(kinds);
+}
+
+SmallVector<Value> SumWriter::combineGroups(ValueRange sums) {
+  ScheduleAttr schedule = context.schedule;
+  if (sums.empty() || schedule.getRowGroups() == 1)
+    return SmallVector<Value>(sums);
+  auto combined =
+      lane::CombineGroupsOp::create(b, sums.getTypes(), getKinds(), sums,
+                                    layout, getCombineRadix(op, schedule));
+  return SmallVector<Value>(combined.getTotals());
+}
+
+void SumWriter::store(ArrayRef<Value> sums, Value row) {
+  size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
+  for (auto [i, value] : llvm::enumerate(sums)) {
+    Value sum = value, memory = context.getBuffer(firstSum + i);
+    bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
+    // Rows that do not exist are 0, and so a sum of -0 may be 0.
+    if (context.slices && !context.isMaximum(i))
+      sum = arith::AddFOp::create(
+          b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
+    lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
+                             /*access=*/IntegerAttr(), op.getAccumulate());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A row
+//===----------------------------------------------------------------------===//
+
+void RowWriter::loadShared() {
   Block &body = op.getBody().front();
+  lane::LayoutType layoutType = layout.getType();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   if (numColumns) {
     SmallVector<Type> types;
@@ -149,105 +211,9 @@ void RowDistributor::write() {
     for (Operation &bodyOp : body)
       if (isWidenedColumn(op, &bodyOp))
         get(bodyOp.getResult(0));
-  SmallVector<Value> sums = makeNeutral();
-  bool isTree = op.getLeaves().has_value(), isOrdered = slices && !sums.empty();
-  bool hasAllLeaves = isOrdered && !schedule.getRowsPerWorkgroup();
-  bool hasLeaves = isOrdered && !hasAllLeaves;
-  if (isTree)
-    writeTree(sums);
-  else if (hasAllLeaves)
-    writeAllLeaves(sums);
-  else if (hasLeaves)
-    writeLeaves(workgroup);
-  else
-    writeLoop(workgroup, sums);
-
-  // The kernel that adds up partial sums may be brought to the compute units
-  // meanwhile.
-  if (!allowsFirst && !hasLeaves)
-    allowNext();
-  if (hasAllLeaves)
-    storeSums(sums, workgroup);
-  else if (!hasLeaves)
-    storeSums(combineGroups(sums), workgroup);
-  if (SmallVector<Value> dead = getDeadRows(kernel); !dead.empty())
-    lane::DiscardOp::create(b, dead, kernel.rows, layout);
-  // Where there are no rows, too: what follows waits for this kernel alone.
-  if (awaitsLate)
-    await();
-  gpu::ReturnOp::create(b);
 }
 
-/// What the sums of no rows are.
-SmallVector<Value> RowDistributor::makeNeutral() {
-  VectorType type = layout.getType().getFragmentType(b.getF32Type());
-  SmallVector<Value> sums;
-  for (size_t i = 0; i < op.getAllSums().size(); ++i)
-    sums.push_back(lane::makeNeutralPartial(b, isMaximum(i), type));
-  return sums;
-}
-
-static Attribute getKind(MLIRContext *context, bool isMaximum) {
-  return vector::CombiningKindAttr::get(
-      context,
-      isMaximum ? vector::CombiningKind::MAXIMUMF : vector::CombiningKind::ADD);
-}
-
-ArrayAttr RowDistributor::getSumKinds() {
-  SmallVector<Attribute> kinds;
-  for (size_t i = 0; i < op.getAllSums().size(); ++i)
-    kinds.push_back(getKind(b.getContext(), isMaximum(i)));
-  return b.getArrayAttr(kinds);
-}
-
-RowwiseOp RowDistributor::findNext() {
-  Operation *next = op->getNextNode();
-  while (next && !isa<RowwiseOp>(next))
-    next = next->getNextNode();
-  auto program = dyn_cast_if_present<RowwiseOp>(next);
-  return program && program.getSchedule() &&
-                 program.getSchedule()->getDependentLaunch()
-             ? program
-             : RowwiseOp();
-}
-
-void RowDistributor::await() {
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-}
-
-/// Lets the kernel after this one start.
-void RowDistributor::allowNext() {
-  if (next)
-    NVVM::GriddepcontrolOp::create(b,
-                                   NVVM::GridDepActionKind::launch_dependents);
-}
-
-/// The sums of all groups, which the first of them has.
-SmallVector<Value> RowDistributor::combineGroups(ValueRange sums) {
-  if (sums.empty() || schedule.getRowGroups() == 1)
-    return SmallVector<Value>(sums);
-  auto combined =
-      lane::CombineGroupsOp::create(b, sums.getTypes(), getSumKinds(), sums,
-                                    layout, getCombineRadix(op, schedule));
-  return SmallVector<Value>(combined.getTotals());
-}
-
-/// Stores the sums that the first group has, as row `row` of partial ones.
-void RowDistributor::storeSums(ArrayRef<Value> sums, Value row) {
-  size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
-  for (auto [i, value] : llvm::enumerate(sums)) {
-    Value sum = value, memory = getBuffer(firstSum + i);
-    bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
-    // Rows that do not exist are 0, and so a sum of -0 may be 0.
-    if (slices && !isMaximum(i))
-      sum = arith::AddFOp::create(
-          b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
-    lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
-                             /*access=*/IntegerAttr(), op.getAccumulate());
-  }
-}
-
-void RowDistributor::setTransfers(lane::ForRowsOp loop) {
+void RowWriter::setTransfers(lane::ForRowsOp loop) {
   loop.setLastRowApart(needsShift(op, schedule));
   loop.setReload(schedule.getReload());
   if (int64_t stages = schedule.getStages())
@@ -258,9 +224,7 @@ void RowDistributor::setTransfers(lane::ForRowsOp loop) {
     loop.setUnroll(uint64_t(tiles));
 }
 
-/// Writes the body of `loop`, but for its end. Returns its state: the sums and
-/// the iteration, where there are row sums.
-SmallVector<Value> RowDistributor::writeIteration(lane::ForRowsOp loop) {
+SmallVector<Value> RowWriter::writeIteration(lane::ForRowsOp loop) {
   b.setInsertionPointToStart(&loop.getBody().front());
   SmallVector<Value> state(loop.getRegionIterArgs());
   auto row = lane::RowOp::create(b, loop.getTile(), layout);
@@ -272,33 +236,8 @@ SmallVector<Value> RowDistributor::writeIteration(lane::ForRowsOp loop) {
   return state;
 }
 
-/// Adds the terms of the workgroup's rows to `sums`, and writes what else a row
-/// has.
-void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
-  SmallVector<Value> carried;
-  if (op.hasRowSums())
-    carried.push_back(lane::FirstIterationOp::create(
-        b, lane::IterationType::get(op.getContext())));
-
-  Value begin = b.multiply(workgroup, schedule.getRowGroups());
-  Value step = b.multiply(kernel.workgroups, schedule.getRowGroups());
-  auto loop =
-      lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
-                              kernel.workgroups, sums, carried);
-  loop.setOnce(schedule.takesOneTile(int64_t(op.getFixedWorkgroups())));
-  loop.setLateColumns(schedule.getLateColumns());
-  setTransfers(loop);
-  if (int64_t iterations = schedule.getSumBlock())
-    loop.setSumBlock(uint64_t(iterations));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    lane::YieldOp::create(b, writeIteration(loop));
-  }
-  llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
-}
-
 /// Loads the row at work of the row blocks.
-void RowDistributor::loadRows() {
+void RowWriter::loadRows() {
   // Views apart from rows in memory, which may come through workgroup memory,
   // and from what lanes across the rows load.
   enum class Kind { Plain, View, Transposed };
@@ -309,7 +248,7 @@ void RowDistributor::loadRows() {
     SmallVector<Value> memories;
     for (size_t i = 0; i < op.getRows().size(); ++i) {
       Value memory = kernel.buffers[i];
-      Kind own = isTransposed(unsigned(i))              ? Kind::Transposed
+      Kind own = context.isTransposed(unsigned(i))      ? Kind::Transposed
                  : memory.getDefiningOp<lane::ViewOp>() ? Kind::View
                                                         : Kind::Plain;
       if (own != kind)
@@ -324,34 +263,34 @@ void RowDistributor::loadRows() {
     bool isAcross = kind == Kind::Transposed;
     auto load = lane::LoadOp::create(
         b, types, memories, isAcross ? acrossRow : currentRow,
-        isAcross ? acrossLayout : layout, /*access=*/IntegerAttr());
+        isAcross ? context.acrossLayout : layout, /*access=*/IntegerAttr());
     for (auto [i, part] : llvm::zip_equal(loaded, load.getFragments()))
       known[body.getArgument(unsigned(i))] = part;
   }
 }
 
 /// Gives the rows that lanes across them have loaded to the lanes of each row.
-void RowDistributor::convertRows() {
+void RowWriter::convertRows() {
   SmallVector<Value> arguments, loaded;
   for (size_t i = 0; i < op.getRows().size(); ++i)
-    if (isTransposed(unsigned(i))) {
+    if (context.isTransposed(unsigned(i))) {
       arguments.push_back(op.getBody().getArgument(unsigned(i)));
       loaded.push_back(known[arguments.back()]);
     }
   if (arguments.empty())
     return;
   auto converted = lane::ConvertLayoutOp::create(
-      b, ValueRange(loaded).getTypes(), loaded, acrossLayout, layout);
+      b, ValueRange(loaded).getTypes(), loaded, context.acrossLayout, layout);
   for (auto [argument, part] :
        llvm::zip_equal(arguments, converted.getResults()))
     known[argument] = part;
 }
 
 /// Stores what `phase` yields of the row at work.
-void RowDistributor::storeRows(unsigned phase) {
+void RowWriter::storeRows(unsigned phase) {
   auto store = [&](Value part, unsigned output, Value row,
                    TypedValue<lane::LayoutType> by) {
-    lane::StoreOp::create(b, part, getBuffer(output), row, by,
+    lane::StoreOp::create(b, part, context.getBuffer(output), row, by,
                           /*inBounds=*/Value(), /*access=*/IntegerAttr(),
                           /*element=*/IntegerAttr());
   };
@@ -361,7 +300,7 @@ void RowDistributor::storeRows(unsigned phase) {
   for (unsigned i = 0; i < outs.size(); ++i) {
     if (phases.getPhase(op.getYielded(i)) != phase)
       continue;
-    if (!isTransposed(outs.getBeginOperandIndex() + i)) {
+    if (!context.isTransposed(outs.getBeginOperandIndex() + i)) {
       store(get(op.getYielded(i)), i, currentRow, layout);
       continue;
     }
@@ -371,44 +310,51 @@ void RowDistributor::storeRows(unsigned phase) {
   if (transposed.empty())
     return;
   auto converted = lane::ConvertLayoutOp::create(
-      b, ValueRange(parts).getTypes(), parts, layout, acrossLayout);
+      b, ValueRange(parts).getTypes(), parts, layout, context.acrossLayout);
   for (auto [i, part] : llvm::zip_equal(transposed, converted.getResults()))
-    store(part, i, acrossRow, acrossLayout);
+    store(part, i, acrossRow, context.acrossLayout);
 }
 
-void RowDistributor::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
-                              Value iteration) {
-  currentRow = row;
-  if (acrossLayout)
-    acrossRow = lane::RowOp::create(b, row.getTile(), acrossLayout);
+/// Loads the scalars of the row at work.
+RowWriter::ScalarParts RowWriter::loadScalars() {
   Block &body = op.getBody().front();
-  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
-  loadRows();
-  SmallVector<std::pair<BlockArgument, SmallVector<Value>>> inParts;
-  auto loadScalars = [&](function_ref<bool(bool)> wants) {
+  size_t first = op.getRows().size() + op.getAllColumns().size();
+  ScalarParts inParts;
+  auto load = [&](function_ref<bool(bool)> wants) {
     for (size_t i = 0; i < op.getScalars().size(); ++i) {
-      size_t operand = numRows + numColumns + i;
+      size_t operand = first + i;
       ArrayRef<Value> parts = kernel.parts[operand];
       if (isNumber(op, operand) || !wants(!parts.empty()))
         continue;
       if (parts.empty())
         known[body.getArgument(operand)] =
-            lane::LoadScalarOp::create(b, kernel.buffers[operand], row);
+            lane::LoadScalarOp::create(b, kernel.buffers[operand], currentRow);
       else
         inParts.emplace_back(
             body.getArgument(operand),
             llvm::map_to_vector(parts, [&](Value part) -> Value {
-              return lane::LoadScalarOp::create(b, part, row);
+              return lane::LoadScalarOp::create(b, part, currentRow);
             }));
     }
   };
   if (schedule.getDependentLaunch() && hasSplitScalars(kernel)) {
-    loadScalars([](bool isSplit) { return !isSplit; });
-    await();
-    loadScalars([](bool isSplit) { return isSplit; });
+    load([](bool isSplit) { return !isSplit; });
+    context.await();
+    load([](bool isSplit) { return isSplit; });
   } else {
-    loadScalars([](bool) { return true; });
+    load([](bool) { return true; });
   }
+  return inParts;
+}
+
+void RowWriter::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
+                         Value iteration) {
+  currentRow = row;
+  if (context.acrossLayout)
+    acrossRow = lane::RowOp::create(b, row.getTile(), context.acrossLayout);
+  Block &body = op.getBody().front();
+  loadRows();
+  ScalarParts inParts = loadScalars();
   // After all loads, which may be done ahead.
   convertRows();
   for (auto &[argument, parts] : inParts)
@@ -423,20 +369,20 @@ void RowDistributor::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
       get(gather);
   // What is written may lie over what the kernel before this one reads.
   unsigned firstStored = phases.getCount();
-  if (awaitsLate)
+  if (context.awaitsLate)
     for (Value stored : body.getTerminator()->getOperands())
       firstStored = std::min(firstStored, phases.getPhase(stored));
   for (unsigned phase = 0; phase < phases.getCount(); ++phase) {
     if (phase == firstStored)
-      await();
+      context.await();
     writePhase(phase, row, sums, iteration);
   }
 }
 
 /// The terms of a phase's row sums come first, which all lanes will wait for;
 /// the sums themselves last: meanwhile there is what else the phase has to do.
-void RowDistributor::writePhase(unsigned phase, Value row,
-                                MutableArrayRef<Value> sums, Value iteration) {
+void RowWriter::writePhase(unsigned phase, Value row,
+                           MutableArrayRef<Value> sums, Value iteration) {
   for (Operation *scalar : phases.getScalars(phase))
     get(scalar->getResult(0));
 
@@ -468,7 +414,7 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     Value term = op.getYielded(numRowOuts + numScalarOuts + i);
     if (phases.getPhase(term) == phase)
       sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value(),
-                                       isMaximum(i));
+                                       context.isMaximum(i));
   }
   storeRows(phase);
   if (!rowSums.empty()) {
@@ -482,13 +428,13 @@ void RowDistributor::writePhase(unsigned phase, Value row,
   for (size_t i = 0; i < numScalarOuts; ++i) {
     Value scalar = op.getYielded(numRowOuts + i);
     if (phases.getPhase(scalar) == phase)
-      lane::StoreScalarOp::create(b, get(scalar), getBuffer(numRowOuts + i),
-                                  row, layout, /*inBounds=*/Value(),
-                                  op.hasSplitScalarOuts());
+      lane::StoreScalarOp::create(
+          b, get(scalar), context.getBuffer(numRowOuts + i), row, layout,
+          /*inBounds=*/Value(), op.hasSplitScalarOuts());
   }
 }
 
-Value RowDistributor::getIndex(IndexOp index) {
+Value RowWriter::getIndex(IndexOp index) {
   using Number = IndexOp::Number;
   IndexOp::Formula formula = index.getFormula();
   Type type = index.getType();
@@ -518,7 +464,7 @@ Value RowDistributor::getIndex(IndexOp index) {
   return number;
 }
 
-Value RowDistributor::loadGathered(GatherOp gather) {
+Value RowWriter::loadGathered(GatherOp gather) {
   Value table = gather.getTable(), index = get(gather.getIndex());
   Value memory = kernel.buffers[cast<BlockArgument>(table).getArgNumber()];
   auto tableType = cast<VectorType>(table.getType());
@@ -541,7 +487,7 @@ Value RowDistributor::loadGathered(GatherOp gather) {
       .getFragments()[0];
 }
 
-Value RowDistributor::get(Value value) {
+Value RowWriter::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
   Operation *producer = value.getDefiningOp();
@@ -566,6 +512,102 @@ Value RowDistributor::get(Value value) {
   return known.lookup(value);
 }
 
+//===----------------------------------------------------------------------===//
+// A kernel
+//===----------------------------------------------------------------------===//
+
+/// Writes the loop over the workgroup's rows, which adds their terms to `sums`.
+static void writeLoop(KernelContext &context, RowWriter &rows, Value workgroup,
+                      MutableArrayRef<Value> sums) {
+  RowwiseOp op = context.op;
+  ScheduleAttr schedule = context.schedule;
+  IndexBuilder &b = context.b;
+  const RowKernel &kernel = context.kernel;
+  SmallVector<Value> carried;
+  if (op.hasRowSums())
+    carried.push_back(lane::FirstIterationOp::create(
+        b, lane::IterationType::get(op.getContext())));
+
+  Value begin = b.multiply(workgroup, schedule.getRowGroups());
+  Value step = b.multiply(kernel.workgroups, schedule.getRowGroups());
+  auto loop =
+      lane::ForRowsOp::create(b, begin, kernel.rows, step, context.layout,
+                              workgroup, kernel.workgroups, sums, carried);
+  loop.setOnce(schedule.takesOneTile(int64_t(op.getFixedWorkgroups())));
+  loop.setLateColumns(schedule.getLateColumns());
+  rows.setTransfers(loop);
+  if (int64_t iterations = schedule.getSumBlock())
+    loop.setSumBlock(uint64_t(iterations));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    lane::YieldOp::create(b, rows.writeIteration(loop));
+  }
+  llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
+}
+
+/// Writes the rows of a workgroup, and what becomes of their column sums.
+static void writeRowsAndSums(KernelContext &context, RowWriter &rows,
+                             Value workgroup, bool hasAllowedNext) {
+  ScheduleAttr schedule = context.schedule;
+  SumWriter columnSums(context);
+  LeafWriter leaves(context, rows, columnSums);
+  SmallVector<Value> sums = columnSums.makeNeutral();
+  bool isTree = context.op.getLeaves().has_value();
+  bool isOrdered = context.slices && !sums.empty();
+  bool hasAllLeaves = isOrdered && !schedule.getRowsPerWorkgroup();
+  bool hasLeaves = isOrdered && !hasAllLeaves;
+  if (isTree)
+    leaves.writeTree(sums);
+  else if (hasAllLeaves)
+    leaves.writeAllLeaves(sums);
+  else if (hasLeaves)
+    leaves.writeLeaves(workgroup);
+  else
+    writeLoop(context, rows, workgroup, sums);
+
+  // The kernel that adds up partial sums may be brought to the compute units
+  // meanwhile.
+  if (!hasAllowedNext && !hasLeaves)
+    context.allowNext();
+  if (hasAllLeaves)
+    columnSums.store(sums, workgroup);
+  else if (!hasLeaves)
+    columnSums.store(columnSums.combineGroups(sums), workgroup);
+}
+
+/// Writes the body of one kernel.
+static void writeKernel(const RowKernel &frame, const ChipInfo &chip) {
+  KernelContext context(frame, chip);
+  RowwiseOp op = context.op;
+  RowKernel &kernel = context.kernel;
+  IndexBuilder &b = context.b;
+  Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  context.addLayouts();
+  if (std::optional<uint64_t> parts = op.getLeaves())
+    kernel.rows = b.multiply(kernel.rows, int64_t(*parts));
+  // What is above needs nothing that another kernel writes. Of the kernel that
+  // writes split row sums only these are needed, and it has awaited the one
+  // before it: rows may be in flight meanwhile.
+  if (context.schedule.getDependentLaunch() && !hasSplitScalars(kernel) &&
+      !context.awaitsLate)
+    context.await();
+  // Start the dependent kernel early if it waits for split row sums, whose
+  // workgroups have one row each, or needs nothing of this one.
+  bool allowsFirst = op.hasSplitScalarOuts() ||
+                     (context.next && context.next.getIndependent());
+  if (allowsFirst)
+    context.allowNext();
+  RowWriter rows(context);
+  rows.loadShared();
+  writeRowsAndSums(context, rows, workgroup, allowsFirst);
+  if (SmallVector<Value> dead = getDeadRows(kernel); !dead.empty())
+    lane::DiscardOp::create(b, dead, kernel.rows, context.layout);
+  // Wait even without rows; later kernels wait for this one alone.
+  if (context.awaitsLate)
+    context.await();
+  gpu::ReturnOp::create(b);
+}
+
 namespace {
 class DistributeRows
     : public lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
@@ -576,7 +618,7 @@ class DistributeRows
     const ChipInfo &chip = **found;
     FailureOr<unsigned> kernels = distributePrograms(
         getOperation(), chip,
-        [&](const RowKernel &kernel) { RowDistributor(kernel, chip).write(); },
+        [&](const RowKernel &kernel) { writeKernel(kernel, chip); },
         [&](RowwiseOp op, SymbolTable &symbols) {
           distributeProduct(op, symbols, chip);
         });
