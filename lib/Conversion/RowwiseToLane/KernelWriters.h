@@ -36,6 +36,10 @@ struct KernelContext {
   void await();
   /// Lets the kernel after this one start.
   void allowNext();
+  /// Whether row scalars are split, from the kernel before this one.
+  bool hasSplitScalars();
+  /// How a reduction, or a sum, combines its terms.
+  mlir::Attribute getKind(bool isMaximum);
   bool isTransposed(unsigned operand) {
     return getRowAccess(op, operand, schedule, chip) == RowAccess::Transposed;
   }
