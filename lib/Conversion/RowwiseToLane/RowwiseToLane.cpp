@@ -14,17 +14,13 @@
 
 #include "KernelWriters.h"
 
-#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/TypeUtilities.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_DISTRIBUTEROWSPASS

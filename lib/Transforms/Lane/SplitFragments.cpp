@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FragmentAccesses.h"
+
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
@@ -144,47 +146,6 @@ static bool isElementwise(Operation *op) {
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
               lane::UndefinedRowOp, lane::ColumnIndexOp, BlockMaxOp>(op));
-}
-
-/// The largest elements of the blocks that `accesses` of a group of lanes have,
-/// each of them some of a block: of a lane's own, and then of its lanes. The
-/// schedule sees to it that neighbours of a lane are of one block, of whole
-/// blocks, or each of another, and that the lanes of a block are those of one
-/// wave.
-static Value takeBlockMax(OpBuilder &b, BlockMaxOp op, ValueRange accesses,
-                          int64_t accessColumns) {
-  Location loc = op.getLoc();
-  auto type = cast<VectorType>(accesses.front().getType());
-  Value largest = accesses.front();
-  for (Value access : accesses.drop_front())
-    largest = arith::MaximumFOp::create(b, loc, largest, access);
-  int64_t width = type.getNumElements(), size = int64_t(op.getSize());
-  auto reduce = [&](Value own) -> Value {
-    return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF,
-                                       own);
-  };
-  SmallVector<Value> each;
-  if (op.getStride() == 1 && size < width) {
-    for (int64_t first = 0; first < width; first += size)
-      each.append(size, reduce(vector::ExtractStridedSliceOp::create(
-                            b, loc, largest, first, size, /*strides=*/1)));
-    return vector::FromElementsOp::create(b, loc, type, each);
-  }
-  int64_t stride = std::max<int64_t>(1, int64_t(op.getStride()) / width);
-  int64_t lanes = std::min(op.getSpan(), accessColumns) / width / stride;
-  if (op.getStride() == 1)
-    each.push_back(reduce(largest));
-  else
-    llvm::append_range(
-        each, vector::ToElementsOp::create(b, loc, largest).getResults());
-  for (Value &element : each)
-    if (lanes > 1)
-      element = gpu::SubgroupReduceOp::create(
-          b, loc, element, gpu::AllReduceOperation::MAXIMUMF,
-          /*uniform=*/true, uint32_t(lanes), uint32_t(stride));
-  if (op.getStride() == 1)
-    return vector::BroadcastOp::create(b, loc, type, each.front());
-  return vector::FromElementsOp::create(b, loc, type, each);
 }
 
 namespace {
@@ -375,83 +336,6 @@ Operation *Splitter::splitTogether(Operation *op, ArrayRef<size_t> runs) {
   Operation *split = b.create(state);
   ++numSplit;
   return split;
-}
-
-/// The accesses of which the same elements lie side by side in what `op`
-/// writes, in their order there, the first of all of them first.
-static SmallVector<int64_t> getAccessesAside(lane::StoreOp op) {
-  SmallVector<int64_t> aside{0};
-  auto memory = cast<MemRefType>(op.getMemory().getType());
-  int64_t columns = op.getLayout().getType().getAccessColumns();
-  for (int64_t count = op.countAccessesAside();
-       int64_t(aside.size()) < count;) {
-    int64_t bit = 1;
-    while (lane::getStep(memory.getLayout().getAffineMap(), columns * bit) !=
-           int64_t(aside.size()))
-      bit *= 2;
-    for (size_t i = 0, end = aside.size(); i < end; ++i)
-      aside.push_back(aside[i] + bit);
-  }
-  return aside;
-}
-
-/// The bits of a column's number by which lanes differ that write the same, and
-/// as many or more by which what one lane writes differs; none where lanes do
-/// not share.
-static std::pair<SmallVector<int64_t>, SmallVector<int64_t>>
-getSharedBits(lane::StoreOp op) {
-  lane::LayoutType layout = op.getLayout().getType();
-  int64_t columns = layout.getAccessColumns(), length = layout.getRowLength();
-  AffineMap map =
-      cast<MemRefType>(op.getMemory().getType()).getLayout().getAffineMap();
-  if (!op.getMemory().getDefiningOp<lane::ViewOp>() || layout.isAligned() ||
-      map.getNumResults() > 1 || !llvm::isPowerOf2_64(uint64_t(columns)) ||
-      !llvm::isPowerOf2_64(uint64_t(length)) ||
-      length != columns * layout.getAccesses())
-    return {};
-  SmallVector<int64_t> lanes, own;
-  for (int64_t bit = 1; bit < length; bit *= 2) {
-    std::optional<int64_t> step = lane::getStep(map, bit);
-    if (!step)
-      return {};
-    bool isOfLanes = bit >= layout.getWidth() && bit < columns;
-    if (isOfLanes == (*step == 0))
-      (isOfLanes ? lanes : own).push_back(bit);
-  }
-  if (lanes.size() > own.size())
-    return {};
-  return {lanes, own};
-}
-
-/// Has lanes that would write the same to `op`'s view write some of it each:
-/// the result is a view in which the bits `lanes` of a column's number take the
-/// part of the first of `own`, and whether this lane has each of `lanes`.
-static std::pair<Value, SmallVector<Value>>
-shareView(lane::StoreOp op, ArrayRef<int64_t> lanes, ArrayRef<int64_t> own) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  auto indices = lane::ColumnIndexOp::create(
-      b, VectorType::get({op.getLayout().getType().getWidth()}, b.getI32Type()),
-      op.getLayout(), /*row=*/Value(), b.getI64IntegerAttr(0));
-  Value index = vector::ExtractOp::create(b, indices, 0);
-  auto view = op.getMemory().getDefiningOp<lane::ViewOp>();
-  auto type = cast<MemRefType>(view.getView().getType());
-  AffineMap map = type.getLayout().getAffineMap();
-  AffineExpr column = b.getAffineDimExpr(map.getNumDims() - 1), moved = column;
-  SmallVector<Value> hasBit;
-  for (auto [bit, taken] : llvm::zip(lanes, own)) {
-    moved = moved + column.floorDiv(bit) % 2 * taken;
-    Value masked = arith::AndIOp::create(
-        b, index, arith::ConstantIntOp::create(b, bit, /*width=*/32));
-    hasBit.push_back(arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ne, masked,
-        arith::ConstantIntOp::create(b, 0, /*width=*/32)));
-  }
-  map = map.replace(column, moved, map.getNumDims(), /*numResultSyms=*/0);
-  Value shared = lane::ViewOp::create(
-      b,
-      MemRefType(MemRefType::Builder(type).setLayout(AffineMapAttr::get(map))),
-      view.getMemory(), view.getFirst());
-  return {shared, hasBit};
 }
 
 void Splitter::splitAccesses(lane::StoreOp op) {
