@@ -391,7 +391,7 @@ void Taint::follow() {
 static size_t nextBranch(const InstructionTable &P, size_t K, size_t End) {
   for (size_t N = K; N < End; ++N) {
     const Inst &I = P.instructions()[N];
-    if (!I.Size || (I.Record->Facts.Flags & isa::FactEnds))
+    if (!I.Size || I.Record->Description.EndsWave)
       return End;
     if (I.Target && I.Record->Description.IsBranch)
       return N;
@@ -411,10 +411,10 @@ static bool skipsLoop(const InstructionTable &P, const CodeEffects &Effects,
       All[Tail].Target <= &All[Skip])
     return false;
   const Inst *Behind = &All[Tail + 1];
-  const bool Skips =
-      All[Skip].Target == Behind ||
-      (Behind->Size && (Behind->Record->Facts.Flags & isa::FactJumps) &&
-       All[Skip].Target == Behind->Target);
+  const bool Skips = All[Skip].Target == Behind ||
+                     (Behind->Size && Behind->Record->Description.IsDirect &&
+                      Behind->Record->Description.IsBarrier &&
+                      All[Skip].Target == Behind->Target);
   const RegisterSpan Value = Effects.List[K].VectorWrite[0];
   for (size_t R = K + 1; Skips && R < Skip; ++R)
     for (const RegisterSpan &S : Effects.List[R].VectorRead)
@@ -471,18 +471,16 @@ bool lnbwd::sim::mayTake(const InstructionTable &P, const CodeEffects &Effects,
     if (!I || K >= Seen.size() || Seen[K] || !I->Size)
       continue;
     Seen[K] = true;
-    const isa::InstructionRecord &Record = *I->Record;
+    const isa::InstructionDescription &D = I->Record->Description;
     if (takes(Effects.List[K]))
       return true;
-    const uint32_t Flags = Record.Facts.Flags;
-    if (Flags & isa::FactEnds)
+    if (D.EndsWave)
       continue;
-    const bool Jumps = Flags & isa::FactJumps;
-    if (Jumps || (Flags & isa::FactMayJump))
+    if (D.IsDirect)
       Open.push_back(I->Target);
-    else if (Record.Description.IsCall || Record.Description.IsBranch)
+    else if (D.IsCall || D.IsBranch)
       return true; // Where it leads to is not known before it is executed.
-    if (!Jumps)
+    if (!D.IsBarrier)
       Open.push_back(I + 1);
   }
   return false;
@@ -502,7 +500,7 @@ static void findMemoryUses(const InstructionTable &P, CodeEffects &Effects) {
                            I.Record->Facts.Class == CountClass::OtherScalar;
     if (E.Access != MemoryAccess::None || E.CacheWrite || E.CacheLoad ||
         IsControl)
-      E.Use.Cache = cacheUse(I.Record->Facts, P.text(&I), P.chip());
+      E.Use.Cache = cacheUse(I, P.chip());
     E.ControlsCache = E.Use.Cache.isControl();
     if (E.Access == MemoryAccess::None)
       continue;

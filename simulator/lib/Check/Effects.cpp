@@ -23,7 +23,6 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -35,8 +34,6 @@
 using namespace lnbwd;
 using namespace lnbwd::sim;
 using llvm::ArrayRef;
-using llvm::SmallVector;
-using llvm::StringRef;
 
 CacheModel::CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors)
     : SharedNear(Chip.Generation == 9 || !WorkgroupProcessors),
@@ -44,25 +41,17 @@ CacheModel::CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors)
       MarksStores(Chip.HasL2PerDie || Chip.Generation >= 12),
       MarksAtomics(Chip.Generation >= 12) {}
 
-/// Scopes of gfx12, from the narrowest on.
-static unsigned scopeOf(ArrayRef<StringRef> Words) {
-  if (llvm::is_contained(Words, "scope:SCOPE_SE"))
-    return 1;
-  if (llvm::is_contained(Words, "scope:SCOPE_DEV"))
-    return 2;
-  return llvm::is_contained(Words, "scope:SCOPE_SYS") ? 3 : 0;
-}
-
-CacheUse lnbwd::sim::cacheUse(const isa::InstructionFacts &Facts,
-                              StringRef Text, const SimulatedChip &Chip) {
-  SmallVector<StringRef, 12> Words;
-  Text.split(Words, ' ', -1, /*KeepEmpty=*/false);
-  auto Has = [&](StringRef Word) { return llvm::is_contained(Words, Word); };
-  const unsigned Scope = scopeOf(Words);
+CacheUse lnbwd::sim::cacheUse(const Inst &I, const SimulatedChip &Chip) {
+  const isa::InstructionFacts &Facts = I.Record->Facts;
+  auto Has = [&](unsigned Bit) { return (I.CachePolicy & Bit) != 0; };
+  // Of gfx12, from the narrowest on: a compute unit, an engine, the device,
+  // all.
+  const unsigned Scope =
+      Chip.Generation >= 12 ? I.CachePolicy >> PolicyScopeShift & 3 : 0;
   CacheUse Use;
   switch (Facts.Cache) {
   case isa::CacheControl::DropMarked:
-    if (!Has("sc1"))
+    if (!Has(PolicySc1))
       return Use;
     [[fallthrough]];
   case isa::CacheControl::Drop:
@@ -82,7 +71,7 @@ CacheUse lnbwd::sim::cacheUse(const isa::InstructionFacts &Facts,
     Use.DropsFar = Scope >= 2;
     return Use;
   case isa::CacheControl::WriteBack:
-    Use.WritesBack = Has("sc1");
+    Use.WritesBack = Has(PolicySc1);
     return Use;
   case isa::CacheControl::None:
     break;
@@ -97,14 +86,14 @@ CacheUse lnbwd::sim::cacheUse(const isa::InstructionFacts &Facts,
     Use.PassesFar = Use.Coherent = Scope >= 2 || IsOfIntrinsic;
   } else if (Chip.HasL2PerDie) {
     Use.PassesNear = true;
-    Use.PassesFar = Use.Coherent = Use.WritesThrough = Has("sc1");
+    Use.PassesFar = Use.Coherent = Use.WritesThrough = Has(PolicySc1);
   } else if (Chip.Generation == 10) {
-    Use.PassesNear = Has("glc");
-    Use.PassesFar = Use.Coherent = Has("glc") && Has("dlc");
+    Use.PassesNear = Has(PolicyGlc);
+    Use.PassesFar = Use.Coherent = Has(PolicyGlc) && Has(PolicyDlc);
   } else {
-    Use.PassesNear = Use.PassesFar = Has("glc");
+    Use.PassesNear = Use.PassesFar = Has(PolicyGlc);
     // Both bits: data that is not worth a place in the caches.
-    Use.Coherent = Has("glc") && !Has("slc");
+    Use.Coherent = Has(PolicyGlc) && !Has(PolicySlc);
   }
   return Use;
 }
@@ -178,28 +167,19 @@ Coverage::Coverage(const InstructionTable &P)
 /// operands come in forms that are read in different ways, there is a line for
 /// each form that the instruction has, and one for each that was executed.
 void Coverage::write(const Inst *I, const char *State) {
-  if (!I->Size)
+  // Words that are no instruction at all, padding or data, have no name.
+  const std::string &Name = I->Record->Mnemonic;
+  if (!I->Size || Name.empty())
     return;
-  const std::string Chip(P.chip().Chip), Text = P.text(I);
-  SmallVector<StringRef, 2> Halves;
-  StringRef(Text).split(Halves, " :: ");
-  std::vector<std::string> Lines;
-  for (StringRef Half : Halves) {
-    StringRef Name = lnbwd::isa::withoutEncoding(
-        Half.trim().take_until([](char C) { return C == ' ' || C == '\t'; }));
-    // Words that are no instruction at all: padding, data.
-    if (Name.starts_with("."))
-      continue;
-    const std::string Line = Chip + " " + Name.str() + " ";
-    Lines.push_back(Line + State);
-    if (Halves.size() > 1 || !I->Lane || !P.problem(I).empty())
-      continue;
-    for (unsigned K = 0; K < I->NumSrc; ++K) {
-      for (const char *Form : formsOf(I->Lane->Src[K]))
-        Lines.push_back(Line + "has " + Form);
-      if (const char *Form = formOf(*I, K))
-        Lines.push_back(Line + State + " " + Form);
-    }
+  const std::string Line = std::string(P.chip().Chip) + " " + Name + " ";
+  std::vector<std::string> Lines = {Line + State};
+  const bool OfPair =
+      I->Class == InstClass::Uncounted || I[1].Address == I->Address;
+  for (unsigned K = 0; I->Lane && !OfPair && K < I->NumSrc; ++K) {
+    for (const char *Form : formsOf(I->Lane->Src[K]))
+      Lines.push_back(Line + "has " + Form);
+    if (const char *Form = formOf(*I, K))
+      Lines.push_back(Line + State + " " + Form);
   }
   append(Lines);
 }

@@ -75,8 +75,7 @@ struct CacheModel {
 };
 
 /// Reads what the bits in an instruction's text say.
-CacheUse cacheUse(const isa::InstructionFacts &Facts, llvm::StringRef Text,
-                  const SimulatedChip &Chip);
+CacheUse cacheUse(const Inst &I, const SimulatedChip &Chip);
 
 /// What of one object's code has been executed, for the list of
 /// scripts/coverage.py: with LNBWD_SIM_COVERAGE=FILE, each instruction's name

@@ -269,18 +269,10 @@ static uint8_t chipBit(const SimulatedChip &Chip) {
   return Chip.MatrixGeneration ? uint8_t(1u << (Chip.MatrixGeneration - 1)) : 0;
 }
 
-/// How long a matrix instruction takes, in passes of four cycles.
-static uint8_t passesOf(const MatrixShape &S, bool Gfx940, bool Gfx950) {
-  if (S.A == MatrixType::F64)
-    return S.M == 4 ? 4 : Gfx950 ? 16 : 8;
-  const uint8_t Whole = S.M == 4 ? 2 : S.M == 16 ? 8 : 16;
-  // gfx940 has twice as much of everything but f32, several small blocks, and
-  // f8f6f4 with a factor of 8 bits, which are twice as deep as others.
-  const bool Deep =
-      !S.Sparse && S.M * S.K == 2048 && (bitsOf(S.A) == 8 || bitsOf(S.B) == 8);
-  const bool Faster =
-      Gfx940 && S.M != 4 && S.Blocks == 1 && !Deep && S.A != MatrixType::F32;
-  return Faster ? Whole / 2 : Whole;
+static uint8_t passesOf(const Inst &I) {
+  const isa::InstructionDescription &D = I.Record->Description;
+  const bool HasBytes = bitsOf(I.Matrix->A) == 8 || bitsOf(I.Matrix->B) == 8;
+  return uint8_t(D.Passes << (D.PassesVary && HasBytes));
 }
 
 static uint32_t vectorRoles(const Inst &I, const Effects &E,
@@ -381,7 +373,7 @@ static HazardFacts hazardFacts(const Inst &I, const Effects &E,
   F.Roles = rolesOf(I, E, Chip);
   if (I.Matrix) {
     const uint8_t Bit = chipBit(Chip);
-    F.Passes = passesOf(*I.Matrix, Bit & ChipGfx940On, Bit == ChipGfx950);
+    F.Passes = passesOf(I);
     F.Xdl = I.Matrix->A != MatrixType::F64 &&
             (!(Bit & ChipGfx940On) || I.Matrix->A != MatrixType::F32);
   }

@@ -182,6 +182,16 @@ enum InstFlag : uint32_t {
   FlagRoundsDown = 1u << 20, ///< inexact results are smaller (RoundingVariable)
 };
 
+/// What LLVM calls glc, slc and dlc; of gfx940 on sc0, nt and sc1. From gfx12
+/// on three bits of a temporal hint, and two of the scope.
+enum CachePolicyBit : uint8_t {
+  PolicyGlc = 1,
+  PolicySlc = 2,
+  PolicyDlc = 4,
+  PolicySc1 = 16,
+};
+constexpr unsigned PolicyScopeShift = 3;
+
 struct LaneOpInfo;
 
 /// A lane permutation. Lanes that have no source are not in Valid, and their
@@ -220,6 +230,7 @@ struct Inst {
   uint8_t NegHi = 0;
   int8_t Omod = 0; ///< the result is multiplied by 2^Omod
   Sdwa DstSel = Sdwa::Dword;
+  uint8_t CachePolicy = 0; ///< CachePolicyBit, or TH and scope of gfx12
 
   /// For DPP: which lane each lane reads, and the lanes that the row and bank
   /// masks let write their result.

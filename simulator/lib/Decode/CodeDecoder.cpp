@@ -89,10 +89,18 @@ DecodedCode::DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
       if (Dis && readSafely(Guard, **Dis, Bytes, Address, Read)) {
         Size = Read.Size;
         Base.Size = uint8_t(Size);
-        auto [It, New] = Descriptions.try_emplace(Read.Opcode);
-        if (New)
-          It->second = (*Dis)->describe(Read.Opcode);
-        Line.Problem = Decode.decode(Read.Text, It->second, Base, Decoded);
+        const unsigned Number = Read.Code.getOpcode();
+        auto [It, New] = Opcodes.try_emplace(Number);
+        Opcode &O = It->second;
+        if (New) {
+          O.Description = (*Dis)->describe(Number);
+          if (O.Description.Coded == isa::Encoding::Vopd)
+            O.SecondName = (*Dis)->secondOfDual(Number);
+        }
+        const MachineOperands Operands(Read, O.Description, (*Dis)->registers(),
+                                       Bytes);
+        Line.Problem = Decode.decode(Read, O.Description, O.SecondName,
+                                     Operands, Base, Decoded);
         Line.Text = StringRef(Read.Text).trim().str();
       } else {
         Base.Size = 4;

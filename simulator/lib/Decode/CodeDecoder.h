@@ -23,6 +23,7 @@
 #include "llvm/ADT/ArrayRef.h"
 
 #include <map>
+#include <string>
 
 namespace lnbwd::sim {
 
@@ -36,7 +37,11 @@ public:
               bool HasScratch = true);
 
 private:
-  std::map<unsigned, isa::InstructionDescription> Descriptions; ///< by opcode
+  struct Opcode {
+    isa::InstructionDescription Description;
+    std::string SecondName; ///< of a pair
+  };
+  std::map<unsigned, Opcode> Opcodes;
   InstDecoder Decode;
 };
 

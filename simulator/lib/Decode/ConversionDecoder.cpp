@@ -18,6 +18,8 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
+#include <optional>
+
 using namespace llvm;
 using namespace lnbwd;
 using namespace lnbwd::sim;
@@ -51,40 +53,25 @@ bool ConversionDecoder::knows(StringRef Name) {
          (N.Stochastic || N.Scaled || bitsOf(*To) <= 8 || bitsOf(*From) <= 8);
 }
 
-namespace {
-/// The parts of registers that modifiers choose.
-struct Parts {
-  SmallVector<unsigned, 4> OpSel;
-  unsigned Byte = 0;
-  bool Saturates = false;
-  std::string read(const AsmText &Asm);
-};
-} // namespace
-
-std::string Parts::read(const AsmText &Asm) {
-  for (StringRef M : Asm.Modifiers) {
-    auto [Key, Value] = M.split(':');
-    if (Key == "op_sel" && parseBitList(Value, OpSel))
-      continue;
-    if (Key == "byte_sel" && !Value.getAsInteger(0, Byte))
-      continue;
-    if (Key == "src0_sel" && Value.consume_front("BYTE_") &&
-        !Value.getAsInteger(10, Byte))
-      continue;
-    if (M == "src0_sel:WORD_0" || M == "src0_sel:DWORD" ||
-        M == "dst_sel:DWORD" || M == "dst_unused:UNUSED_PAD")
-      continue;
-    if (M == "src0_sel:WORD_1") {
-      Byte = 2;
-      continue;
-    }
-    return quoted("the modifier", M) + " is not modelled here";
+/// The first byte that a field of the encoding says of a register; nothing if
+/// there is more in the field.
+static std::optional<unsigned> firstByte(const MachineOperands &From,
+                                         bool HasByteField) {
+  if (From.Coded == isa::Encoding::Sdwa) {
+    const uint32_t Word = From.Words[1];
+    const Sdwa Source = Sdwa(Word >> 16 & 7), Result = Sdwa(Word >> 8 & 7);
+    if (Result != Sdwa::Dword || (Word >> 11 & 3))
+      return std::nullopt;
+    return Source <= Sdwa::Byte3   ? unsigned(Source)
+           : Source == Sdwa::Word1 ? 2
+                                   : 0;
   }
-  OpSel.resize(4);
-  return "";
+  const bool Has = HasByteField && From.Coded == isa::Encoding::Vop3 &&
+                   !From.Immediates.empty();
+  return Has ? unsigned(From.Immediates[0]) : 0;
 }
 
-std::string ConversionDecoder::decode(const AsmText &Asm, Inst &I) {
+std::string ConversionDecoder::decode(const MachineOperands &From, Inst &I) {
   I.Class = InstClass::Vector;
   const ConversionName Name(I.Record->Name);
   const bool OneZero = Chip.MatrixGeneration == 3;
@@ -104,27 +91,25 @@ std::string ConversionDecoder::decode(const AsmText &Asm, Inst &I) {
   if (Name.Scaled)
     C.Scale = int8_t(Sources++);
 
-  Parts P;
-  std::string Error = P.read(Asm);
-  if (!Error.empty())
-    return Error;
-  if (Asm.Operands.size() != Sources + 1)
+  const auto Byte = firstByte(From, Chip.Generation >= 12);
+  if (!Byte || From.IsDpp || From.isClamped() || From.outputShift())
+    return notModelled("a modifier");
+  if (From.List.size() != Sources + 1)
     return OperandCount;
-  std::optional<Operand> D = parseOperand(Asm.Operands[0], OperandType::B32);
-  if (!D || D->Kind != OperandKind::VGPR)
+  if (From.List[0].Kind != OperandKind::VGPR)
     return "its destination is not a vector register";
-  I.Dst = *D;
+  I.Dst = From.List[0];
   I.NumSrc = uint8_t(Sources);
   for (unsigned K = 0; K < Sources; ++K) {
     const bool Value = K < 1u + C.TwoSources;
-    Error = Operands.source(
-        Asm.Operands[K + 1],
+    std::string Error = Operands.source(
+        From.List[K + 1],
         int(K) == C.Random ? OperandType::B32 : OperandType::F32, I.Src[K]);
     if (!Error.empty())
       return Error;
-    const bool Signs = I.Src[K].Mods & ~ModHigh;
+    const bool Signs = int(K) != C.Random && (I.Src[K].Mods & ~ModHigh);
     if (Signs && (!Value || C.From != MatrixType::F32 || Name.Count > 2))
-      return quoted("the operand", Asm.Operands[K + 1]) + " is not modelled";
+      return notModelled("the sign of a source");
     if (I.Src[K].Dwords > 2 && I.Src[K].Kind != OperandKind::VGPR)
       return "an operand is not a vector register";
   }
@@ -132,33 +117,26 @@ std::string ConversionDecoder::decode(const AsmText &Asm, Inst &I) {
   // Which part of a register is read or written.
   const unsigned Read = Name.Count * bitsOf(C.From),
                  Written = Name.Count * bitsOf(C.To);
-  unsigned From = P.Byte, To = P.Byte;
+  auto Half = [&](unsigned K) { return unsigned(From.Half >> K & 1); };
+  const unsigned ResultHalf = From.ResultHigh || (I.Dst.Mods & ModHigh);
+  unsigned ReadAt = *Byte, WrittenAt = *Byte;
   if (Narrows) {
-    From = 0;
-    // Two bits for a byte, the last one of the list for a half.
-    if (Written == 16) {
-      const unsigned Last = Sources;
-      To = 2 * P.OpSel[std::min(Last, 3u)];
-      if (I.Dst.Mods & ModHigh)
-        To = 2;
-    } else if (Written == 8) {
-      To += P.OpSel[2] + 2 * P.OpSel[3];
-    }
-    if (Read == 16)
-      From = 2 * P.OpSel[0];
-  } else {
-    To = 0;
-    if (Read == 8)
-      From += P.OpSel[0] + 2 * P.OpSel[1];
-    else if (Read == 16)
-      From += 2 * P.OpSel[0];
-    if (I.Src[0].Mods & ModHigh)
-      From = 2;
+    ReadAt = Read == 16 ? 2 * Half(0) : 0;
     if (Written == 16)
-      To = 2 * P.OpSel[Sources];
+      WrittenAt = 2 * ResultHalf;
+    else if (Written == 8)
+      WrittenAt += Half(2) + 2 * ResultHalf;
+  } else {
+    WrittenAt = Written == 16 ? 2 * ResultHalf : 0;
+    if (Read == 8)
+      ReadAt += Half(0) + 2 * Half(1);
+    else if (Read == 16)
+      ReadAt += 2 * Half(0);
+    if (I.Src[0].Mods & ModHigh)
+      ReadAt = 2;
   }
-  C.SourceBit = uint8_t(8 * From);
-  C.ResultBit = uint8_t(8 * To);
+  C.SourceBit = uint8_t(8 * ReadAt);
+  C.ResultBit = uint8_t(8 * WrittenAt);
   Conversions.push_back(C);
   I.Conversion = &Conversions.back();
   I.Run = Table.RunConversion;

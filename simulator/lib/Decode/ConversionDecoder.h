@@ -16,7 +16,6 @@
 
 #include "Core/Operation.h"
 #include "Core/SmallConversion.h"
-#include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
 #include "SimulatedChip.h"
 
@@ -32,7 +31,7 @@ public:
       : Chip(Chip), Table(Table), Operands(Operands) {}
   /// Whether an instruction is one of these.
   static bool knows(llvm::StringRef Name);
-  std::string decode(const AsmText &Asm, Inst &I);
+  std::string decode(const MachineOperands &From, Inst &I);
 
 private:
   const SimulatedChip &Chip;

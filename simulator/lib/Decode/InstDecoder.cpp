@@ -1,4 +1,4 @@
-//===- InstDecoder.cpp - From assembly text to Inst -----------------------===//
+//===- InstDecoder.cpp - From machine code to Inst ------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +13,6 @@
 
 #include "Decode/InstDecoder.h"
 
-#include "Decode/AsmText.h"
-
 #include "lnbwd/ISA/Mnemonics.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,7 +24,7 @@ using namespace lnbwd::sim;
 InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
                          const ExecTable &Table)
     : Table(Table), Operands(WaveSize), Lanes(Chip, WaveSize, Table, Operands),
-      Scalars(Operands), Memory(Table, Operands),
+      Scalars(Operands), Memory(Chip, Table, Operands),
       Matrices(Chip, WaveSize, Table, Operands),
       Conversions(Chip, Table, Operands) {
   for (unsigned T = 0; T < Table.NumLaneOpTables; ++T)
@@ -42,50 +40,67 @@ InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
 /// The halves of a pair, which LLVM describes as one instruction only.
 static const isa::InstructionDescription NoDescription;
 
-std::string InstDecoder::decodeOne(
-    StringRef Text, const isa::InstructionDescription &Description, Inst &I) {
-  AsmText Asm = AsmText::parse(Text);
-  I.Record = &Records
-                  .try_emplace({&Description, Asm.Mnemonic.str()}, Asm.Mnemonic,
-                               Description)
-                  .first->second;
+std::string
+InstDecoder::decodeOne(StringRef Mnemonic,
+                       const isa::InstructionDescription &Description,
+                       const MachineOperands &From, Inst &I) {
+  I.Record =
+      &Records
+           .try_emplace({&Description, Mnemonic.str()}, Mnemonic, Description)
+           .first->second;
   std::string Name = I.Record->Name;
-  if (I.Record->Facts.Flags & isa::FactSignsInText) {
-    const bool SignedA = Text.contains("neg_lo:[1,"),
-               SignedB =
-                   Text.contains("neg_lo:[0,1") || Text.contains("neg_lo:[1,1");
-    Name += SignedA ? SignedB ? ":ss" : ":su" : SignedB ? ":us" : ":uu";
-    llvm::erase_if(Asm.Modifiers, [](StringRef M) {
-      return M.starts_with("neg_lo:") || M.starts_with("op_sel_hi:");
-    });
+  if (I.Record->Facts.Flags & isa::FactSignsByNegLo) {
+    Name += From.NegLow & 1 ? ":s" : ":u";
+    Name += From.NegLow & 2 ? "s" : "u";
   }
   if (auto It = LaneOps.find(Name); It != LaneOps.end())
-    return Lanes.decode(Asm, *It->second, I);
+    return Lanes.decode(From, *It->second, I);
   if (ConversionDecoder::knows(Name))
-    return Conversions.decode(Asm, I);
+    return Conversions.decode(From, I);
   if (auto It = CrossLaneOps.find(Name); It != CrossLaneOps.end()) {
     I.Run = It->second;
-    return Lanes.decodeCrossLane(Asm, I);
+    return Lanes.decodeCrossLane(From, I);
   }
   if (auto It = ScalarHandlers.find(Name); It != ScalarHandlers.end()) {
     I.Run = It->second;
-    return Scalars.decode(Asm, I);
+    return Scalars.decode(From, I);
   }
   if (I.Record->Facts.Class == isa::CountClass::Matrix)
-    return Matrices.decode(Asm, I);
-  return Memory.decode(Asm, I);
+    return Matrices.decode(From, I);
+  return Memory.decode(From, I);
 }
 
-std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
+/// How many sources the operands list of one of a pair.
+unsigned InstDecoder::sourcesOf(StringRef Mnemonic) const {
+  auto It = LaneOps.find(isa::canonicalMnemonic(Mnemonic));
+  if (It == LaneOps.end())
+    return 0;
+  unsigned Count = 0;
+  for (OperandType T : It->second->Src)
+    Count += T != OperandType::None && T != OperandType::Mask;
+  return Count - bool(It->second->Flags & LaneAccumulate);
+}
+
+std::string InstDecoder::decodeDual(StringRef X, StringRef Y,
+                                    const MachineOperands &From,
+                                    const Inst &Base,
                                     SmallVectorImpl<Inst> &Out) {
   Inst Halves[2] = {Base, Base};
+  const unsigned OfX = sourcesOf(X);
+  if (From.Results != 2 || From.sources() != OfX + sourcesOf(Y))
+    return "it is not a pair of dual-issue operations";
   for (unsigned K = 0; K < 2; ++K) {
-    const std::string Text = isa::singleOfDual((K ? Y : X).trim());
-    if (Text.empty())
-      return "it is not a pair of dual-issue operations";
-    std::string Error = decodeOne(Text, NoDescription, Halves[K]);
-    if (!Error.empty())
+    MachineOperands Half;
+    Half.Results = 1;
+    Half.List.push_back(From.List[K]);
+    const unsigned Begin = K ? OfX : 0, End = K ? From.sources() : OfX;
+    for (unsigned Source = Begin; Source < End; ++Source)
+      Half.List.push_back(From.source(Source));
+    std::string Error = decodeOne(K ? Y : X, NoDescription, Half, Halves[K]);
+    if (!Error.empty()) {
+      Out.push_back(Halves[K]);
       return Error;
+    }
     if (!Halves[K].Lane)
       return "it is not a pair of vector ALU operations";
   }
@@ -104,11 +119,18 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
     Out.append({Halves[1], Halves[0]});
   } else {
     Inst Move = Base;
-    std::string Error = decodeOne("v_mov_b32 v0, v0", NoDescription, Move);
+    MachineOperands Operands;
+    Operands.Results = 1;
+    Operands.List.resize(2);
+    for (MachineOperand &O : Operands.List) {
+      O.Kind = OperandKind::VGPR;
+      O.Dwords = 1;
+    }
+    Operands.List[0].Reg = Halves[0].Dst.Reg;
+    Operands.List[1].Reg = RowTemp0;
+    std::string Error = decodeOne("v_mov_b32", NoDescription, Operands, Move);
     if (!Error.empty())
       return Error;
-    Move.Dst.Reg = Halves[0].Dst.Reg;
-    Move.Src[0].Reg = RowTemp0;
     Halves[0].Dst.Reg = RowTemp0;
     // The destination that is also a source stays a source.
     Out.append({Halves[0], Halves[1], Move});
@@ -118,16 +140,19 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
   return "";
 }
 
-std::string InstDecoder::decode(StringRef Text,
+std::string InstDecoder::decode(const isa::Disassembled &Read,
                                 const isa::InstructionDescription &Description,
-                                const Inst &Base, SmallVectorImpl<Inst> &Out) {
-  size_t Pair = Text.find(" :: ");
-  if (Pair != StringRef::npos)
-    return decodeDual(Text.substr(0, Pair), Text.substr(Pair + 4), Base, Out);
+                                StringRef SecondName,
+                                const MachineOperands &From, const Inst &Base,
+                                SmallVectorImpl<Inst> &Out) {
+  if (Description.Coded == isa::Encoding::Vopd)
+    return decodeDual(Read.Mnemonic, SecondName, From, Base, Out);
   Inst I = Base;
-  std::string Error = decodeOne(Text, Description, I);
-  if (!Error.empty())
+  std::string Error = decodeOne(Read.Mnemonic, Description, From, I);
+  if (!Error.empty()) {
+    Out.push_back(I);
     return Error;
+  }
   const uint32_t Flags = I.Record->Facts.Flags;
   if (Flags & isa::FactIndexesOn)
     Indexed = true;

@@ -1,4 +1,4 @@
-//===- InstDecoder.h - From assembly text to Inst ---------------*- C++ -*-===//
+//===- InstDecoder.h - From machine code to Inst ----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -40,18 +40,21 @@ public:
 
   /// Appends the instruction (several Inst if it has to be taken apart) to Out.
   /// Base has address, size and encoding already. Returns why it cannot be
-  /// executed, or an empty string.
-  /// The description lives as long as this.
-  std::string decode(llvm::StringRef Text,
+  /// executed, and appends one with its record then, or an empty string.
+  /// The description, and the second name of a pair, live as long as this.
+  std::string decode(const isa::Disassembled &Read,
                      const isa::InstructionDescription &Description,
+                     llvm::StringRef SecondName, const MachineOperands &From,
                      const Inst &Base, llvm::SmallVectorImpl<Inst> &Out);
 
 private:
-  std::string decodeOne(llvm::StringRef Text,
+  std::string decodeOne(llvm::StringRef Mnemonic,
                         const isa::InstructionDescription &Description,
-                        Inst &I);
-  std::string decodeDual(llvm::StringRef X, llvm::StringRef Y, const Inst &Base,
+                        const MachineOperands &From, Inst &I);
+  std::string decodeDual(llvm::StringRef X, llvm::StringRef Y,
+                         const MachineOperands &From, const Inst &Base,
                          llvm::SmallVectorImpl<Inst> &Out);
+  unsigned sourcesOf(llvm::StringRef Mnemonic) const;
 
   /// Between s_set_gpr_idx_on and s_set_gpr_idx_off.
   bool Indexed = false;

@@ -15,7 +15,6 @@
 #define LNBWD_LIB_SIMULATOR_DECODE_LANEDECODER_H
 
 #include "Core/Operation.h"
-#include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
 #include "SimulatedChip.h"
 
@@ -29,14 +28,19 @@ public:
   LaneDecoder(const SimulatedChip &Chip, unsigned WaveSize,
               const ExecTable &Table, OperandDecoder &Operands)
       : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
-  std::string decode(const AsmText &Asm, const LaneOpInfo &Info, Inst &I);
+  std::string decode(const MachineOperands &From, const LaneOpInfo &Info,
+                     Inst &I);
   /// The handler is set already.
-  std::string decodeCrossLane(const AsmText &Asm, Inst &I);
+  std::string decodeCrossLane(const MachineOperands &From, Inst &I);
 
 private:
-  std::string modifiers(const AsmText &Asm, const LaneOpInfo &Info, Inst &I,
-                        bool &Slow);
-  bool dppModifier(llvm::StringRef Name, llvm::StringRef Value, Inst &I);
+  std::string modifiers(const MachineOperands &From, const LaneOpInfo &Info,
+                        Inst &I, bool &Slow);
+  std::string halves(const MachineOperands &From, const LaneOpInfo &Info,
+                     Inst &I, bool &Slow);
+  std::string dpp(const MachineOperands &From, const LaneOpInfo &Info, Inst &I);
+  template <typename T> void permute(Inst &I, T From);
+  bool permuteBy(unsigned Control, bool WholeRegisters, Inst &I);
   uint64_t dppEnabled(unsigned RowMask, unsigned BankMask) const;
 
   const SimulatedChip &Chip;

@@ -30,7 +30,7 @@ using namespace llvm;
 using namespace lnbwd;
 using namespace lnbwd::sim;
 
-static std::string notModelled(StringRef What) {
+static std::string notImplementedWith(StringRef What) {
   return "the matrix operation is not implemented with " + What.str();
 }
 
@@ -111,83 +111,77 @@ static OperandType addendType(MatrixType Result) {
 }
 
 namespace {
-/// The modifiers as they are written.
 struct Modifiers {
   unsigned Cbsz = 0, Abid = 0, Blgp = 0, IndexKey = 0;
-  bool Clamp = false;
-  SmallVector<unsigned, 4> Neg, NegLo, NegHi, OpSel, OpSelHi;
+  /// By source, as MachineOperands has them; those of the scales in place of
+  /// the factors' ones.
+  uint8_t NegLow = 0, NegHigh = 0, Half = 0, HalfHigh = 0;
 
-  std::string read(const AsmText &Asm);
+  Modifiers(const MachineOperands &From, const MatrixName &Name);
 };
 } // namespace
 
-std::string Modifiers::read(const AsmText &Asm) {
-  for (StringRef M : Asm.Modifiers) {
-    auto [Key, Value] = M.split(':');
-    unsigned *Number = Key == "cbsz"        ? &Cbsz
-                       : Key == "abid"      ? &Abid
-                       : Key == "blgp"      ? &Blgp
-                       : Key == "index_key" ? &IndexKey
-                                            : nullptr;
-    SmallVector<unsigned, 4> *List = Key == "neg"         ? &Neg
-                                     : Key == "neg_lo"    ? &NegLo
-                                     : Key == "neg_hi"    ? &NegHi
-                                     : Key == "op_sel"    ? &OpSel
-                                     : Key == "op_sel_hi" ? &OpSelHi
-                                                          : nullptr;
-    if (M == "clamp")
-      Clamp = true;
-    else if ((!Number || Value.getAsInteger(0, *Number)) &&
-             !(List && parseBitList(Value, *List)))
-      return notModelled("the modifier " + M.str());
+Modifiers::Modifiers(const MachineOperands &From, const MatrixName &Name)
+    : NegLow(From.NegLow), NegHigh(From.NegHigh), Half(From.Half),
+      HalfHigh(From.HalfHigh) {
+  auto Immediate = [&](unsigned K) {
+    return K < From.Immediates.size() ? unsigned(From.Immediates[K]) : 0u;
+  };
+  if (Name.Family == MatrixFamily::Swmmac)
+    IndexKey = From.Words[0] >> 11 & 3;
+  if (From.Coded != isa::Encoding::Mai)
+    return;
+  Cbsz = Immediate(0);
+  if (!Name.TypesInText) {
+    Abid = Immediate(1);
+    Blgp = Name.Family == MatrixFamily::Mfma ? Immediate(2) : 0;
+    return;
   }
-  for (SmallVector<unsigned, 4> *List : {&Neg, &NegLo, &NegHi, &OpSel})
-    List->resize(3);
-  return "";
-}
-
-static uint8_t bits(ArrayRef<unsigned> List) {
-  return uint8_t(List[0] | List[1] << 1 | List[2] << 2);
+  Blgp = Immediate(1);
+  for (unsigned K = 0; Name.Shape.Scaled && K < 2; ++K) {
+    Half |= uint8_t(bool(Immediate(2 + K) & isa::ModifierHalf) << K);
+    HalfHigh |= uint8_t(bool(Immediate(2 + K) & isa::ModifierHalfHigh) << K);
+  }
 }
 
 /// Takes the modifiers over into the shape; what is not in them is a fault.
 static std::string apply(const Modifiers &Mods, const MatrixName &Name,
-                         unsigned Generation, MatrixShape &S, MatrixLayout &P) {
+                         const SimulatedChip &Chip, MatrixShape &S,
+                         MatrixLayout &P) {
   const bool Mfma = Name.Family == MatrixFamily::Mfma;
   const bool Integer = isInteger(S.A);
+  const bool SignsInBlgp =
+      S.Result == MatrixType::F64 && Chip.MatrixGeneration >= 3;
   bool Unknown = false;
-  if (Mods.Clamp && !Integer)
-    return notModelled("the modifier clamp");
-  S.Clamp = Mods.Clamp;
+  if (S.Clamp && !Integer)
+    return notImplementedWith("the modifier clamp");
   if (Mfma && S.Scaled) {
-    SmallVector<unsigned, 4> High = Mods.OpSelHi;
-    High.resize(3);
     for (unsigned K = 0; K < 2; ++K)
-      S.ScaleShift[K] = uint8_t(8 * (Mods.OpSel[K] + 2 * High[K]));
-  } else if (Generation == 11 && bitsOf(S.Result) == 16) {
+      S.ScaleShift[K] =
+          uint8_t(8 * ((Mods.Half >> K & 1) + 2 * (Mods.HalfHigh >> K & 1)));
+  } else if (Chip.Generation == 11 && bitsOf(S.Result) == 16) {
     S.OneHalf = true;
-    S.HighHalf = Mods.OpSel[2];
-    Unknown |= Mods.OpSel[0] || Mods.OpSel[1];
+    S.HighHalf = Mods.Half >> 2 & 1;
+    Unknown |= Mods.Half & 3;
   } else {
-    Unknown |= bits(Mods.OpSel) != 0;
+    Unknown |= Mods.Half != 0;
   }
   if (Unknown)
-    return notModelled("the modifier op_sel");
-  if (Mfma || Name.Family == MatrixFamily::Smfmac) {
-    // On f64 the field of the lanes negates.
-    S.NegLo = S.NegHi = bits(Mods.Neg);
-    S.NegHi &= 3;
-  } else if (Integer) {
+    return notImplementedWith("the modifier op_sel");
+  if (Mfma && SignsInBlgp) {
+    S.NegLo = uint8_t(Mods.Blgp);
+    S.NegHi = S.NegLo & 3;
+  } else if (Integer && !Mfma && Name.Family != MatrixFamily::Smfmac) {
     // Which of the sources are signed.
-    S.SignedA = Mods.NegLo[0];
-    S.SignedB = Mods.NegLo[1];
-    Unknown |= Mods.NegLo[2] || bits(Mods.NegHi);
+    S.SignedA = Mods.NegLow & 1;
+    S.SignedB = Mods.NegLow & 2;
+    Unknown |= (Mods.NegLow & 4) || Mods.NegHigh;
   } else {
-    S.NegLo = bits(Mods.NegLo);
-    S.NegHi = bits(Mods.NegHi);
+    S.NegLo = Mods.NegLow;
+    S.NegHi = Mods.NegHigh;
   }
   if (Unknown)
-    return notModelled("the modifier neg");
+    return notImplementedWith("the modifier neg");
   if (Name.Family == MatrixFamily::Swmmac) {
     S.IndexShift = uint8_t(Mods.IndexKey);
   } else if (Name.Family == MatrixFamily::Smfmac) {
@@ -198,15 +192,15 @@ static std::string apply(const Modifiers &Mods, const MatrixName &Name,
   } else {
     P.AGroup = Mods.Cbsz;
     P.ABlock = Mods.Abid;
-    P.BPattern = Mods.Blgp;
+    P.BPattern = SignsInBlgp ? 0 : Mods.Blgp;
     Unknown = S.Result == MatrixType::F64
-                  ? Mods.Cbsz || Mods.Abid || Mods.Blgp
+                  ? Mods.Cbsz || Mods.Abid || P.BPattern
                   : 1u << P.AGroup > S.Blocks || P.ABlock >= 1u << P.AGroup;
   }
-  return Unknown ? notModelled("this broadcast") : "";
+  return Unknown ? notImplementedWith("this broadcast") : "";
 }
 
-std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
+std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
   I.Class = InstClass::Vector;
   std::optional<MatrixName> Name =
       MatrixName::parse(I.Record->Name, Chip.MatrixGeneration == 3);
@@ -217,17 +211,15 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
                         (S.A == MatrixType::F16 || S.A == MatrixType::BF16);
   S.RoundsDown =
       S.Result != MatrixType::F64 && RoundingVariable.read().value_or(0);
-  Modifiers Mods;
-  std::string Error = Mods.read(Asm);
-  if (!Error.empty())
-    return Error;
+  const Modifiers Mods(From, *Name);
+  S.Clamp = From.isClamped();
   if (Name->TypesInText &&
       !(formatOf(Mods.Cbsz, S.A) && formatOf(Mods.Blgp, S.B)))
-    return notModelled("these types");
+    return notImplementedWith("these types");
   MatrixLayout P;
   P.Generation = Chip.Generation;
   P.WaveSize = N;
-  Error = apply(Mods, *Name, Chip.Generation, S, P);
+  std::string Error = apply(Mods, *Name, Chip, S, P);
   if (!Error.empty())
     return Error;
 
@@ -237,15 +229,18 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   Operand *const Sparse[] = {&I.Dst, &I.Src[0], &I.Src[1], &I.Src[3]};
   const ArrayRef<Operand *> Places =
       S.Sparse ? ArrayRef(Sparse) : ArrayRef(Dense, S.Scaled ? 6 : 4);
-  if (Asm.Operands.size() != Places.size())
+  if (From.List.size() != Places.size())
     return OperandCount;
   for (unsigned K = 0; K < Places.size(); ++K) {
     const bool Addend = K == 3 && !S.Sparse;
-    Error = Operands.source(Asm.Operands[K],
+    Error = Operands.source(From.List[K],
                             Addend ? addendType(S.Result) : OperandType::B32,
                             *Places[K]);
     if (!Error.empty())
       return Error;
+    if (Addend && Places[K]->Kind == OperandKind::Constant)
+      if (auto Value = From.inlineFloat(2, addendType(S.Result)))
+        Operands.constant(*Places[K], *Value);
     const bool Constant = Addend && Places[K]->Kind == OperandKind::Constant;
     if (Places[K]->Kind != OperandKind::VGPR && !Constant)
       return "an operand is not a vector register";

@@ -15,7 +15,6 @@
 
 #include "Core/MatrixShape.h"
 #include "Core/Operation.h"
-#include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
 #include "SimulatedChip.h"
 
@@ -29,7 +28,7 @@ public:
   MatrixDecoder(const SimulatedChip &Chip, unsigned WaveSize,
                 const ExecTable &Table, OperandDecoder &Operands)
       : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
-  std::string decode(const AsmText &Asm, Inst &I);
+  std::string decode(const MachineOperands &From, Inst &I);
 
 private:
   const SimulatedChip &Chip;

@@ -6,14 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The names of memory instructions are systematic: kind of memory, direction,
-// type. They are taken apart here instead of being listed.
+// What is accessed the name says (ISA/MemoryNames.cpp); here are the operands,
+// and what the fields of each encoding say of the address.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Decode/MemoryDecoder.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 using namespace lnbwd;
@@ -30,86 +32,104 @@ static void takeHalves(bool IsLoad, Inst &I) {
     I.Flags |= FlagD16 | FlagHigh16;
 }
 
-std::string MemoryDecoder::modifiers(const AsmText &Asm, Inst &I) {
-  for (StringRef M : Asm.Modifiers) {
-    auto [Name, Value] = M.split(':');
-    if (Name == "offset") {
-      int64_t Offset;
-      if (Value.getAsInteger(0, Offset))
-        return "the modifier '" + M.str() + "' is not modelled";
-      I.Imm = Offset;
-    } else if (M == "offen") {
-      I.Flags |= FlagOffen;
-    } else if (M == "idxen") {
-      I.Flags |= FlagIdxen;
-    } else if (M == "lds") {
-      I.Flags |= FlagLds;
-    } else if (M == "glc" || M == "sc0" || M == "th:TH_ATOMIC_RETURN" ||
-               (Name == "th" && Value.starts_with("TH_ATOMIC") &&
-                Value.contains("RETURN"))) {
-      I.Flags |= FlagReturn;
-    } else if (M != "slc" && M != "dlc" && M != "sc1" && M != "nt" &&
-               M != "nv" && Name != "th" && Name != "scope") {
-      return "the modifier '" + M.str() + "' is not modelled";
-    }
-  }
+/// Takes over offset and cache policy, which LLVM has in this order.
+std::string MemoryDecoder::modifiers(const MachineOperands &From,
+                                     Inst &I) const {
+  const auto &Given = From.Immediates;
+  I.Imm = Given.empty() ? 0 : Given[0];
+  const uint64_t Policy = Given.size() < 2 ? 0 : uint64_t(Given[1]);
+  I.CachePolicy = uint8_t(Policy & 31);
+  if (Policy >> 11 & 1)
+    return notModelled("scale_offset");
+  if (Chip.MatrixGeneration == 2 && (Policy & PolicySc1))
+    return notModelled("scc");
   return "";
 }
 
-std::string MemoryDecoder::decodeVector(const AsmText &Asm,
+/// The offset of an instruction that has one vector address or none.
+static void signOffset(const MemoryFacts &Facts, unsigned Generation, Inst &I) {
+  if (Facts.Space != MemorySpace::Flat || Generation >= 12)
+    I.Imm = SignExtend64(uint64_t(I.Imm), Generation >= 12   ? 24
+                                          : Generation == 10 ? 12
+                                                             : 13);
+}
+
+/// Offset, and where a generation has the bits of offen and idxen.
+static void bufferAddress(const MachineOperands &From, unsigned Generation,
+                          Inst &I) {
+  bool Offen, Idxen;
+  if (Generation >= 12) {
+    I.Imm = SignExtend64<24>(uint64_t(I.Imm));
+    Offen = From.Words[1] >> 30 & 1;
+    Idxen = From.Words[1] >> 31 & 1;
+  } else if (Generation == 11) {
+    Offen = From.Words[1] >> 22 & 1;
+    Idxen = From.Words[1] >> 23 & 1;
+  } else {
+    Offen = From.Words[0] >> 12 & 1;
+    Idxen = From.Words[0] >> 13 & 1;
+  }
+  I.Flags |= (Offen ? FlagOffen : 0u) | (Idxen ? FlagIdxen : 0u);
+}
+
+std::string MemoryDecoder::decodeVector(const MachineOperands &From,
                                         const MemoryFacts &Facts, Inst &I) {
   I.Class = InstClass::VectorMemory;
   const bool Flat = Facts.Space == MemorySpace::Flat,
              Scratch = Facts.Space == MemorySpace::Scratch,
              Buffer = Facts.Descriptor;
-  std::string Error = modifiers(Asm, I);
-  if (!Error.empty())
-    return Error;
   const bool IsLoad = Facts.Access == MemoryAccess::Load,
              IsStore = Facts.Access == MemoryAccess::Store,
              IsAtomic = Facts.Access == MemoryAccess::Atomic;
   if (IsAtomic && Scratch)
     return NotImplemented;
-  const bool ToLds = IsLoad && (I.Flags & FlagLds);
-  if (!IsAtomic)
-    I.Flags &= ~uint32_t(FlagReturn);
-
-  // Where each operand is: data (result or stored), address, scalar address;
-  // buffers have the descriptor and a scalar offset.
-  const auto &Ops = Asm.Operands;
-  unsigned Next = 0;
-  auto Vector = [&](Operand &O, bool MayBeOff) -> std::string {
-    if (Next >= Ops.size())
-      return OperandCount;
-    std::string E = Operands.source(Ops[Next++], OperandType::B32, O);
-    if (!E.empty())
-      return E;
-    if (O.Kind == OperandKind::VGPR ||
-        (MayBeOff && O.Kind == OperandKind::None))
-      return "";
-    return "an operand is not a vector register";
-  };
-  bool DataFirst = Buffer || IsLoad || (IsAtomic && (I.Flags & FlagReturn));
-  if (IsLoad && !ToLds) {
-    Error = Vector(I.Dst, false);
-  } else if (Buffer && !ToLds) {
-    Error = Vector(I.Src[1], false);
-    I.Dst = I.Src[1];
-  } else if (IsAtomic && DataFirst) {
-    Error = Vector(I.Dst, false);
-  }
-  if (Error.empty())
-    Error = Vector(I.Src[0], Buffer || Scratch);
-  if (Error.empty() && !IsLoad && !Buffer)
-    Error = Vector(I.Src[1], false);
+  std::string Error = modifiers(From, I);
   if (!Error.empty())
     return Error;
-  if (Buffer) {
-    if (Next + 2 != Ops.size())
+  if (Buffer)
+    bufferAddress(From, Chip.Generation, I);
+  else
+    signOffset(Facts, Chip.Generation, I);
+  const bool ToLds = IsLoad && !From.Results;
+  if (ToLds)
+    I.Flags |= FlagLds;
+  if (IsAtomic && From.Results)
+    I.Flags |= FlagReturn;
+
+  // Vector registers are the data, where that is a result or comes first, the
+  // address, if there is one, and what others store.
+  SmallVector<const MachineOperand *, 4> Vectors, Others;
+  for (const MachineOperand &O : From.List)
+    (O.Kind == OperandKind::VGPR ? Vectors : Others).push_back(&O);
+  unsigned Next = 0;
+  if (From.Results || (Buffer && !ToLds) || (Scratch && IsStore)) {
+    if (Vectors.empty())
       return OperandCount;
-    Error = Operands.source(Ops[Next], OperandType::B32, I.Src[2]);
+    Operand &First = Scratch && IsStore ? I.Src[1] : I.Dst;
+    First = *Vectors[Next++];
+    if (Buffer && !IsLoad)
+      I.Src[1] = I.Dst;
+  }
+  const bool StoresLast = !IsLoad && !Buffer && !Scratch;
+  if (Next + 1 + StoresLast == Vectors.size())
+    I.Src[0] = *Vectors[Next++];
+  else if (!Buffer && !Scratch)
+    return OperandCount;
+  if (StoresLast && Next < Vectors.size())
+    I.Src[1] = *Vectors[Next++];
+  if (Next != Vectors.size() || (StoresLast && !I.Src[1].Dwords))
+    return OperandCount;
+  // A load of a texture may say in one more register which part is there.
+  const Operand &Data = IsLoad ? I.Dst : I.Src[1];
+  if (!IsAtomic && !ToLds && !Facts.TransposedBits &&
+      Data.Dwords != (Facts.bytes() + 3) / 4)
+    return notModelled("tfe");
+  if (Buffer) {
+    if (Others.size() != 2)
+      return OperandCount;
+    Error = Operands.source(*Others[0], OperandType::B32, I.Src[2]);
     if (Error.empty())
-      Error = Operands.source(Ops[Next + 1], OperandType::B32, I.Src[3]);
+      Error = Operands.source(*Others[1], OperandType::B32, I.Src[3]);
     if (!Error.empty())
       return Error;
     if (I.Src[2].Kind != OperandKind::SGPR || I.Src[2].Dwords != 4)
@@ -117,16 +137,16 @@ std::string MemoryDecoder::decodeVector(const AsmText &Asm,
     if (I.Src[0].Kind == OperandKind::None &&
         (I.Flags & (FlagOffen | FlagIdxen)))
       return OperandCount;
-  } else if (!Flat || Next < Ops.size()) {
-    if (Next + 1 != Ops.size())
-      return OperandCount;
-    Error = Operands.source(Ops[Next], OperandType::B32, I.Src[2]);
+  } else if (Others.size() == 1) {
+    Error = Operands.source(*Others[0], OperandType::B32, I.Src[2]);
     if (!Error.empty())
       return Error;
     if (I.Src[2].Kind == OperandKind::Constant && !Scratch)
-      I.Src[2].Kind = OperandKind::None; // null
+      I.Src[2] = {}; // null
     if (!Scratch && I.Src[2].Kind == OperandKind::SGPR && I.Src[2].Dwords != 2)
       return "the scalar address is not in two scalar registers";
+  } else if (!Others.empty()) {
+    return OperandCount;
   }
   if (!Buffer && !Scratch) {
     unsigned Need = I.Src[2].Kind == OperandKind::SGPR ? 1 : 2;
@@ -152,15 +172,15 @@ std::string MemoryDecoder::decodeVector(const AsmText &Asm,
   return "";
 }
 
-std::string MemoryDecoder::decodeLds(const AsmText &Asm,
+std::string MemoryDecoder::decodeLds(const MachineOperands &From,
                                      const MemoryFacts &Facts, Inst &I) {
   I.Class = InstClass::LDS;
   I.Imm = I.Encoding & 0xffff;
   I.Offset0 = uint8_t(I.Encoding);
   I.Offset1 = uint8_t(I.Encoding >> 8);
-  for (StringRef M : Asm.Modifiers)
-    if (M == "gds")
-      return "global data share is not modelled";
+  const bool HasShare = Chip.Generation < 12 && Chip.MatrixGeneration < 2;
+  if (HasShare && (I.Encoding >> (Chip.Generation == 9 ? 16 : 17) & 1))
+    return "global data share is not modelled";
 
   // The result, if there is one, the address, and what is stored.
   const bool IsLoad = Facts.Access == MemoryAccess::Load;
@@ -180,7 +200,7 @@ std::string MemoryDecoder::decodeLds(const AsmText &Asm,
     Op = IsLoad ? MemoryOp::DsLoad : MemoryOp::DsStore;
   }
   I.Run = Table.Memory[unsigned(Op)];
-  const auto &Ops = Asm.Operands;
+  const auto &Ops = From.List;
   if (Ops.size() != Sources + (HasResult ? 1 : 0))
     return OperandCount;
   unsigned Next = 0;
@@ -198,36 +218,34 @@ std::string MemoryDecoder::decodeLds(const AsmText &Asm,
   return Error;
 }
 
-std::string MemoryDecoder::decodeScalarLoad(const AsmText &Asm,
+std::string MemoryDecoder::decodeScalarLoad(const MachineOperands &From,
                                             const MemoryFacts &Facts, Inst &I) {
   I.Class = InstClass::ScalarMemory;
   const bool Buffer = Facts.Descriptor;
-  if (Asm.Operands.size() != 3)
+  if (From.List.size() < 2 || From.List.size() > 3)
     return OperandCount;
-  std::string Error = Operands.scalarDestination(Asm.Operands[0], I.Dst);
+  std::string Error = Operands.scalarDestination(From.List[0], I.Dst);
   if (Error.empty())
-    Error = Operands.source(Asm.Operands[1], OperandType::B32, I.Src[0]);
+    Error = Operands.source(From.List[1], OperandType::B32, I.Src[0]);
   if (!Error.empty())
     return Error;
   if (I.Src[0].Kind != OperandKind::SGPR || I.Src[0].Dwords != (Buffer ? 4 : 2))
     return "the address is not in scalar registers of the right number";
-  StringRef Offset = Asm.Operands[2];
-  int64_t Number;
-  if (!Offset.getAsInteger(0, Number)) {
-    I.Imm = Number;
-  } else {
-    Error = Operands.source(Offset, OperandType::B32, I.Src[1]);
+  if (From.List.size() > 2) {
+    Error = Operands.source(From.List[2], OperandType::B32, I.Src[1]);
     if (!Error.empty())
       return Error;
   }
+  // The cache policy is the last one.
+  if (From.Immediates.size() > 1)
+    Error = modifiers(From, I);
   I.NumSrc = 2;
-  Error = modifiers(Asm, I);
   I.Run = Table.Memory[unsigned(Buffer ? MemoryOp::ScalarBufferLoad
                                        : MemoryOp::ScalarLoad)];
   return Error;
 }
 
-std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
+std::string MemoryDecoder::decode(const MachineOperands &From, Inst &I) {
   const MemoryFacts &Facts = I.Record->Facts.Memory;
   if (!Facts.ElementBytes)
     return NotImplemented;
@@ -236,7 +254,7 @@ std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
     I.ElementBytes = Facts.ElementBytes;
     I.Elements = Facts.Elements;
     std::string Error =
-        Lds ? decodeLds(Asm, Facts, I) : decodeVector(Asm, Facts, I);
+        Lds ? decodeLds(From, Facts, I) : decodeVector(From, Facts, I);
     if (Error.empty() && I.Dst.Dwords != Facts.Elements)
       return "a transposed load in waves of 64 is not modelled";
     I.Run = Table.Memory[unsigned(Lds ? MemoryOp::DsLoadTransposed
@@ -260,10 +278,10 @@ std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
   case MemorySpace::None:
     return NotImplemented;
   case MemorySpace::Scalar:
-    return decodeScalarLoad(Asm, Facts, I);
+    return decodeScalarLoad(From, Facts, I);
   case MemorySpace::Lds:
-    return decodeLds(Asm, Facts, I);
+    return decodeLds(From, Facts, I);
   default:
-    return decodeVector(Asm, Facts, I);
+    return decodeVector(From, Facts, I);
   }
 }

@@ -14,8 +14,8 @@
 #define LNBWD_LIB_SIMULATOR_DECODE_MEMORYDECODER_H
 
 #include "Core/Operation.h"
-#include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
+#include "SimulatedChip.h"
 
 #include <string>
 
@@ -23,19 +23,21 @@ namespace lnbwd::sim {
 
 class MemoryDecoder {
 public:
-  MemoryDecoder(const ExecTable &Table, OperandDecoder &Operands)
-      : Table(Table), Operands(Operands) {}
-  std::string decode(const AsmText &Asm, Inst &I);
+  MemoryDecoder(const SimulatedChip &Chip, const ExecTable &Table,
+                OperandDecoder &Operands)
+      : Chip(Chip), Table(Table), Operands(Operands) {}
+  std::string decode(const MachineOperands &From, Inst &I);
 
 private:
-  std::string decodeVector(const AsmText &Asm, const isa::MemoryFacts &Facts,
-                           Inst &I);
-  std::string decodeLds(const AsmText &Asm, const isa::MemoryFacts &Facts,
-                        Inst &I);
-  std::string decodeScalarLoad(const AsmText &Asm,
+  std::string decodeVector(const MachineOperands &From,
+                           const isa::MemoryFacts &Facts, Inst &I);
+  std::string decodeLds(const MachineOperands &From,
+                        const isa::MemoryFacts &Facts, Inst &I);
+  std::string decodeScalarLoad(const MachineOperands &From,
                                const isa::MemoryFacts &Facts, Inst &I);
-  std::string modifiers(const AsmText &Asm, Inst &I);
+  std::string modifiers(const MachineOperands &From, Inst &I) const;
 
+  const SimulatedChip &Chip;
   const ExecTable &Table;
   OperandDecoder &Operands;
 };

@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Resolves the operands of an instruction's text.
+// Resolves the operands of an instruction by the types that it gives them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_DECODE_OPERANDDECODER_H
 #define LNBWD_LIB_SIMULATOR_DECODE_OPERANDDECODER_H
 
-#include "Core/Instruction.h"
+#include "Decode/MachineOperands.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -29,15 +29,19 @@ namespace lnbwd::sim {
 /// instruction cannot be executed, or an empty string.
 constexpr const char *NotImplemented = "the instruction is not implemented";
 constexpr const char *OperandCount = "it has an unexpected number of operands";
-/// "the modifier 'x'"
-std::string quoted(const char *What, llvm::StringRef Text);
+/// "'What' is not modelled here"
+std::string notModelled(llvm::StringRef What);
 
 class OperandDecoder {
 public:
   explicit OperandDecoder(unsigned WaveSize) : N(WaveSize) {}
   /// A source of the type.
-  std::string source(llvm::StringRef Text, OperandType Type, Operand &O);
-  std::string scalarDestination(llvm::StringRef Text, Operand &O);
+  std::string source(const MachineOperand &From, OperandType Type, Operand &O);
+  std::string scalarDestination(const MachineOperand &From, Operand &O);
+  /// VCC as a lane mask's destination.
+  Operand vcc() const;
+  /// Gives O a constant, and a row of it.
+  void constant(Operand &O, uint64_t Value);
   /// A constant once for each lane, low dwords before high ones; lives as long
   /// as this.
   const uint32_t *constantRow(uint64_t Value);

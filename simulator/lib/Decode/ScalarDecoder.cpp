@@ -14,62 +14,64 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
-#include <optional>
-
 using namespace llvm;
 using namespace lnbwd;
 using namespace lnbwd::sim;
 
-std::string ScalarDecoder::decode(const AsmText &Asm, Inst &I) {
+std::string ScalarDecoder::decode(const MachineOperands &From, Inst &I) {
   const isa::InstructionDescription &Description = I.Record->Description;
   const isa::OperandForm Form = I.Record->Facts.Form;
   I.Class = InstClass::Scalar;
   I.Imm = I.Encoding & 0xffff;
-  if (Form == isa::OperandForm::Ignored)
+  if (Form == isa::OperandForm::Ignored) {
+    if (I.Record->Facts.Cache != isa::CacheControl::None &&
+        !From.Immediates.empty())
+      I.CachePolicy = uint8_t(From.Immediates[0]);
     return "";
-  if (!Asm.Modifiers.empty())
-    return quoted("the modifier", Asm.Modifiers[0]) + " is not modelled";
+  }
+  if (From.isClamped() || From.outputShift())
+    return notModelled("a modifier of the result");
 
   unsigned Next = 0;
   std::string Error;
   if (Description.Results || Form == isa::OperandForm::FirstWritten) {
-    if (Asm.Operands.empty())
-      return "it has no operands";
-    Error = Operands.scalarDestination(Asm.Operands[Next++], I.Dst);
+    if (From.List.empty())
+      return OperandCount;
+    Error = Operands.scalarDestination(From.List[Next++], I.Dst);
     if (!Error.empty())
       return Error;
   }
-  const unsigned Left = unsigned(Asm.Operands.size()) - Next;
+  const unsigned Left = unsigned(From.List.size()) - Next;
   switch (Form) {
   case isa::OperandForm::Ignored:
   case isa::OperandForm::ResultOnly:
     return "";
   case isa::OperandForm::GprIndex:
-    I.NumSrc = 1;
     // What is indexed is coded as the second source of a compare.
     I.Imm = I.Encoding >> 8 & 0xff;
-    return Operands.source(Asm.Operands.empty() ? "" : Asm.Operands[0],
-                           OperandType::B32, I.Src[0]);
-  case isa::OperandForm::SetRegister:
-    if (Left != 2)
-      return OperandCount;
+    [[fallthrough]];
+  case isa::OperandForm::SetRegister: {
     I.NumSrc = 1;
-    return Operands.source(Asm.Operands[1], OperandType::B32, I.Src[0]);
+    // An immediate as wide as the register is none of the operands.
+    MachineOperand Value;
+    Operands.constant(
+        Value, From.Immediates.empty() ? 0 : uint32_t(From.Immediates[0]));
+    return Operands.source(Left ? From.List[Next] : Value, OperandType::B32,
+                           I.Src[0]);
+  }
   case isa::OperandForm::Immediate:
   case isa::OperandForm::Unsigned: {
-    if (Left == 0 || Left > 2)
+    if (Left > 1)
       return OperandCount;
-    unsigned Place = 0;
-    if (Left == 2)
-      Error =
-          Operands.source(Asm.Operands[Next], OperandType::B32, I.Src[Place++]);
-    Operand &O = I.Src[Place];
+    if (Left)
+      Error = Operands.source(From.List[Next], OperandType::B32, I.Src[0]);
+    Operand &O = I.Src[Left];
     O.Kind = OperandKind::Constant;
     O.Dwords = 1;
     O.Value = Form == isa::OperandForm::Unsigned
                   ? uint64_t(I.Imm)
                   : uint64_t(uint32_t(int32_t(int16_t(I.Imm))));
-    I.NumSrc = uint8_t(Place + 1);
+    I.NumSrc = uint8_t(Left + 1);
     return Error;
   }
   case isa::OperandForm::Listed:
@@ -78,18 +80,26 @@ std::string ScalarDecoder::decode(const AsmText &Asm, Inst &I) {
   }
   if (Left > 4)
     return OperandCount;
-  // What an inline constant means depends on the type.
-  const bool IsHalf = I.Record->Facts.Flags & isa::FactSourcesF16;
+  // Of barriers the number may be in M0, which is no operand then.
+  if (Left == 0 && Description.ReadsM0) {
+    I.Src[0].Kind = OperandKind::SGPR;
+    I.Src[0].Reg = SlotM0;
+    I.Src[0].Dwords = 1;
+    I.NumSrc = 1;
+  }
   const unsigned First = Form == isa::OperandForm::FirstWritten ? 1 : 0;
-  for (unsigned K = 0; Next < Asm.Operands.size(); ++K, ++Next) {
-    const OperandType Type = IsHalf ? OperandType::F16
-                             : Description.sourceDwords(First + K) > 1
-                                 ? OperandType::B64
-                                 : OperandType::B32;
-    std::optional<Operand> P = parseOperand(Asm.Operands[Next], Type);
-    if (!P || P->Kind == OperandKind::VGPR || P->Kind == OperandKind::None)
-      return quoted("the operand", Asm.Operands[Next]) + " is not modelled";
-    I.Src[K] = *P;
+  for (unsigned K = 0; K < Left; ++K) {
+    const MachineOperand &Source = From.List[Next + K];
+    Operand &O = I.Src[K] = Source;
+    if (O.Kind == OperandKind::VGPR || O.Kind == OperandKind::None)
+      return "the operand '" + Source.Name.lower() + "' is not modelled";
+    if (O.Kind == OperandKind::Constant) {
+      O.Dwords = Description.sourceDwords(First + K) > 1 ? 2 : 1;
+      O.Value = O.Dwords == 2 ? O.Value : uint32_t(O.Value);
+      // LLVM takes the sources of conversions for integers.
+      if (I.Record->Facts.Flags & isa::FactSourcesF16)
+        O.Value = From.inlineFloat(K, OperandType::F16).value_or(O.Value);
+    }
     I.NumSrc = uint8_t(K + 1);
   }
   return "";

@@ -15,7 +15,6 @@
 #define LNBWD_LIB_SIMULATOR_DECODE_SCALARDECODER_H
 
 #include "Core/Instruction.h"
-#include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
 
 #include <string>
@@ -26,7 +25,7 @@ class ScalarDecoder {
 public:
   explicit ScalarDecoder(OperandDecoder &Operands) : Operands(Operands) {}
   /// The handler is set already.
-  std::string decode(const AsmText &Asm, Inst &I);
+  std::string decode(const MachineOperands &From, Inst &I);
 
 private:
   OperandDecoder &Operands;

@@ -252,10 +252,6 @@ static constexpr Trait cache(CacheControl Cache, const char *Names) {
 }
 
 static constexpr Trait Traits[] = {
-    // Where a program goes on.
-    flag(FactEnds, "s_endpgm s_endpgm_saved"),
-    flag(FactJumps, "s_branch"),
-    flag(FactMayJump, "s_cbranch_*"),
     // What the hardware does not wait for by itself.
     flag(FactIdles, "s_nop v_nop"),
     flag(FactAwaitsAlu, "s_waitcnt_depctr s_wait_alu"),
@@ -281,9 +277,9 @@ static constexpr Trait Traits[] = {
     flag(FactFetchesInactive, "ds_bpermute_fi_b32 v_permlane64_b32"),
     flag(FactKeepsAddress, "*_add* *_sub* *_mov_* *_mad_u64* *cndmask* "
                            "*cselect* *readfirstlane* *_accvgpr_*"),
-    // What the text of an instruction means.
+    // What its operands mean.
     flag(FactSourcesF16, "s_*_f16 v_s_*_f16", "s_cvt_hi*"),
-    flag(FactSignsInText, "v_dot4_i32_iu8 v_dot8_i32_iu4"),
+    flag(FactSignsByNegLo, "v_dot4_i32_iu8 v_dot8_i32_iu4"),
     flag(FactBitTable, "v_bitop3_*"),
     flag(FactIndexesOn, "s_set_gpr_idx_on"),
     flag(FactIndexesOff, "s_set_gpr_idx_off"),

@@ -20,8 +20,8 @@ using namespace lnbwd::isa;
 
 InstructionRecord::InstructionRecord(StringRef Mnemonic,
                                      const InstructionDescription &Description)
-    : Name(canonicalMnemonic(Mnemonic)), Facts(factsOf(Mnemonic)),
-      Description(Description) {
+    : Mnemonic(withoutEncoding(Mnemonic)), Name(canonicalMnemonic(Mnemonic)),
+      Facts(factsOf(Mnemonic)), Description(Description) {
   // LLVM knows best what branches.
   if (Facts.Where == Unit::Scalar &&
       (Description.IsBranch || Description.IsCall))

@@ -94,19 +94,12 @@ StringRef lnbwd::isa::withoutEncoding(StringRef Mnemonic) {
 }
 
 std::string lnbwd::isa::canonicalMnemonic(StringRef Mnemonic) {
-  Mnemonic = withoutEncoding(Mnemonic);
+  std::string Name = withoutEncoding(Mnemonic).str();
+  // One of a pair is what it is alone.
+  if (StringRef Single = Name; Single.consume_front("v_dual_"))
+    Name = "v_" + Single.str();
   for (const Alias &A : Aliases)
-    if (Mnemonic == A.From)
+    if (Name == A.From)
       return A.To;
-  return Mnemonic.str();
-}
-
-constexpr StringRef DualPrefix = "v_dual_";
-
-bool lnbwd::isa::isDual(StringRef Mnemonic) {
-  return Mnemonic.starts_with(DualPrefix);
-}
-
-std::string lnbwd::isa::singleOfDual(StringRef Text) {
-  return Text.consume_front(DualPrefix) ? "v_" + Text.str() : "";
+  return Name;
 }

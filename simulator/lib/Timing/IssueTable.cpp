@@ -110,7 +110,7 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
     F.IsBarrier = E.Barrier != BarrierKind::Signal;
     return F;
   }
-  F.IsEnd = Facts.Flags & isa::FactEnds;
+  F.IsEnd = I.Record->Description.EndsWave;
   if (Facts.Flags & isa::FactIdles)
     F.Gap = uint16_t(Scalar * (1 + (unsigned(I.Imm) & 15)));
   if (E.Counted == CountClass::Branch || I.Record->Description.IsBranch) {

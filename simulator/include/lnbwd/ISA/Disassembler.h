@@ -19,6 +19,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCInst.h"
 #include "llvm/MC/MCInstrInfo.h"
 #include "llvm/MC/MCRegisterInfo.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -29,7 +30,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace lnbwd::isa {
@@ -51,12 +51,10 @@ struct Machine {
 
 /// An instruction in memory.
 struct Disassembled {
-  unsigned Opcode = 0;   ///< LLVM's number
-  uint64_t Size = 0;     ///< bytes
-  std::string Text;      ///< assembly
-  bool EndsFlow = false; ///< nothing flows on to the next instruction
-  bool IsBranch = false;
-  std::optional<uint64_t> Target; ///< where a branch leads, if that is fixed
+  llvm::MCInst Code;
+  uint64_t Size = 0;        ///< bytes
+  std::string Text;         ///< assembly
+  llvm::StringRef Mnemonic; ///< of a pair, the first one's
 };
 
 /// Reads the machine code of one chip. For one thread at a time.
@@ -71,6 +69,10 @@ public:
   bool read(llvm::ArrayRef<uint8_t> Bytes, uint64_t Address, Disassembled &Out);
   /// What LLVM says of all instructions of the number.
   InstructionDescription describe(unsigned Opcode) const;
+  /// The mnemonic of the second of two instructions of the number that are
+  /// issued together, as if it were alone; empty if LLVM does not say it.
+  std::string secondOfDual(unsigned Opcode) const;
+  const llvm::MCRegisterInfo &registers() const;
 
 private:
   Disassembler();

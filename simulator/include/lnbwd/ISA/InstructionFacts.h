@@ -139,7 +139,7 @@ enum class WaitKind : uint8_t {
 
 enum class BarrierKind : uint8_t { None, Full, Signal, Wait };
 
-/// What of a scalar instruction's text is to be resolved.
+/// Which operands of a scalar instruction are to be resolved.
 enum class OperandForm : uint8_t {
   Listed,       ///< a result, if it has one, and sources
   FirstWritten, ///< a result that LLVM takes for a source, and sources
@@ -181,9 +181,6 @@ enum FactFlag : uint32_t {
   FactCacheWrite = 64,      ///< a write-back that is counted like a store
   FactCacheLoad = 128,      ///< an invalidation that is counted like a load
   FactCopies = 256,         ///< Bits: puts pieces of memory together for a copy
-  FactEnds = 1u << 9,       ///< the end of the wave
-  FactJumps = 1u << 10,     ///< to the place that it names, always
-  FactMayJump = 1u << 11,   ///< or if a condition holds
   FactIdles = 1u << 12,     ///< a wait state; a scalar one says of how many
   FactAwaitsAlu = 1u << 13, ///< waits for results that are under way
   FactWritesHardware = 1u << 14, ///< registers of the hardware
@@ -199,7 +196,7 @@ enum FactFlag : uint32_t {
   FactWritesAccumulator = 1u << 24,
   FactKeepsAddress = 1u << 25, ///< of an address it may make one nearby
   FactSourcesF16 = 1u << 26,   ///< scalar: inline constants are of f16
-  FactSignsInText = 1u << 27,  ///< neg_lo says which factors are signed
+  FactSignsByNegLo = 1u << 27, ///< neg_lo says which factors are signed
   FactBitTable = 1u << 28,     ///< a modifier is the table of a logic function
   FactIndexesOn = 1u << 29,    ///< gfx9's indexing of registers from here on
   FactIndexesOff = 1u << 30,   ///< and no longer

@@ -22,20 +22,60 @@
 
 namespace lnbwd::isa {
 
-/// What LLVM's description of an instruction says that its text does not.
+/// What an operand of LLVM's instruction is.
+enum class OperandRole : uint8_t {
+  Immediate, ///< a modifier or an offset
+  Result,
+  Source,
+  Register,  ///< a source that is no constant
+  Tied,      ///< a source that is a result, too, and is not written twice
+  Modifiers, ///< of the source that follows: SourceModifier
+};
+
+/// Bits of such modifiers, of which packed instructions have others.
+enum SourceModifier : uint8_t {
+  ModifierNeg = 1, ///< packed: negates the low half
+  ModifierAbs = 2, ///< packed: negates the high half
+  ModifierHalf = 4,
+  ModifierHalfHigh = 8, ///< packed; of the first source, the result's half
+  ModifierSext = 16,
+};
+
+/// How an instruction is encoded, where decoding depends on it.
+enum class Encoding : uint8_t {
+  Other,
+  Vop3,
+  Vop3P, ///< packed
+  Mai,   ///< v_mfma, v_smfmac and their accumulation registers
+  Sdwa,
+  Vopd, ///< two instructions
+};
+
+/// What LLVM's description of an instruction says that its name does not.
 struct InstructionDescription {
-  static constexpr unsigned MostOperands = 8;
+  static constexpr unsigned MostOperands = 24;
+  Encoding Coded = Encoding::Other;
+  bool IsDpp = false;
   bool ReadsScc = false, WritesScc = false;
-  bool ReadsVcc = false;
+  bool ReadsVcc = false, WritesVcc = false;
   bool ReadsM0 = false, WritesM0 = false;
   bool ReadsExec = false, WritesExec = false;
   bool ReadsResult = false; ///< the destination is a source, too
   bool IsBranch = false;    ///< not calls
+  bool IsDirect = false;    ///< a branch to a place that it names
+  bool IsBarrier = false;   ///< nothing flows on to the next instruction
+  bool EndsWave = false;
   bool IsCall = false;
   bool MayLoad = false, MayStore = false; ///< both: an atomic
   uint8_t Results = 0;
+  /// Of a matrix instruction, in passes of four cycles, as LLVM's scheduler has
+  /// it; twice as many, if PassesVary, where a factor has 8 bits.
+  uint8_t Passes = 0;
+  bool PassesVary = false;
   /// Of results and then sources; 0 for what is no register.
   uint8_t OperandDwords[MostOperands] = {};
+  OperandRole Roles[MostOperands] = {};
+  int16_t RegisterClasses[MostOperands] = {}; ///< LLVM's numbers; none: -1
 
   /// Dwords of the K-th source.
   unsigned sourceDwords(unsigned K) const {
@@ -44,7 +84,8 @@ struct InstructionDescription {
 };
 
 struct InstructionRecord {
-  std::string Name; ///< canonical
+  std::string Mnemonic; ///< LLVM's, without its encoding
+  std::string Name;     ///< canonical
   InstructionFacts Facts;
   InstructionDescription Description;
 

@@ -23,16 +23,10 @@ namespace lnbwd::isa {
 /// nothing of the operation.
 llvm::StringRef withoutEncoding(llvm::StringRef Mnemonic);
 
-/// What a mnemonic is called in the tables: without its encoding, and the names
+/// What a mnemonic is called in the tables: without its encoding, one of a pair
+/// as if it were alone, and the names
 /// of gfx11 and gfx12 become those of gfx9 where the operation is the same.
 std::string canonicalMnemonic(llvm::StringRef Mnemonic);
-
-/// Whether two instructions are issued together, of which this is the first.
-bool isDual(llvm::StringRef Mnemonic);
-
-/// One of two such instructions as if it were issued alone, operands and all;
-/// empty if it is none.
-std::string singleOfDual(llvm::StringRef Text);
 
 } // namespace lnbwd::isa
 
