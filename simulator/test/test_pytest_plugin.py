@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import pytest
-from lnbwd_sim import errors
+from lnbwd_sim import errors, report
 from lnbwd_sim.fidelity import Fidelity, is_rounded
 from lnbwd_sim.pytest_plugin import command_lines
 
@@ -74,6 +74,41 @@ def test_suppressions(tmp_path):
     file.unlink()
     with pytest.raises(errors.SuppressionError, match=r"expected a file .* got: No such file"):
         errors.read_suppressions(file)
+
+
+def test_saved_errors_become_a_report(tmp_path, capsys):
+    saved = tmp_path / "errors.jsonl"
+    leak = {"chip": "", "kernel": "", "check": "leaks", "message": "1 buffer", "count": 1,
+            "stops": False}
+    again = {**entry(), "grid": [2, 1, 1]}
+    saved.write_text("".join(json.dumps(e) + "\n" for e in (again, again, leak)))
+    first, second = report.read_errors(saved)
+    assert (first.count, first.grid, second.check) == (4, (2, 1, 1), "leaks")
+    suppressions = tmp_path / "suppressions.toml"
+    suppressions.write_text('[[suppress]]\ncheck = "leaks"\nreason = "at the end"\n'
+                            '[[suppress]]\ncheck = "waits"\nreason = "none"\n')
+    log = tmp_path / "logs" / "out.sarif"
+    arguments = [str(saved), "--suppressions", str(suppressions), "--sarif", str(log)]
+    assert report.main([*arguments, "--annotations"]) == 1
+    out = capsys.readouterr().out
+    for part in ("a race: 50 % (4 times)", "suppressed: leaks: kernel : at the end",
+                 "suppression without an error: check 'waits'", "1 errors, 1 suppressed",
+                 "::error file="):
+        assert part in out
+    results = [r for run in json.loads(log.read_text())["runs"] for r in run["results"]]
+    assert [r["ruleId"] for r in results] == ["races", "leaks"]
+    assert results[1]["suppressions"][0]["justification"] == "at the end"
+    suppressions.write_text('[[suppress]]\ncheck = "*"\nreason = "all"\n')
+    assert report.main(arguments) == 0
+    assert errors.STOPPED not in capsys.readouterr().out
+    saved.write_text(json.dumps({**again, "stops": True}))
+    assert report.main(arguments) == 1
+    assert errors.STOPPED in capsys.readouterr().out
+    saved.write_text("{}\n")
+    assert report.main([str(saved)]) == 2
+    assert "errors.jsonl:1: expected an error of --save-errors" in capsys.readouterr().out
+    assert report.main([str(tmp_path / "none")]) == 2
+    assert "No such file" in capsys.readouterr().out
 
 
 def test_a_run_for_each_chip():
@@ -137,7 +172,8 @@ def test_paths_of_the_package():
     assert printed().stdout == f"{package / 'lib' / 'liblnbwd-hip-sim.so'}\n"
     assert printed("--include").stdout == f"{package / 'include'}\n"
     wrong = printed("--headers")
-    assert wrong.returncode == 1 and "or --include, got --headers" in wrong.stderr
+    assert wrong.returncode == 1
+    assert "--include, or report and its arguments, got --headers" in wrong.stderr
 
 
 CORPUS = INPUTS / "triton_corpus"

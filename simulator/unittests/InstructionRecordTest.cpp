@@ -273,10 +273,12 @@ TEST(InstructionRecord, ListedPatternsFindSomething) {
     if (const char *Name = Printer->getMnemonic(Instruction).first)
       Known.insert(isa::canonicalMnemonic(llvm::StringRef(Name).trim()));
   }
-  for (llvm::StringRef Pattern : isa::listedPatterns())
-    EXPECT_TRUE(llvm::any_of(Known, [&](llvm::StringRef Name) {
+  for (llvm::StringRef Pattern : isa::listedPatterns()) {
+    const bool Found = llvm::any_of(Known, [&](llvm::StringRef Name) {
       return isa::matchesPattern(Pattern, Name);
-    })) << Pattern.str();
+    });
+    EXPECT_TRUE(Found) << Pattern.str();
+  }
   EXPECT_TRUE(isa::matchesPattern("s_*_f16", "s_add_f16"));
   EXPECT_FALSE(isa::matchesPattern("s_*_f16", "s_add_f16_f32"));
   EXPECT_FALSE(isa::matchesPattern("s_nop", "s_nope"));

@@ -20,6 +20,9 @@ const NumberVariable lnbwd::sim::MaxErrorsVariable = {
 const NumberVariable lnbwd::sim::InstructionsVariable = {
     "LNBWD_SIM_MAX_INSTRUCTIONS", 0, UINT64_MAX,
     "a number of instructions, or 0 for no limit"};
+const NumberVariable lnbwd::sim::LeaksVariable = {
+    "LNBWD_SIM_LEAKS", 0, 1,
+    "1 for errors of device memory that is not freed, or 0"};
 const NumberVariable lnbwd::sim::MemoryVariable = {
     "LNBWD_SIM_MEMORY_MB", 1, uint64_t(1) << 40,
     "the memory of a device in MiB, from 1 to 2^40"};
@@ -31,6 +34,9 @@ const NumberVariable lnbwd::sim::RoundingVariable = {
     "1 for smaller results where a card may round otherwise, or 0"};
 const NumberVariable lnbwd::sim::ShuffleVariable = {
     "LNBWD_SIM_SHUFFLE", 0, UINT64_MAX, "a seed, or 0 for the usual order"};
+const NumberVariable lnbwd::sim::SkipLaunchesVariable = {
+    "LNBWD_SIM_SKIP_LAUNCHES", 0, UINT64_MAX,
+    "a number of launches that are not checked"};
 const NumberVariable lnbwd::sim::ThreadsVariable = {
     "LNBWD_SIM_THREADS", 1, 256, "a number of host threads from 1 to 256"};
 
@@ -54,8 +60,9 @@ std::optional<uint64_t> NumberVariable::read() const {
 std::string lnbwd::sim::problemOfNumbers() {
   std::string Problem;
   for (const NumberVariable *Variable :
-       {&MaxErrorsVariable, &InstructionsVariable, &MemoryVariable,
-        &RacesVariable, &RoundingVariable, &ShuffleVariable, &ThreadsVariable})
+       {&MaxErrorsVariable, &InstructionsVariable, &LeaksVariable,
+        &MemoryVariable, &RacesVariable, &RoundingVariable, &ShuffleVariable,
+        &SkipLaunchesVariable, &ThreadsVariable})
     if (!Variable->read(Problem) && !Problem.empty())
       break;
   return Problem;

@@ -35,8 +35,8 @@ struct NumberVariable {
 };
 
 extern const NumberVariable MaxErrorsVariable, InstructionsVariable,
-    MemoryVariable, RacesVariable, RoundingVariable, ShuffleVariable,
-    ThreadsVariable;
+    LeaksVariable, MemoryVariable, RacesVariable, RoundingVariable,
+    ShuffleVariable, SkipLaunchesVariable, ThreadsVariable;
 
 /// What is wrong with the first of these variables that is, or "".
 std::string problemOfNumbers();

@@ -15,11 +15,15 @@
 #include "Hip/HipState.h"
 
 #include "Check/CodeAnalysis.h"
+#include "Core/Environment.h"
 #include "Core/Launch.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
+#include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
 #include <utility>
 
 using namespace lnbwd::sim;
@@ -72,6 +76,83 @@ std::string lnbwd::sim::errorsJson(const Launch &L) {
   if (!L.Error.empty())
     List.push_back(describe(L, L.Error, L.ErrorParts, 1, /*Stops=*/true));
   return llvm::formatv("{0}", json::Value(std::move(List))).str();
+}
+
+/// Appends an error to the saved ones.
+static void save(json::Object Error) {
+  const char *Name = std::getenv("LNBWD_SIM_ERRORS");
+  if (!Name || !*Name)
+    return;
+  const std::string Line =
+      llvm::formatv("{0}\n", json::Value(std::move(Error))).str();
+  const int File = open(Name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (File < 0 || write(File, Line.data(), Line.size()) < 0)
+    reportAlways("error", "LNBWD_SIM_ERRORS: cannot write to '" +
+                              std::string(Name) + "'");
+  if (File >= 0)
+    close(File);
+}
+
+static json::Object withoutPlace(const std::string &Kernel,
+                                 const std::string &Chip, const char *Check,
+                                 const std::string &Message) {
+  return json::Object{{"chip", Chip},   {"kernel", json::fixUTF8(Kernel)},
+                      {"check", Check}, {"message", json::fixUTF8(Message)},
+                      {"count", 1},     {"stops", false}};
+}
+
+void lnbwd::sim::saveErrors(const std::string &Kernel, const char *Chip,
+                            const uint32_t Grid[3]) {
+  auto Parsed = json::parse(lnbwdSimGetErrorsJson());
+  json::Array *List = Parsed ? Parsed->getAsArray() : nullptr;
+  if (!Parsed)
+    llvm::consumeError(Parsed.takeError());
+  json::Array Refused;
+  if (!List || List->empty()) {
+    Refused.push_back(
+        withoutPlace(Kernel, Chip, "", lnbwdSimLastErrorMessage()));
+    List = &Refused;
+  }
+  for (json::Value &Error : *List) {
+    json::Object Line = std::move(*Error.getAsObject());
+    Line["grid"] = json::Array{Grid[0], Grid[1], Grid[2]};
+    save(std::move(Line));
+  }
+}
+
+/// Device memory that the program has not freed: at the end of the process,
+/// after the destructors of the program.
+[[gnu::destructor]] static void reportLeaks() {
+  if (!LeaksVariable.read().value_or(0))
+    return;
+  std::string Text;
+  uint64_t Bytes = 0;
+  unsigned Count = 0;
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    for (const Region &R : state().Memory.snapshot()) {
+      uint64_t Begin;
+      const DeviceMemory::Buffer *B = state().Memory.find(R.Begin, Begin);
+      if (!B || !B->Storage || B->Kind == BufferKind::Code)
+        continue;
+      constexpr unsigned Most = 8;
+      if (Count < Most)
+        Text += (Count ? ", " : "") + std::to_string(B->Size);
+      else if (Count == Most)
+        Text += ", ...";
+      Bytes += B->Size;
+      ++Count;
+    }
+  }
+  if (!Count)
+    return;
+  Text = std::to_string(Count) +
+         (Count == 1 ? " buffer of device memory was"
+                     : " buffers of device memory were") +
+         " not freed, " + std::to_string(Bytes) + " bytes: " + Text +
+         "; expected hipFree for each before the program ends";
+  report("error", Text);
+  save(withoutPlace("", "", "leaks", Text));
 }
 
 extern "C" const char *lnbwdSimGetErrorsJson(void) {

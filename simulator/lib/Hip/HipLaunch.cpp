@@ -20,6 +20,7 @@
 #include "Core/Scheduler.h"
 #include "Core/Wave.h"
 #include "Hip/LaunchArguments.h"
+#include "Hip/LaunchFilter.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -239,13 +240,16 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidConfiguration, Prefix + Problem);
   L.LdsSize = uint32_t(Lds);
   unsigned Checks;
-  bool OtherOrders;
+  bool OtherOrders, IsFiltered;
   std::optional<TimingOptions> Timing;
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     Timing = state().Timing[F->Owner->Device];
     // What is not executed in full cannot be checked.
     Checks = Timing ? 0 : state().Checks;
+    IsFiltered = Checks && !passesFilter(K);
+    if (IsFiltered)
+      Checks = 0;
     L.Shuffle = state().Shuffle;
     OtherOrders = state().OtherOrders;
     L.MostErrors = state().MostErrors;
@@ -337,6 +341,10 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     state().CheckErrors = errorsJson(L);
+    // What such a launch has stored nobody knows: it may be anything.
+    for (const Region &R : L.Regions)
+      if (IsFiltered && R.Notes)
+        state().Shadows.wrote(R.Begin, R.End - R.Begin);
     if (Checks) {
       state().Summary = Summary = Checker->summary(state().Memory.snapshot());
       state().CheckedLaunch = Checker->AccessesOf;
@@ -379,8 +387,13 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   const hipError_t Code =
       launchKernel(Function, GridX, GridY, GridZ, BlockX, BlockY, BlockZ,
                    DynamicLds, Stream, Parameters, Extra);
-  if (Code != hipSuccess)
+  if (Code != hipSuccess) {
     report("error", lnbwdSimLastErrorMessage());
+    const uint32_t Grid[3] = {GridX, GridY, GridZ};
+    const ihipModuleSymbol_t *F = checkFunction(Function);
+    saveErrors(F ? F->TheKernel->shownName() : "",
+               F ? Chips[F->Owner->Device].Chip : "", Grid);
+  }
   return Code;
 }
 

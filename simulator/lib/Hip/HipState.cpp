@@ -16,6 +16,7 @@
 
 #include "Core/Environment.h"
 #include "Execute/HostTables.h"
+#include "Hip/LaunchFilter.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
 
@@ -88,6 +89,8 @@ std::string lnbwd::sim::problemOfEnvironment() {
     Problem = problemOfHostTable();
   if (Problem.empty())
     checksFromEnvironment(Problem);
+  if (Problem.empty())
+    Problem = problemOfFilter();
   return Problem;
 }
 

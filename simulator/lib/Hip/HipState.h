@@ -163,6 +163,11 @@ bool isReported();
 
 /// What a launch reports, as JSON.
 std::string errorsJson(const Launch &L);
+/// Appends what the last launch reported to the file that LNBWD_SIM_ERRORS
+/// names, a line of JSON for each error; of a launch that was refused, the
+/// message that the thread was given.
+void saveErrors(const std::string &Kernel, const char *Chip,
+                const uint32_t Grid[3]);
 
 /// The device of a number that a program uses, or -1; and its number.
 int deviceNumbered(int Number);

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import importlib
+import json
 import linecache
 import os
 import pathlib
@@ -30,10 +31,14 @@ RULES: dict[str, str] = {
     "hazards": "Two instructions too close to each other",
     "limits": "More than the chip has, or than the kernel allocates",
     "alignment": "An access that is not aligned to its element",
+    "leaks": "Device memory that the program does not free",
     "strides": "Results change where rows are further apart and the stride with them",
     "execution": "The launch cannot go on, or was refused",
 }
 """The checks, as rules of a report; ``execution`` is what needs no check."""
+
+
+STOPPED = "a suppressed error has stopped the launch, so its results are not complete"
 
 
 @dataclass(frozen=True)
@@ -265,6 +270,12 @@ def _result(error: CheckError) -> dict[str, Any]:
     if error.suppressed is not None:
         result["suppressions"] = [{"kind": "external", "justification": error.suppressed}]
     return result
+
+
+def write_log(file: pathlib.Path, log: Mapping[str, Any]) -> None:
+    """Writes SARIF, with the folder, as pytest does for --junitxml."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(log, indent=1), encoding="utf-8")
 
 
 def sarif(runs: Sequence[Sarif]) -> dict[str, Any]:

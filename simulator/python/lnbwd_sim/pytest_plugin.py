@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from .errors import (
+    STOPPED,
     CheckError,
     Sarif,
     Suppression,
@@ -30,8 +31,10 @@ from .errors import (
     read_suppressions,
     sarif,
     suppress,
+    write_log,
 )
 from .fidelity import Fidelity
+from .report import summary, total
 
 _SESSION = pytest.StashKey["Session"]()
 _LIST = "lnbwd_sim_errors"
@@ -52,6 +55,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                          "and why")
     group.addoption("--amdgpu-sarif", type=pathlib.Path, metavar="FILE",
                     help="write the errors as SARIF")
+    group.addoption("--amdgpu-save-errors", type=pathlib.Path, metavar="FILE",
+                    help="append the errors of launches to a file, a line of JSON for each, "
+                         "which python -m lnbwd_sim report reads")
+    group.addoption("--amdgpu-kernels", metavar="PATTERN[,PATTERN]",
+                    help="check only launches of kernels with one of these names, patterns of "
+                         "the shell; others are executed without checks")
+    group.addoption("--amdgpu-skip-launches", type=int, default=0, metavar="N",
+                    help="execute the first N launches that would be checked without checks")
     group.addoption("--amdgpu-annotations", action="store_true",
                     default=bool(os.environ.get("GITHUB_ACTIONS")),
                     help="print ::error lines for GitHub; by default where GITHUB_ACTIONS is set")
@@ -67,12 +78,6 @@ def _chips(config: pytest.Config) -> list[str]:
     given: list[str] = config.getoption("--amdgpu") or []
     names = (chip.strip() for part in given for chip in part.split(","))
     return list(dict.fromkeys(filter(None, names)))
-
-
-def _write_log(file: pathlib.Path, log: dict[str, Any]) -> None:
-    """Writes SARIF, with the folder, as pytest does for --junitxml."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(log, indent=1), encoding="utf-8")
 
 
 @dataclasses.dataclass
@@ -91,12 +96,18 @@ class Session:
     rounds: Any = None
     device: Any = None
     checked_nothing: bool = False
+    saved: pathlib.Path | None = None
+    """The file of --amdgpu-save-errors."""
 
     def report(self, entries: list[dict[str, Any]], problem: str, grid: tuple[int, ...]) -> None:
         """Takes the errors of a launch; raises unless all are suppressed."""
         if not entries:
             entries = [{"chip": self.chip, "kernel": "", "check": "", "message": problem,
                         "count": 1, "stops": True}]
+        if self.saved is not None:
+            with self.saved.open("a", encoding="utf-8") as file:
+                for entry in entries:
+                    file.write(json.dumps({**entry, "grid": grid, "test": self.test}) + "\n")
         found = [suppress(parse(entry, grid, self.test), self.suppressions) for entry in entries]
         self.current += found
         counted = [f for f in found if f.suppressed is None]
@@ -104,8 +115,7 @@ class Session:
         if counted:
             raise KernelFault("\n" + "\n".join(f.describe() for f in counted))
         if stopped:
-            raise KernelFault("a suppressed error has stopped the launch, so its results are "
-                              "not complete:\n" + stopped[0].describe())
+            raise KernelFault(f"{STOPPED}:\n{stopped[0].describe()}")
 
     def explain(self) -> list[str]:
         """A report on the first wrong element of the last comparison that failed; empty: none did,
@@ -188,7 +198,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         if log:
             runs = [run for file in files.values() if file.exists()
                     for run in json.loads(file.read_text(encoding="utf-8"))["runs"]]
-            _write_log(log, {**sarif([]), "runs": runs})
+            write_log(log, {**sarif([]), "runs": runs})
     return worst
 
 
@@ -207,11 +217,17 @@ def pytest_configure(config: pytest.Config) -> None:
                                 "the option") from error
     handle, name = tempfile.mkstemp(prefix="lnbwd-sim-", suffix=".coverage")
     os.close(handle)
-    session = Session(chips[0], suppressions, pathlib.Path(name))
+    saved: pathlib.Path | None = config.getoption("--amdgpu-save-errors")
+    session = Session(chips[0], suppressions, pathlib.Path(name),
+                      saved=saved.absolute() if saved else None)
     config.stash[_SESSION] = session
     os.environ["LNBWD_SIM_COVERAGE"] = name
     if config.getoption("--amdgpu-rounding"):
         os.environ["LNBWD_SIM_ROUNDING"] = "1"
+    if kernels := config.getoption("--amdgpu-kernels"):
+        os.environ["LNBWD_SIM_KERNELS"] = kernels
+    if skipped := config.getoption("--amdgpu-skip-launches"):
+        os.environ["LNBWD_SIM_SKIP_LAUNCHES"] = str(skipped)
     try:
         from . import torch_device, triton_driver
         from .library import Library, SimulatorError
@@ -346,7 +362,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
     if log:
         run = Sarif(_active.chip, _active.errors, {"fidelity": _active.fidelity.to_dict()})
-        _write_log(log, sarif([run]))
+        write_log(log, sarif([run]))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -365,18 +381,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
     write = terminalreporter.write_line
     terminalreporter.section(f"simulated {_active.chip}")
     counted = [f for f in _active.errors if f.suppressed is None]
-    dropped = [f for f in _active.errors if f.suppressed is not None]
     for error in counted:
         place = f"{error.place.file}:{error.place.line}: " if error.place else ""
         write(f"{place}{error.check}: kernel {error.kernel}, in {error.test or 'import'}")
-    for error in dropped:
-        write(f"suppressed: {error.check}: kernel {error.kernel}: {error.suppressed}")
-    for entry in _active.suppressions:
-        if not any(entry.matches(error) for error in _active.errors):
-            write(f"suppression without an error: {entry}")
+    for line in summary(_active.errors, _active.suppressions):
+        write(line)
     if _active.checked_nothing:
         write("error: nothing was checked: expected a test that launches a kernel, got none")
-    write(f"{len(counted)} errors, {len(dropped)} suppressed")
+    write(total(_active.errors))
     for line in _active.fidelity.lines():
         write(line)
     if config.getoption("--amdgpu-annotations"):

@@ -249,8 +249,12 @@ int lnbwd::simtool::runUnderChecks(StringRef Program,
           << '\n';
   const bool IsChecked = !R.Checked.empty() || !R.Found.empty();
   if (!IsChecked)
-    say() << "error: nothing was checked: expected a launch of a kernel, got "
-             "none\n";
+    say() << "error: nothing was checked: expected a launch of a kernel"
+          << (std::getenv("LNBWD_SIM_KERNELS") ||
+                      std::getenv("LNBWD_SIM_SKIP_LAUNCHES")
+                  ? " that --kernels and --skip-launches leave"
+                  : "")
+          << ", got none\n";
   if (!R.Found.empty())
     return Found;
   if (!R.Missing.empty() || (!IsChecked && !Code))

@@ -27,12 +27,14 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
+#include <initializer_list>
 #include <optional>
 
 using namespace llvm;
@@ -103,6 +105,24 @@ static cl::opt<uint64_t>
                      cl::desc("stop a launch that executes more instructions, "
                               "all waves together; 0: never\n(4294967296 and "
                               "1048576 for each wave that has begun)"));
+static cl::opt<std::string> Kernels(
+    "kernels", cl::value_desc("PATTERNS"), cl::cat(Category),
+    cl::desc("with --program: check only launches of kernels with one of these "
+             "names, patterns of a\nshell separated by commas; others are "
+             "executed without checks"));
+static cl::opt<uint64_t> SkipLaunches(
+    "skip-launches", cl::init(0), cl::cat(Category), cl::value_desc("N"),
+    cl::desc("with --program: execute the first N launches that would be "
+             "checked without checks (0)"));
+static cl::opt<bool>
+    Leaks("leaks", cl::cat(Category),
+          cl::desc("with --program: device memory that it does not free is an "
+                   "error"));
+static cl::opt<std::string> SavedErrors(
+    "save-errors", cl::value_desc("FILE"), cl::cat(Category),
+    cl::desc("write the errors there, a line of JSON for each; python -m "
+             "lnbwd_sim report reads\nthem, with suppressions, and makes "
+             "SARIF of them"));
 static cl::opt<bool>
     Time("time", cl::cat(Category),
          cl::desc("predict how long the launch takes on a card; of its "
@@ -147,6 +167,37 @@ static bool parseSizes(StringRef Text, uint32_t Sizes[3]) {
       return false;
   }
   return true;
+}
+
+/// Has the errors that follow written to the file of --save-errors, which is
+/// empty then; says what is wrong with it.
+static bool beginSavedErrors() {
+  if (SavedErrors.empty())
+    return true;
+  if (std::error_code Wrong = lnbwd::writeOutputFile(SavedErrors, "")) {
+    complain("--save-errors: cannot write '" + SavedErrors +
+             "': " + Wrong.message());
+    return false;
+  }
+  setenv("LNBWD_SIM_ERRORS", SavedErrors.c_str(), /*overwrite=*/1);
+  return true;
+}
+
+/// Saves an error that only comparing outputs has shown.
+static void saveError(const std::string &Text) {
+  if (SavedErrors.empty())
+    return;
+  std::error_code Wrong;
+  raw_fd_ostream OS(SavedErrors, Wrong, sys::fs::OF_Append);
+  if (Wrong)
+    return; // Said before.
+  OS << json::Value(json::Object{{"chip", ""},
+                                 {"kernel", KernelName.getValue()},
+                                 {"check", "memory"},
+                                 {"message", json::fixUTF8(Text)},
+                                 {"count", 1},
+                                 {"stops", false}})
+     << '\n';
 }
 
 /// The checks that --check names; says what is wrong with it.
@@ -453,6 +504,13 @@ static ExitCode run() {
   const std::optional<unsigned> Checks = parseChecks();
   if (!Checks)
     return BadInput;
+  for (const cl::Option *Option : std::initializer_list<const cl::Option *>{
+           &Kernels, &SkipLaunches, &Leaks})
+    if (Option->getNumOccurrences())
+      return complain("--" + Option->ArgStr + ": expected --program, too");
+  unsetenv("LNBWD_SIM_LEAKS"); // The buffers are the tool's.
+  if (!beginSavedErrors())
+    return BadInput;
   if (MostErrors == 0)
     return complain("--max-errors: expected a number of 1 or more, got '0'");
   Tolerance Allowed;
@@ -567,6 +625,10 @@ static ExitCode run() {
   }
   lnbwdSimSetShuffle(0);
   lnbwdSimSetOtherOrders(1);
+  // What a launch says the library saves.
+  for (const std::string &Problem : Problems)
+    if (Problem != First)
+      saveError(Problem);
   if (!Outputs)
     return report(Arguments, {}, Counts, Summary, Problems);
   for (size_t K = 0; K < Outputs->size(); ++K) {
@@ -590,9 +652,10 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
   for (const auto &[Name, Option] : cl::getRegisteredOptions())
     if (Option->getNumOccurrences() &&
         is_contained(Option->Categories, &Category) &&
-        !is_contained(
-            {"program", "chip", "check", "max-errors", "max-instructions"},
-            Name))
+        !is_contained({"program", "chip", "check", "max-errors",
+                       "max-instructions", "kernels", "skip-launches", "leaks",
+                       "save-errors"},
+                      Name))
       return complain("--" + Name + ": not with --program");
   if (!CodeFile.empty())
     return complain("expected CODE or --program, got both");
@@ -605,9 +668,17 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
     Set("LNBWD_SIM_CHIP", ChipName);
   if (MostInstructions.getNumOccurrences())
     Set("LNBWD_SIM_MAX_INSTRUCTIONS", std::to_string(MostInstructions));
+  if (!Kernels.empty())
+    Set("LNBWD_SIM_KERNELS", Kernels);
+  if (SkipLaunches.getNumOccurrences())
+    Set("LNBWD_SIM_SKIP_LAUNCHES", std::to_string(SkipLaunches));
+  if (!beginSavedErrors())
+    return BadInput;
   // Wrong values are said here and not by the program.
   if (hipInit(0) != hipSuccess)
     return complain(lnbwdSimLastErrorMessage());
+  if (Leaks)
+    Set("LNBWD_SIM_LEAKS", "1");
   return ExitCode(runUnderChecks(ProgramName, Arguments));
 }
 
