@@ -59,6 +59,41 @@ TEST_P(CheckerTest, LoadsFinishInOrder) {
     EXPECT_SAYS(run(Store), "is read before");
 }
 
+// Code that the launch jumps over is checked on all of its paths.
+TEST_P(CheckerTest, WaitsInCodeThatIsNotExecuted) {
+  auto Skipped = [&](const std::string &Text) {
+    return run("v_mov_b32 v2, 0\ns_cmp_eq_u32 s3, s3\ns_cbranch_scc1 over\n" +
+               Text + "\nover:\nADDV v3, v2, v0");
+  };
+  const std::string Counter = isGfx12(Chip) ? "loadcnt" : "vmcnt";
+  const std::string Message =
+      Skipped("GLOAD1 v2, v1, s[4:5]\nADDV v3, v2, v0\nWAITV");
+  EXPECT_SAYS(Message, "in code that this launch has not executed, v2 is read "
+                       "before the result of " +
+                           spell("GLOAD1 v2, v1, s[4:5]", Chip) + " at k+0x");
+  EXPECT_SAYS(Message, "a wait for " + Counter + " of 0 is missing");
+  EXPECT_CLEAN(Skipped("GLOAD1 v2, v1, s[4:5]\nWAITV\nADDV v3, v2, v0"));
+  EXPECT_SAYS(Skipped("SLOAD1 s8, s[4:5], 0x0\ns_mov_b32 s9, s8\nWAITS"),
+              "s8 is read before");
+  EXPECT_SAYS(Skipped("DSREAD1 v4, v1\nADDV v5, v4, v0\nWAITL"),
+              "v4 is read before");
+  // A wait that leaves one too many.
+  const std::string Two = "GLOAD1 v4, v1, s[4:5]\nGLOAD1 v5, v1, s[4:5]\n";
+  EXPECT_CLEAN(Skipped(Two + "WAIT1V\nADDV v6, v4, v0\nWAITV"));
+  EXPECT_SAYS(Skipped(Two + "WAIT1V\nADDV v6, v5, v0\nWAITV"),
+              "v5 is read before");
+  // In a loop: what the round before has loaded, and waited for.
+  auto Loop = [&](const char *Wait) {
+    return Skipped("GLOAD1 v4, v1, s[4:5]\nagain:\n" + std::string(Wait) +
+                   "\nADDV v6, v4, v0\nGLOAD1 v4, v1, s[4:5]\n"
+                   "s_cmp_lg_u32 s3, s3\ns_cbranch_scc1 again\nWAITV");
+  };
+  EXPECT_CLEAN(Loop("WAITV"));
+  EXPECT_SAYS(Loop("WAIT1V"), "v4 is read before");
+  // On the path that is taken nothing is under way, and no path is made up.
+  EXPECT_CLEAN(Skipped("GLOAD1 v2, v1, s[4:5]"));
+}
+
 // Memory instructions of gfx11 and gfx12 access a half of a register without
 // the other; the vector ALU, and all code of earlier chips, waits for both.
 TEST_P(CheckerTest, HalvesInFlight) {

@@ -549,6 +549,15 @@ CodeAnalysis::CodeAnalysis(const InstructionTable &P)
   findMemoryUses(P, Effects);
 }
 
+std::optional<MissingWait> CodeAnalysis::missingWait(const InstructionTable &P,
+                                                     const Inst *Entry) const {
+  std::lock_guard<std::mutex> Guard(Lock);
+  const auto [It, New] = Waits.try_emplace(Entry);
+  if (New)
+    It->second = findMissingWait(P, Effects, Entry);
+  return It->second;
+}
+
 const CodeAnalysis &CodeAnalysis::of(const InstructionTable &P) {
   // Nobody else makes notes.
   return static_cast<const CodeAnalysis &>(

@@ -22,6 +22,11 @@
 
 #include "Check/Effects.h"
 #include "Check/HazardChecker.h"
+#include "Check/StaticWaits.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
 
 namespace lnbwd::sim {
 
@@ -30,8 +35,16 @@ struct CodeAnalysis final : public CodeNotes {
   /// Those of a program; found out on first use.
   static const CodeAnalysis &of(const InstructionTable &P);
 
+  /// findMissingWait of a kernel; found out on first use.
+  std::optional<MissingWait> missingWait(const InstructionTable &P,
+                                         const Inst *Entry) const;
+
   CodeEffects Effects;
   CodeHazards Hazards;
+
+private:
+  mutable std::mutex Lock;
+  mutable std::map<const Inst *, std::optional<MissingWait>> Waits;
 };
 
 /// Whether a kernel with this entry has an instruction, in what its branches

@@ -468,3 +468,11 @@ CodeEffects::CodeEffects(const InstructionTable &P)
     List.push_back(E);
   }
 }
+
+uint32_t lnbwd::sim::accessedBits(const Inst *I, unsigned Generation,
+                                  bool IsStore) {
+  const bool IsHalf = IsStore ? I->ElementBytes <= 2 : I->Flags & FlagD16;
+  if (Generation < 11 || !IsHalf)
+    return ~0u;
+  return I->Flags & FlagHigh16 ? 0xffff0000u : 0xffffu;
+}

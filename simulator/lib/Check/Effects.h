@@ -238,6 +238,11 @@ struct WaitLimits {
 /// What an instruction with E.Waits as its kind waits for.
 WaitLimits waitLimits(const Inst &I, WaitKind Kind, unsigned Generation);
 
+/// The bits of its data registers that a load writes or a store reads. Code of
+/// gfx11 and gfx12 names the halves of a register, and memory instructions
+/// access one without the other; to code of earlier chips a register is one.
+uint32_t accessedBits(const Inst *I, unsigned Generation, bool IsStore);
+
 /// The most accesses that a counter counts.
 unsigned counterMaximum(WaitCounter C, unsigned Generation);
 

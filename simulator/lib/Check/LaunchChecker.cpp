@@ -18,6 +18,7 @@
 #include "Check/MemoryChecker.h"
 #include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
+#include "Check/StaticWaits.h"
 #include "Check/WaitChecker.h"
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
@@ -484,4 +485,34 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
     Text += "; nor in " + std::to_string(Waves) + " waves, beyond the first " +
             std::to_string(Epoch::LastWave);
   return Text;
+}
+
+bool lnbwd::sim::failMissingWait(Launch &L) {
+  const CodeAnalysis &Analysis = CodeAnalysis::of(*L.Code);
+  const auto Missing =
+      Analysis.missingWait(*L.Code, L.Code->at(L.TheKernel->Entry));
+  if (!Missing)
+    return false;
+  auto Name = [&](const Inst *I) {
+    return L.Code->text(I) + " at " + L.Symbols->symbolize(I->Address);
+  };
+  const std::string Source = L.Symbols->sourceLine(Missing->Use->Address);
+  ErrorDetails Parts;
+  Parts.Check = "waits";
+  Parts.I = Missing->Use;
+  Parts.Other = Missing->Producer;
+  Parts.Wave = NoWave;
+  Parts.Cause = "in code that this launch has not executed, " +
+                registerName(Missing->Register, Missing->Scalar) +
+                " is read before the result of " + Name(Missing->Producer) +
+                " has been waited for: a wait for " +
+                counterName(Missing->Counter, L.Chip->Generation) + " of " +
+                (Missing->Most ? "at most " : "") +
+                std::to_string(Missing->Most) + " is missing";
+  L.fail(LaunchFailure::CheckFailed,
+         std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
+             "': " + Parts.Cause + "; at " + Name(Missing->Use) +
+             (Source.empty() ? "" : " (" + Source + ")"),
+         Parts);
+  return true;
 }

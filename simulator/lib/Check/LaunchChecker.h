@@ -83,6 +83,11 @@ private:
 bool runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
                 bool OtherOrders);
 
+/// Of a launch that has ended without an error: whether its kernel reads a
+/// register before the wait for it in what was not executed. If so, the launch
+/// says where.
+bool failMissingWait(Launch &L);
+
 } // namespace lnbwd::sim
 
 #endif // LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H

@@ -217,16 +217,6 @@ WaitChecker::UnderWay WaitChecker::underWay() const {
   return U;
 }
 
-/// The bits of its data registers that a load writes or a store reads. Code of
-/// gfx11 and gfx12 names the halves of a register, and memory instructions
-/// access one without the other; to code of earlier chips a register is one.
-static uint32_t accessedBits(const Inst *I, unsigned Generation, bool IsStore) {
-  const bool IsHalf = IsStore ? I->ElementBytes <= 2 : I->Flags & FlagD16;
-  if (Generation < 11 || !IsHalf)
-    return ~0u;
-  return I->Flags & FlagHigh16 ? 0xffff0000u : 0xffffu;
-}
-
 uint32_t WaitChecker::bitsInFlight(const Event &Ev, unsigned Register) const {
   const RegisterSpan V = Ev.Vector;
   if (Register < V.First || Register >= V.First + V.Count)

@@ -15,6 +15,7 @@
 #include "Hip/HipState.h"
 
 #include "Check/CodeAnalysis.h"
+#include "Check/StaticWaits.h"
 #include "Core/Environment.h"
 #include "Core/Launch.h"
 
@@ -55,9 +56,11 @@ static json::Object describe(const Launch &L, const std::string &Message,
   if (!Parts.I)
     return O;
   O["cause"] = json::fixUTF8(Parts.Cause);
-  O["workgroup"] =
-      json::Array{Parts.Workgroup[0], Parts.Workgroup[1], Parts.Workgroup[2]};
-  O["wave"] = Parts.Wave;
+  if (Parts.Wave != NoWave) {
+    O["workgroup"] =
+        json::Array{Parts.Workgroup[0], Parts.Workgroup[1], Parts.Workgroup[2]};
+    O["wave"] = Parts.Wave;
+  }
   if (Parts.Lane >= 0)
     O["lane"] = Parts.Lane;
   O["where"] = describe(*L.Code, *L.Symbols, Parts.I);

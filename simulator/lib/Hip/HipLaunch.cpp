@@ -327,10 +327,12 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   std::optional<LaunchChecker> Checker;
   if (Checks)
     Checker.emplace(L, Checks);
-  const bool Good = (Timing   ? predictLaunch(L, *Timing, F->Owner->Device)
-                     : Checks ? runChecked(L, *Checker, Checks, OtherOrders)
-                              : run(L)) &&
-                    L.CheckErrors.empty();
+  bool Good = (Timing   ? predictLaunch(L, *Timing, F->Owner->Device)
+               : Checks ? runChecked(L, *Checker, Checks, OtherOrders)
+                        : run(L)) &&
+              L.CheckErrors.empty();
+  if (Good && (Checks & LNBWD_SIM_CHECK_WAITS))
+    Good = !failMissingWait(L);
   if (!Timing) {
     lnbwd_sim_counters Counted = {};
     L.addCounters(Counted);
