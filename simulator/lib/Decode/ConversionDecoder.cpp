@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/ConversionDecoder.h"
+#include "Decode/Decoders.h"
 
 #include "Decode/MatrixLayout.h"
 

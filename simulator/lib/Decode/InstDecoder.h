@@ -14,12 +14,7 @@
 #define LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H
 
 #include "Core/Operation.h"
-#include "Decode/ConversionDecoder.h"
-#include "Decode/LaneDecoder.h"
-#include "Decode/MatrixDecoder.h"
-#include "Decode/MemoryDecoder.h"
-#include "Decode/OperandDecoder.h"
-#include "Decode/ScalarDecoder.h"
+#include "Decode/Decoders.h"
 #include "SimulatedChip.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/LaneDecoder.h"
 #include "Core/Environment.h"
+#include "Decode/Decoders.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 

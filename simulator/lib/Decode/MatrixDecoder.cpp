@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/MatrixDecoder.h"
+#include "Decode/Decoders.h"
 
 #include "Core/Environment.h"
 #include "Decode/MatrixLayout.h"

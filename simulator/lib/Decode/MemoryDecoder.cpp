@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/MemoryDecoder.h"
+#include "Decode/Decoders.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/OperandDecoder.h"
+#include "Decode/Decoders.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/ScalarDecoder.h"
+#include "Decode/Decoders.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
