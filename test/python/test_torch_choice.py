@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from compiled import DEVICE, F32, leaf, normal, run
 from torch._inductor import ir
 from torch._inductor.graph import GraphLowering
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from conftest import HAS_GPU
 from lnbwd.inductor import choice, scheduling, torch_internals
@@ -184,6 +185,35 @@ def test_sums_are_taken_out_of_scatters(split, lowered):
     assert found.reasons == ["adds to places of a tensor"] * len(found.reasons)
     assert any(output.kind == "column_sum" for program in found.programs
                for output in program.outputs)
+
+
+def test_gradients_of_embeddings_without_atomics(monkeypatch):
+    """PyTorch's sorted kernel computes those of 16 bits, and all where Triton has no atomics."""
+    def is_left(dtype, device="cuda"):
+        with FakeTensorMode():
+            return torch_internals._embedding_gradient(lambda gradient: gradient, torch.empty(
+                4, 8, dtype=dtype, device=device)) is NotImplemented
+
+    monkeypatch.setattr(torch_internals, "has_triton", lambda: True)
+    with torch_internals.sorted_embeddings():
+        assert is_left(torch.bfloat16) and not is_left(torch.float32)
+        assert not is_left(torch.bfloat16, "cpu")
+        monkeypatch.setattr(torch_internals, "has_triton", lambda: False)
+        assert is_left(torch.float32)
+    assert not is_left(torch.bfloat16)  # In graphs of Inductor alone.
+
+
+def test_gradients_of_embeddings_by_deterministic_algorithms(lowered):
+    ids = torch.arange(64) * 7 % 10
+    torch.use_deterministic_algorithms(True)
+    try:
+        found = run(lambda table, ids: F.embedding(ids, table).sin(), leaf(10, 32), ids)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert "embedding_dense_backward" in {node.target.name().split("::")[1].split(".")[0]
+                                          for node in lowered[-1].module.graph.nodes
+                                          if node.op == "call_function"}
+    assert all(one.taken for one in found.decisions)
 
 
 # --------------------------------------------------------------------------------------------------

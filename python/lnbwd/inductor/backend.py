@@ -101,7 +101,8 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
         patches[name] = of_ours(patches.get(name) or getattr(torch._inductor.config, name))
     # The backward pass is compiled at once: what is measured then takes no memory beside all that
     # the forward pass has saved.
-    with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
+    with torch._functorch.config.patch(
+            force_non_lazy_backward_lowering=True), internals.sorted_embeddings():
         result: Any = internals.compile_fx(
             model, example_inputs, inner_compile=_compile_inner, config_patches=patches)
     return result  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import torch
-from torch._inductor import config, ir, lowering, scheduler, tiling_utils
+from torch._inductor import config, decomposition, ir, lowering, scheduler, tiling_utils
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.codegen import common
@@ -42,11 +42,10 @@ from ..program.graphs.nodes import is_reduction
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",
            "DefaultHandler", "LoopBody", "TritonScheduling", "V", "as_of_cpu", "compile_fx",
            "compile_fx_inner", "compiled_kernels", "emulates_casts", "first_element",
-           "fused_nodes",
-           "get_hash_for_files", "has_triton", "hint_of", "ir", "is_apart", "is_changed",
-           "is_local", "is_scatter", "layout_of", "lowering_options", "memory_name", "memory_order",
-           "registered", "results_of", "run_body", "scheduled", "without_scatters", "write_call",
-           "write_header", "writes_cpp"]
+           "fused_nodes", "get_hash_for_files", "has_triton", "hint_of", "ir", "is_apart",
+           "is_changed", "is_local", "is_scatter", "layout_of", "lowering_options", "memory_name",
+           "memory_order", "registered", "results_of", "run_body", "scheduled",
+           "sorted_embeddings", "without_scatters", "write_call", "write_header", "writes_cpp"]
 
 LEAST_FUSED = 1 << 20
 """Elements from which nodes are fused that Inductor by itself does not fuse: sums of fewer over
@@ -64,6 +63,37 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
 def lowering_options() -> dict[str, Any]:
     """Options with which Inductor lowers a graph on a simulated chip as on a GPU."""
     return _known({"force_pointwise_cat": True})
+
+
+@functools.cache
+def _replace_decomposition() -> None:
+    operator = torch.ops.aten.embedding_dense_backward.default
+    lowering.make_fallback(operator, warn=False, override_decomp=True)
+    for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
+        table[operator] = functools.partial(_embedding_gradient, table[operator])
+
+
+def _embedding_gradient(original: Callable[..., Any], gradient: torch.Tensor,
+                        *arguments: Any) -> Any:
+    is_sorted = getattr(_own, "sorts_embeddings", False) and (
+        torch.are_deterministic_algorithms_enabled()
+        or (gradient.is_cuda and (gradient.dtype.itemsize < 4 or not has_triton())))
+    return NotImplemented if is_sorted else original(gradient, *arguments)
+
+
+@contextlib.contextmanager
+def sorted_embeddings() -> Iterator[None]:
+    """Has PyTorch's own kernel compute gradients of embeddings in graphs that this thread traces,
+    but for those of float32, which Triton adds up by atomics. It sorts the indices and adds in that
+    order, so that all runs give the same bits, and needs no float32 copy of a gradient of 16 bits.
+    """
+    _replace_decomposition()
+    before = getattr(_own, "sorts_embeddings", False)
+    _own.sorts_embeddings = True
+    try:
+        yield
+    finally:
+        _own.sorts_embeddings = before
 
 
 @contextlib.contextmanager
