@@ -12,13 +12,11 @@ from .ops.regions import (
     find_program,
     is_loaded,
     load_kernel,
-    make_kernel_from_mlir,
     region_call,
     register_program,
     register_row_program,
     resolvers,
 )
 
-__all__ = ["Operand", "RegionProgram", "find_program", "is_loaded", "load_kernel",
-           "make_kernel_from_mlir", "region_call", "register_program", "register_row_program",
-           "resolvers"]
+__all__ = ["Operand", "RegionProgram", "find_program", "is_loaded", "load_kernel", "region_call",
+           "register_program", "register_row_program", "resolvers"]

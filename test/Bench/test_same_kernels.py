@@ -25,11 +25,10 @@ from lnbwd_bench.shapes import Shape
     for shape, is_large in ((Shape(8192, 3000), True), (Shape(300, 512, "f32"), False))])
 def test_python_and_the_benchmark_compile_the_same_bytes(op, chip, emit, shape, build, tmp_path,
                                                          monkeypatch):
-    monkeypatch.setattr(store, "_memory", {})
-    monkeypatch.setattr(store, "_cache", kernels.KernelCache(None))
+    monkeypatch.setattr(store, "_store", store.KernelStore(kernels.KernelCache(None)))
     # As Norm.program_of does for a call.
     epsilon = {} if op.endswith("_bwd") else {"epsilon": operations.EPSILON}
     theirs = kernels.make_spec(op, n=shape.n, dtype=shape.dtype, chip=chip, format=emit,
                                rows=spec.rows_option(shape.m, chip), **epsilon)
     ours = family.compile_case(build, operations.variants(shape, chip)[op], tmp_path)
-    assert ours.read_bytes() == store.compile_spec(theirs)
+    assert ours.read_bytes() == store.kernel_store().code(theirs)

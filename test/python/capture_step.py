@@ -99,7 +99,7 @@ def dropped_objects():
 
     device = runtime.Device.open("cuda:0")
     objects = [device.create_event(), device.allocate(1 << 20)]
-    code = store.code_for_device(
+    code = store.kernel_store().code_for(
         lambda chip, form: KernelSpec("layer_norm", WIDTH, "f32", chip, "f32", "f32", False, False,
                                       False, format=form, epsilon=1e-5), device.chip)
     objects.append(runtime.Kernel(device, runtime.Program.for_chip(code, device.info.arch)))

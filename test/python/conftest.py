@@ -108,21 +108,20 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd.core.compile import store
-    from lnbwd.ops import launching
+    from lnbwd.core.compile.store import KernelStore
 
-    code_for_device = store.code_for_device
+    code_for = KernelStore.code_for
     wanted = {}
 
-    def record(make, chip):
+    def record(self, make, chip):
         spec = make(chip, "")
         fields = {**dataclasses.asdict(spec), "kind": type(spec).__name__}
         wanted[json.dumps({**fields, "chip": "", "format": ""})] = True
-        return code_for_device(make, chip)
+        return code_for(self, make, chip)
 
-    launching.code_for_device = record
+    KernelStore.code_for = record
     yield
-    launching.code_for_device = code_for_device
+    KernelStore.code_for = code_for
     pathlib.Path(path).write_text(json.dumps([json.loads(text) for text in wanted]))
 
 

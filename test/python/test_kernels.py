@@ -29,7 +29,7 @@ SPEC = KernelSpec("layer_norm_bwd", 64, "f32", "gfx942", "f32", "f32")
 IS_ROOT = os.geteuid() == 0
 
 
-compiled_once = functools.cache(store.compiled)
+compiled_once = functools.cache(store.compile_spec)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def compilations(monkeypatch):
         asked.append(spec)
         return compiled_once(spec)
 
-    monkeypatch.setattr(store, "compiled", compile_it)
+    monkeypatch.setattr(store, "compile_spec", compile_it)
     return asked
 
 
@@ -50,8 +50,7 @@ def compilations(monkeypatch):
 def fresh(tmp_path, monkeypatch, compilations):
     """An empty cache on disk, and nothing in memory."""
     folder = tmp_path / "cache"
-    monkeypatch.setattr(store, "_memory", {})
-    monkeypatch.setattr(store, "_cache", cache.KernelCache(folder))
+    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(folder)))
     return folder
 
 
@@ -61,9 +60,11 @@ def entries(folder):
 
 def new_process():
     """Forgets what is in memory, as a new process would have it."""
-    store._memory.clear()
-    folder = store.kernel_cache().folder
-    store._cache = cache.KernelCache(folder)
+    store._store = store.KernelStore(cache.KernelCache(store.kernel_cache().folder))
+
+
+def code_of(spec):
+    return store.kernel_store().code(spec)
 
 
 def run_python(text, **environment):
@@ -262,43 +263,43 @@ def test_compile_and_run_without_torch():
 
 
 def test_a_second_process_finds_the_kernel(fresh, compilations):
-    code = store.compile_spec(SPEC)
+    code = code_of(SPEC)
     assert len(entries(fresh)) == 1
     new_process()
-    assert store.compile_spec(SPEC) == code
+    assert code_of(SPEC) == code
     assert compilations == [SPEC]
 
 
 def test_another_compiler_compiles_anew(fresh, monkeypatch, compilations):
-    store.compile_spec(SPEC)
+    code_of(SPEC)
     new_process()
     monkeypatch.setattr(compiler, "compiler_id", lambda: "lnbwd-another")
-    store.compile_spec(SPEC)
+    code_of(SPEC)
     assert len(entries(fresh)) == 2 and len(compilations) == 2
     assert "lnbwd-another" in {e.stem for e in entries(fresh)}
 
 
 def test_a_machine_without_a_compiler_loads_from_the_cache(fresh, monkeypatch):
-    code = store.compile_spec(SPEC)
+    code = code_of(SPEC)
     new_process()
     monkeypatch.setattr(compiler, "compiler_id", lambda: None)
     monkeypatch.setattr(compiler, "available", lambda: False)
-    assert store.compile_spec(SPEC) == code
+    assert code_of(SPEC) == code
     other = KernelSpec("layer_norm_bwd", 65, "f32", "gfx942", "f32", "f32")
     with pytest.raises(LnbwdError, match=r"no kernel for layer_norm_bwd with rows of 65 x f32.*"
                                          r"no compiler.*lnbwd.precompile"):
-        store.compile_spec(other)
+        code_of(other)
 
 
 def test_a_new_nvidia_chip_gets_the_ptx_of_the_latest_before_it(fresh, monkeypatch):
     def make(chip, form):
         return KernelSpec("layer_norm_bwd", 64, "f32", chip, "f32", "f32", format=form)
 
-    assert b".target sm_120" in store.code_for_device(make, "sm_130")
+    assert b".target sm_120" in store.kernel_store().code_for(make, "sm_130")
     new_process()
     monkeypatch.setattr(compiler, "compiler_id", lambda: None)
     monkeypatch.setattr(compiler, "available", lambda: False)
-    assert b".target sm_120" in store.code_for_device(make, "sm_130")
+    assert b".target sm_120" in store.kernel_store().code_for(make, "sm_130")
 
 
 def test_an_amd_chip_that_no_entry_serves(fresh):
@@ -306,7 +307,7 @@ def test_an_amd_chip_that_no_entry_serves(fresh):
         return KernelSpec("layer_norm_bwd", 64, "f32", chip, "f32", "f32", format=form)
 
     with pytest.raises(LnbwdError, match="the device's chip gfx1013 is not one that the compiler"):
-        store.code_for_device(make, "gfx1013")
+        store.kernel_store().code_for(make, "gfx1013")
 
 
 DAMAGES = {
@@ -324,51 +325,51 @@ DAMAGES = {
 
 
 def test_a_pipe_is_no_entry(fresh, compilations):
-    code = store.compile_spec(SPEC)
+    code = code_of(SPEC)
     (entry,) = entries(fresh)
     entry.unlink()
     os.mkfifo(entry)
     new_process()
     signal.alarm(60)  # It would wait for what is written there.
-    assert store.compile_spec(SPEC) == code
+    assert code_of(SPEC) == code
     signal.alarm(0)
     assert len(compilations) == 2 and entry.is_file()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_entry_is_compiled_anew_with_one_warning(fresh, compilations, damage):
-    code = store.compile_spec(SPEC)
+    code = code_of(SPEC)
     (entry,) = entries(fresh)
     entry.write_bytes(DAMAGES[damage](entry.read_bytes()))
     new_process()
     with pytest.warns(CacheWarning, match="is damaged") as record:
-        assert store.compile_spec(SPEC) == code
+        assert code_of(SPEC) == code
     assert len(record) == 1 and compilations == [SPEC] * 2
     new_process()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert store.compile_spec(SPEC) == code
+        assert code_of(SPEC) == code
     assert compilations == [SPEC] * 2
 
 
 def test_an_entry_of_another_kernel_is_not_taken(fresh):
-    store.compile_spec(SPEC)
+    code_of(SPEC)
     other = KernelSpec("layer_norm_bwd", 32, "f32", "gfx942", "f32", "f32")
-    code = store.compile_spec(other)
+    code = code_of(other)
     first, second = (store.kernel_cache()._entry_folder(s) for s in (SPEC, other))
     for entry in first.iterdir():
         shutil.copy(entry, second / entry.name)
     new_process()
     with pytest.warns(CacheWarning, match="it is of another kernel"):
-        assert store.compile_spec(other) == code
+        assert code_of(other) == code
 
 
 def test_a_half_written_file_is_not_looked_at(fresh, compilations):
-    store.compile_spec(SPEC)
+    code_of(SPEC)
     (entry,) = entries(fresh)
     entry.rename(entry.with_name(".half.tmp"))
     new_process()
-    store.compile_spec(SPEC)
+    code_of(SPEC)
     assert entry.exists() and compilations == [SPEC] * 2
 
 
@@ -395,12 +396,10 @@ def test_a_folder_that_takes_nothing_gives_one_warning(tmp_path, monkeypatch, co
         if IS_ROOT:
             pytest.skip("root may write anywhere")
         folder.mkdir(mode=0o500)
-    monkeypatch.setattr(store, "_memory", {})
-    monkeypatch.setattr(store, "_cache", cache.KernelCache(folder))
+    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(folder)))
     with pytest.warns(CacheWarning, match=r"cannot be (written|read).*LNBWD_CACHE_DIR") as record:
         for n in (64, 32):
-            assert store.compile_spec(
-                KernelSpec("layer_norm_bwd", n, "f32", "gfx942", "f32", "f32"))
+            assert code_of(KernelSpec("layer_norm_bwd", n, "f32", "gfx942", "f32", "f32"))
     kinds = [str(w.message).split("cannot be ")[1].split(":")[0] for w in record]
     assert len(kinds) == len(set(kinds))
 

@@ -11,7 +11,7 @@ import torch
 import lnbwd
 from lnbwd.core.compile import kernels, spec, store
 from lnbwd.core.compile.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
-from lnbwd.ops import launching, native, regions
+from lnbwd.ops import native, regions
 
 
 def test_the_hint_is_the_nearest_by_ratio():
@@ -54,11 +54,13 @@ def specs(monkeypatch):
     monkeypatch.setattr(spec, "chooses_by_rows", lambda chip: True)
     asked = []
 
-    def code_for_device(make, chip):
-        asked.append(make(chip, "hsaco"))
-        return store.code_for_device(make, chip)
+    code_for = store.KernelStore.code_for
 
-    monkeypatch.setattr(launching, "code_for_device", code_for_device)
+    def record(self, make, chip):
+        asked.append(make(chip, "hsaco"))
+        return code_for(self, make, chip)
+
+    monkeypatch.setattr(store.KernelStore, "code_for", record)
     return asked
 
 
@@ -118,7 +120,7 @@ def test_without_a_compiler_a_kernel_for_another_number_of_rows_serves(tmp_path,
         return lambda chip, form: KernelSpec("layer_norm_bwd", 61, "f32", chip, "f32", "f32",
                                              format=form, rows=rows)
 
-    monkeypatch.setattr(store, "_cache", kernels.KernelCache(tmp_path))
-    store.kernel_cache().store(make(4096)("sm_90", "ptx"), "some", b"code")
+    another = store.KernelStore(kernels.KernelCache(tmp_path))
+    another.cache.store(make(4096)("sm_90", "ptx"), "some", b"code")
     monkeypatch.setattr(kernels.compiler, "compiler_id", lambda: None)
-    assert store.code_for_device(make(64), "sm_90") == b"code"
+    assert another.code_for(make(64), "sm_90") == b"code"

@@ -47,7 +47,7 @@ def call(request, device):
     regions.register_program(
         PROGRAM, [Operand("row_block", F32, N), Operand("column", F32, N)],
         [Operand("row_block", BF16, N), Operand("column", F32, N)],
-        regions.make_kernel_from_mlir(SOURCE))
+        SOURCE)
     where = str(device)
     in_python = functools.partial(regions.call_in_python, PROGRAM)
     if request.param == "python":

@@ -588,7 +588,7 @@ def test_schedules_are_searched_for(monkeypatch):
     """As those of norms: where it is asked for."""
     asked = []
 
-    def tuned(spec, device, rows, groups=None, is_region=True):
+    def tuned(spec, device, rows, groups=None, is_region=False, *, cache):
         asked.append((rows, is_region))
         return tuning.Tuned(spec.schedule)
 

@@ -21,6 +21,7 @@ import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import functional  # noqa: F401 (defines the operators)
 from lnbwd.core.base import library
+from lnbwd.core.compile.store import KernelStore
 from lnbwd.ops import launching, native, norms, regions
 
 has_library = pytest.mark.skipif(library.find_library("lnbwd-torch") is None,
@@ -75,16 +76,16 @@ def test_an_error_of_loading_keeps_its_class(device, monkeypatch):
 
     x = torch.randn(3, 88, device=device, requires_grad=True)
     with monkeypatch.context() as patch:
-        patch.setattr(launching, "code_for_device", refuse)
+        patch.setattr(KernelStore, "code_for", refuse)
         for _ in range(2):
             with pytest.raises(lnbwd.CompileError, match="refused on purpose") as caught:
                 lnbwd.layer_norm(x, (88,))
             assert caught.value.diagnostics == "with words"
         long = "refused on purpose " + "x" * 10000
-        patch.setattr(launching, "code_for_device", lambda *_: refuse_with(long))
+        patch.setattr(KernelStore, "code_for", lambda *_: refuse_with(long))
         with pytest.raises(lnbwd.CompileError, match="refused on purpose xx"):
             lnbwd.layer_norm(x, (88,))
-        patch.setattr(launching, "code_for_device", refuse)
+        patch.setattr(KernelStore, "code_for", refuse)
         caught_in_thread = []
 
         def work():
@@ -99,7 +100,7 @@ def test_an_error_of_loading_keeps_its_class(device, monkeypatch):
         assert len(caught_in_thread) == 1
     y = lnbwd.layer_norm(x, (88,))
     with monkeypatch.context() as patch:
-        patch.setattr(launching, "code_for_device", refuse)
+        patch.setattr(KernelStore, "code_for", refuse)
         with pytest.raises(lnbwd.CompileError, match="refused on purpose"):
             y.sum().backward(retain_graph=True)
     y.sum().backward()

@@ -40,7 +40,7 @@ OUTPUTS = [Operand("row_block", BF16, N), Operand("column", F32, N)]
 @pytest.fixture
 def program():
     return regions.register_program("scaled", INPUTS, OUTPUTS,
-                                       regions.make_kernel_from_mlir(SOURCE)).text
+                                       SOURCE).text
 
 
 def tensors(device, leading=(2, 3)):
@@ -96,7 +96,7 @@ def test_long_texts_are_told_apart_anywhere(device):
         text = "x" * place + "y" + "x" * (9999 - place)
         for _ in range(2):
             regions.register_program(text, INPUTS, OUTPUTS,
-                                        regions.make_kernel_from_mlir(SOURCE))
+                                        SOURCE)
             assert_right(torch.ops.lnbwd.region(inputs, text), inputs)
     with pytest.raises(RuntimeError, match="is not registered"):
         torch.ops.lnbwd.region(inputs, "x" * 10000)
@@ -142,7 +142,7 @@ def test_a_program_of_another_process_is_resolved(device):
         if text != "resolved":
             return None
         return regions.register_program(text, INPUTS, OUTPUTS,
-                                           regions.make_kernel_from_mlir(SOURCE))
+                                           SOURCE)
 
     regions.resolvers.append(resolve)
     try:
@@ -178,7 +178,7 @@ def test_wrong_inputs_are_named(device, program, spoil, words):
 def test_a_kernel_of_other_operands_is_refused(device):
     wrong = regions.register_program(
         "wrong", [*INPUTS[:3], Operand("column", BF16, N)], OUTPUTS,
-        regions.make_kernel_from_mlir(SOURCE))
+        SOURCE)
     inputs = tensors(device)
     inputs[3] = inputs[3].bfloat16()
     with pytest.raises(RuntimeError, match="argument 'gamma' of the program 'scaled': registered"):
@@ -206,7 +206,7 @@ def test_groups_of_rows(device, in_python):
     block, column = Operand("row_block", F32, N), Operand("group_column", F32, N)
     text = regions.register_program(
         "groups", [block, column], [block, column],
-        regions.make_kernel_from_mlir(GROUPS_SOURCE)).text
+        GROUPS_SOURCE).text
     run = regions.run_region if in_python else torch.ops.lnbwd.region
     x = torch.randint(-8, 8, (4, 3, N)).float().to(device)
     s = torch.randint(-8, 8, (4, 1, N)).float().to(device)
@@ -223,13 +223,13 @@ def test_groups_are_traced(device):
     block, column = Operand("row_block", F32, N), Operand("group_column", F32, N)
     text = regions.register_program(
         "groups", [block, column], [block, column],
-        regions.make_kernel_from_mlir(GROUPS_SOURCE)).text
+        GROUPS_SOURCE).text
     x, s = torch.randn(4, 3, N, device="meta"), torch.randn(4, N, device="meta")
     assert [t.shape for t in torch.ops.lnbwd.region([x, s], text)] == [(12, N), (4, N)]
 
 
 def test_what_cannot_be_registered():
-    make = regions.make_kernel_from_mlir(SOURCE)
+    make = SOURCE
     with pytest.raises(ValueError, match="inputs: expected a row block or a row scalar"):
         regions.register_program("columns", [Operand("column", F32, N)], OUTPUTS, make)
     groups = [Operand("group_column", F32, N)]
@@ -271,7 +271,7 @@ func.func @keep(%x: memref<?x{N}xf32>, %m: memref<?x{N}xi8>, %p: memref<?x{N}xi8
 """
     mask = Operand("row_block", torch.bool, N)
     text = regions.register_program("keep", [INPUTS[0], mask], [mask],
-                                       regions.make_kernel_from_mlir(source)).text
+                                       source).text
     x = tensors(device)[0]
     m = x > -0.5
     p, = torch.ops.lnbwd.region([x, m], text)

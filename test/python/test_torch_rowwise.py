@@ -589,7 +589,7 @@ def test_without_a_compiler(device, tmp_path, monkeypatch):
         want = run(lnbwd.rowwise(swiglu), tensors)
         assert (tmp_path / "v1" / "any").is_dir()
         assert "any" not in lnbwd.kernel_cache().chips()
-        monkeypatch.setattr(store, "_memory", {})
+        monkeypatch.setattr(store, "_store", store.KernelStore(store.kernel_cache()))
         monkeypatch.setattr(regions, "_kernels", {})
         monkeypatch.setattr(compiler, "compiler_id", lambda: None)
         got = run(lnbwd.rowwise(swiglu), tensors)

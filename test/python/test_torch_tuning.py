@@ -47,7 +47,7 @@ def tune(monkeypatch, tmp_path):
     """Searches are on, the cache is empty, and a dictionary of times by schedule ("": the
     compiler's own; others: 100) stands for the device. Gives a process that has just begun."""
     monkeypatch.setattr(tuning, "_enabled", True)
-    monkeypatch.setattr(store, "_cache", cache.KernelCache(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(tmp_path / "cache")))
 
     class Process:
         def __init__(self):
@@ -58,8 +58,8 @@ def tune(monkeypatch, tmp_path):
         def begin(self):
             """Forgets what a process has in memory."""
             monkeypatch.setattr(regions, "_kernels", {})
-            monkeypatch.setattr(norms, "_loaded", {})
-            monkeypatch.setattr(store, "_memory", {})
+            monkeypatch.setattr(store, "_store", store.KernelStore(store.kernel_cache()))
+            self.schedules = []
 
         def measure(self, device, codes, rows, groups):
             texts = [candidate.text for candidate in self.found]
@@ -68,6 +68,13 @@ def tune(monkeypatch, tmp_path):
             return [self.times.get(text, 100.0) for text in texts]
 
     process = Process()
+    code_for = store.KernelStore.code_for
+
+    def record(self, make, chip):
+        process.schedules.append(make(chip, "hsaco").schedule)
+        return code_for(self, make, chip)
+
+    monkeypatch.setattr(store.KernelStore, "code_for", record)
 
     def find(spec, count):
         process.found = candidates(spec, count)
@@ -95,13 +102,13 @@ def test_the_fastest_is_taken_and_kept_for_the_next_process(tune):
     store.set_cache_folder(store.kernel_cache().folder.with_name("another"))
     tune.times = {texts[2]: 50.0}
     load()
-    assert store._look_up(spec_of(texts[2])) is not None
+    assert store.kernel_store().find(spec_of(texts[2])) is not None
     assert len(tune.searches) == 2
 
     tune.begin()
     tune.times = {}
     load()
-    assert len(tune.searches) == 2 and store._memory.keys() == {spec_of(texts[2])}
+    assert len(tune.searches) == 2 and tune.schedules == [texts[2]]
 
 
 def test_a_result_says_what_was_measured(tune):
@@ -126,7 +133,7 @@ def test_ties_have_one_outcome(tune, others, chosen):
     store.set_cache_folder(None)
     tune.times = dict(zip(texts[1:3], others, strict=True))
     load()
-    assert store._memory.keys() == {spec_of(texts[chosen])}
+    assert tune.schedules == [texts[chosen]]
 
 
 def test_nothing_is_searched_for_unless_it_is_asked_for(tune, monkeypatch):
@@ -159,7 +166,8 @@ def test_nothing_is_searched_for_while_a_graph_is_captured(tune, monkeypatch):
 
 def test_a_schedule_by_hand_stays(tune):
     device = launching.open_device(torch.device("cpu"))
-    assert tuning.tuned(spec_of("row_groups=2"), device, ROWS) == tuning.Tuned("row_groups=2")
+    assert tuning.tuned(spec_of("row_groups=2"), device, ROWS,
+                        cache=store.kernel_cache()) == tuning.Tuned("row_groups=2")
     assert not tune.searches
 
 
@@ -170,7 +178,7 @@ def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
     monkeypatch.setattr(tuning, "measure", fail)
     with pytest.warns(RuntimeWarning, match="no schedule was searched for.*out of memory"):
         load()
-    assert store._memory.keys() == {spec_of()}
+    assert tune.schedules == [""]
 
 
 def test_a_result_that_is_none_is_searched_for_again(tune, monkeypatch):
@@ -197,10 +205,8 @@ def test_damaged_results_are_none(data):
 
 def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning, "_enabled", True)
-    monkeypatch.setattr(store, "_cache", cache.KernelCache(tmp_path))
-    monkeypatch.setattr(store, "_memory", {})
+    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(tmp_path)))
     monkeypatch.setattr(regions, "_kernels", {})
-    monkeypatch.setattr(norms, "_loaded", {})
     monkeypatch.setattr(tuning, "CANDIDATES", 4)
     generator = torch.Generator().manual_seed(0)
     x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))
@@ -290,7 +296,7 @@ def test_a_region_has_a_short_search(tune, load_region):
     tune.times = {}
     load_region()
     assert len(tune.searches) == 2
-    assert [spec.schedule for spec in store._memory] == [texts[1]]
+    assert tune.schedules == [texts[1]]
 
 
 def test_kernels_are_loaded_side_by_side(region, monkeypatch):
@@ -320,7 +326,7 @@ def test_a_region_without_a_search(tune, load_region, monkeypatch, why):
         monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", True)
     with lnbwd.batch_invariant(why == "by order"):
         load_region()
-    assert not tune.searches and [spec.schedule for spec in store._memory] == [""]
+    assert not tune.searches and tune.schedules == [""]
 
 
 def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, recwarn):
@@ -330,7 +336,7 @@ def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, 
 
     monkeypatch.setattr(tuning, "measure", fail)
     load_region()
-    assert not recwarn and [spec.schedule for spec in store._memory] == [""]
+    assert not recwarn and tune.schedules == [""]
 
 
 def test_groups_of_rows_are_timed(tune, load_region, short):

@@ -15,7 +15,8 @@ import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
 from lnbwd.core.base import library, settings
 from lnbwd.core.base.errors import CacheWarning, LibraryError
-from lnbwd.ops import launching, regions
+from lnbwd.core.compile.store import KernelStore
+from lnbwd.ops import regions
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
@@ -57,7 +58,7 @@ def refuse(*_):
 
 @pytest.mark.parametrize("operator", ["region", "python"])
 def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
-    monkeypatch.setattr(launching, "code_for_device", refuse)
+    monkeypatch.setattr(KernelStore, "code_for", refuse)
     call = torch.ops.lnbwd.region if operator == "region" else regions.run_region
     for factor in (0.25, 0.75):
         program, inputs = example(factor + (operator == "python"))
@@ -72,7 +73,7 @@ def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
 
 def test_outputs_are_new_tensors(monkeypatch):
     """Even those that are an input, so that nothing that is written later changes them."""
-    monkeypatch.setattr(launching, "code_for_device", refuse)
+    monkeypatch.setattr(KernelStore, "code_for", refuse)
     b = Builder(N)
     x = b.add("input", 0)
     program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", x)])
@@ -99,7 +100,7 @@ def test_without_the_simulator():
 
 def test_a_model_that_is_compiled_without_kernels_is_inductors(monkeypatch, recwarn,
                                                                fresh_inductor):
-    monkeypatch.setattr(launching, "code_for_device", refuse)
+    monkeypatch.setattr(KernelStore, "code_for", refuse)
     for factor in (1.5, 2.5):
         case = Case(lambda x: x * factor - (x * factor).mean(-1, keepdim=True),  # noqa: B023
                     [normal(6, N)])
@@ -123,7 +124,8 @@ def test_a_damaged_cache_entry(tmp_path, monkeypatch):
         whole = entry.read_bytes()
         entry.write_bytes(whole[:-8] + b"damaged!")
         # As another process finds it; the kernels that are loaded stay alive.
-        monkeypatch.setattr(lnbwd.core.compile.store, "_memory", {})
+        store = lnbwd.core.compile.store
+        monkeypatch.setattr(store, "_store", store.KernelStore(store.kernel_cache()))
         monkeypatch.setattr(regions, "_kernels", {})
         with pytest.warns(CacheWarning, match="the checksum is wrong"):
             assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)

@@ -17,7 +17,7 @@ from ..core.base import operations
 from ..core.base.operations import LAYER_NORM
 from ..core.compile.compiler import Gradient as DerivedGradient
 from ..core.compile.spec import GradientSpec
-from ..core.compile.store import derive_gradient
+from ..core.compile.store import Source, derive_gradient
 from ..ops import regions
 from ..ops.regions import Registered
 from ..program.builder import Draft
@@ -210,8 +210,7 @@ class Layer:
                            for group in (False, True))
         text = f"{source}// {hint} rows\n"
         regions.register_program(text, [*map(self.operand, inputs)],
-                                    [*map(self.operand, outputs)],
-                                    regions.make_kernel_from_mlir(source, hint))
+                                 [*map(self.operand, outputs)], Source(source, hint))
         return Registered(text, None, inputs, outputs)
 
     @kept

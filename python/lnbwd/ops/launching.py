@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from ..core.base import chip_table, settings
 from ..core.base.batch_invariance import order
 from ..core.base.errors import LnbwdError, RuntimeStatusError
-from ..core.compile.spec import Spec
-from ..core.compile.store import code_for_device
-from ..core.runtime.objects import Device, Kernel, Program, launch_on_host_memory
+from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
 from . import native
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]
@@ -121,18 +119,6 @@ def open_device(device: torch.device) -> Device:
                                  chip, error) from error
     index = torch.cuda.current_device() if device.index is None else device.index
     return Device.open(f"{'hip' if torch.version.hip else 'cuda'}:{index}")
-
-
-def load_code(make: Callable[[str, str], Spec], target: Device) -> Kernel:
-    """A kernel on a device, compiled or from a cache; ``make`` gives its spec for a chip and a
-    format. It adds in the order that holds now.
-
-    Raises:
-        LnbwdError: there is no compiler, or it refuses the program.
-    """
-    code = code_for_device(
-        lambda chip, format: dataclasses.replace(make(chip, format), order=order()), target.chip)
-    return Kernel(target, Program.for_chip(code, target.info.arch))
 
 
 def is_capturing(device: torch.device) -> bool:

@@ -36,7 +36,6 @@ from __future__ import annotations
 import functools
 import math
 import struct
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -44,10 +43,10 @@ import torch
 from torch import Tensor
 
 from ..core.base import chip_table
-from ..core.base.batch_invariance import order
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
-from ..core.compile.spec import KernelSpec, hints_near, rows_hint, rows_option
-from ..core.runtime.objects import ELEMENTS, Device, Kernel
+from ..core.compile.spec import KernelSpec, hints_near, rows_hint
+from ..core.compile.store import Source
+from ..core.runtime.objects import ELEMENTS
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm
@@ -65,11 +64,8 @@ from .registration import (
     widen,
 )
 
-_lock = threading.Lock()
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
 _KEY = struct.Struct("=qqdIB3b")
-# Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
-_loaded: dict[tuple[KernelSpec, Device], Kernel] = {}
 
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
@@ -90,31 +86,23 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
     wanted = "".join(str(int(want)) for want in wants)
     text = f"{op} {n} {' '.join(name or '-' for name in names)} {wanted or epsilon} {rows}"
 
-    def make(chip: str, format: str) -> KernelSpec:
-        return KernelSpec(op, n, element, chip, weight, bias, wants_x, wants_weight, wants_bias,
-                          format=format, epsilon=epsilon, rows=rows_option(rows, chip),
-                          order=order())
-
-    load = regions.make_kernel_from_spec(make, (rows, None), is_region=False)
-
-    def make_kernel(device: Device, of_call: int) -> Kernel:
-        key = (make(device.chip, ""), device)
-        with _lock:
-            return _loaded.get(key) or _loaded.setdefault(key, load(device, of_call))
+    spec = KernelSpec(op, n, element, chip_table.SIMULATED, weight, bias, wants_x, wants_weight,
+                      wants_bias, epsilon=epsilon)
 
     def stand_ins() -> Iterable[str]:
         return (f"{text.rpartition(' ')[0]} {other}" for other in hints_near(rows))
 
     def operands(is_output: bool) -> list[regions.Operand]:
         return [regions.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)
-                for operand, name in make(chip_table.SIMULATED, "").operands()
+                for operand, name in spec.operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
     elements = [ELEMENTS.index(name) if name else -1 for name in names]
     key = _KEY.pack(n, rows, -1 if epsilon is None else epsilon, int(wanted[::-1] or "0", 2),
                     list(OPERATIONS).index(op), *elements)
-    regions.register_program(text, operands(False), operands(True), make_kernel,
-                                stand_ins=stand_ins, key=key)
+    source = Source(spec.mlir(), rows, (rows, None), is_region=False, name=spec.name)
+    regions.register_program(text, operands(False), operands(True), source, stand_ins=stand_ins,
+                             key=key)
     return text
 
 

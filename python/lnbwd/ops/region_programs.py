@@ -17,20 +17,15 @@ from torch import Tensor
 
 from ..core.base.errors import LnbwdError
 from ..core.base.operations import ELEMENTS, KINDS, Dims
-from ..core.compile import tuning
-from ..core.compile.spec import ROWS_HINTS, ProgramSpec, Spec, hints_near, rows_option
-from ..core.compile.store import code_format
-from ..core.runtime.objects import Device, Kernel
+from ..core.compile.spec import hints_near
+from ..core.compile.store import Source
+from ..core.runtime.objects import Kernel
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir
 from ..program.operands import KIND_NAMES, SUM_KINDS, Input, Output
 from ..program.row_program import RowProgram
-from .launching import ALIGNMENT, MemoryOrder, load_code, memory_of
-
-MakeKernel = Callable[[Device, int], Kernel]
-"""Gives the kernel for a device, compiled or from a cache. The number is M of the call that asks
-for it, 0 if it is not known: the schedule may be chosen for it."""
+from .launching import ALIGNMENT, MemoryOrder, memory_of
 
 Evaluate = Callable[[Sequence[Tensor]], Sequence[Tensor]]
 """Computes a program's outputs of its inputs by PyTorch's operations."""
@@ -100,7 +95,7 @@ class RegionProgram:
     text: str
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
-    make_kernel: MakeKernel
+    source: Source
     evaluate: Evaluate | None = None
     stand_ins: Callable[[], Iterable[str]] | None = None
     key: bytes = b""
@@ -128,7 +123,7 @@ either. That is how a process runs a compiled graph that another one left on dis
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
-                     make_kernel: MakeKernel, evaluate: Evaluate | None = None,
+                     source: Source | str, evaluate: Evaluate | None = None,
                      stand_ins: Callable[[], Iterable[str]] | None = None,
                      key: bytes = b"", rows: int | None = None,
                      groups: int | None = None) -> RegionProgram:
@@ -140,8 +135,8 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         text: the operator's second argument.
         inputs, outputs: its tensors in the order of its arguments. One input at least is a row
             block or a row scalar, which says what M is, or ``rows`` does.
-        make_kernel: gives the kernel for a device and the M of its first call, called once for
-            each device that the program runs on (:func:`make_kernel_from_mlir` makes one).
+        source: what its kernels are made from, or the MLIR alone: a module with one function of
+            lnbwd operations, whose arguments are the program's.
         evaluate: computes the outputs, in their order, by PyTorch's operations, of inputs in the
             shapes that outputs have; called where there is no kernel. Without it, that is an error.
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
@@ -154,8 +149,10 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
-    program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins,
-                            key or text.encode(), rows, groups)
+    program = RegionProgram(
+        text, tuple(inputs), tuple(outputs),
+        Source(source) if isinstance(source, str) else source, evaluate, stand_ins,
+        key or text.encode(), rows, groups)
     if rows is None and not any(operand.has_all_rows for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
@@ -193,8 +190,8 @@ def register_row_program(program: RowProgram, is_tuned: bool = False,
     return register_program(
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
-        make_kernel_from_mlir(mlir(for_any), rows=expected, tuned_for=(
-            rows, program.groups) if rows is not None and is_tuned else None, is_region=is_region),
+        Source(mlir(for_any), expected, (rows, program.groups)
+               if rows is not None and is_tuned else None, is_region),
         functools.partial(evaluate, program), stand_ins if expected else None, rows=program.rows,
         groups=program.groups)
 
@@ -236,46 +233,6 @@ def find_program(text: str) -> RegionProgram:
                          "process; call lnbwd.regions_op.register_program, or append to "
                          "regions_op.resolvers for graphs that were compiled in another process")
     return program
-
-
-def make_kernel_from_mlir(source: str, rows: int | None = None,
-                          tuned_for: tuple[int, int | None] | None = None,
-                          is_region: bool = True) -> MakeKernel:
-    """A ``make_kernel`` that compiles MLIR text, with the caches that all kernels have.
-
-    Args:
-        source: a module with one function of lnbwd operations, whose arguments are the program's.
-        rows: a number of rows near those of all calls, where the types leave it open; None: a
-            usual one. The schedule is chosen for the number of the first call, or where that is
-            not known for the nearest of :data:`.spec.ROWS_HINTS`. It is right for any.
-        tuned_for: M and B that a schedule is searched for (:mod:`.tuning`); None: no search.
-        is_region: as of :func:`.tuned`.
-    """
-    return make_kernel_from_spec(lambda chip, format: ProgramSpec(
-        source, chip, format=format, rows=0 if rows is None else rows_option(rows, chip)),
-        tuned_for, is_region)
-
-
-def make_kernel_from_spec(make: Callable[[str, str], Spec],
-                          tuned_for: tuple[int, int | None] | None,
-                          is_region: bool = True) -> MakeKernel:
-    """The same of what gives a spec for a chip and a format; ``is_region`` as :func:`.tuned`."""
-    def make_kernel(device: Device, rows: int) -> Kernel:
-        def of_call(chip: str, format: str) -> Spec:
-            spec = make(chip, format)
-            # (Calls with fewer rows than the least hint share a kernel with it.)
-            return dataclasses.replace(spec, rows=max(rows, ROWS_HINTS[0])) if (
-                spec.rows and rows) else spec
-
-        found = tuning.Tuned("") if tuned_for is None else tuning.tuned(
-            of_call(device.chip, code_format(device.chip)), device, *tuned_for,
-            is_region=is_region)
-        kernel = load_code(lambda chip, format: dataclasses.replace(
-            of_call(chip, format), schedule=found.schedule), device)
-        kernel.microseconds = found.microseconds
-        return kernel
-
-    return make_kernel
 
 
 def check_kernel(program: RegionProgram, kernel: Kernel) -> None:

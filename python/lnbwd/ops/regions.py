@@ -15,7 +15,7 @@ dispatcher.
 it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
 for is registered once::
 
-    register_program(text, inputs, outputs, make_kernel)
+    register_program(text, inputs, outputs, source)
 
 and a text that nobody registered is handed to the functions in :data:`resolvers`. Where no kernel
 can be had, and the program can be computed otherwise (``evaluate``), it is, with one warning.
@@ -43,6 +43,7 @@ from torch import Tensor
 
 from ..core.base import settings
 from ..core.base.errors import LnbwdError
+from ..core.compile.store import kernel_store
 from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
@@ -63,17 +64,14 @@ from .region_programs import (
     RegionProgram,
     check_kernel,
     find_program,
-    make_kernel_from_mlir,
-    make_kernel_from_spec,
     register_program,
     register_row_program,
     resolvers,
 )
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
-           "load_kernel", "make_kernel_from_mlir", "raw_region", "region_call",
-           "make_kernel_from_spec", "register_draft", "register_program", "register_row_program",
-           "resolvers"]
+           "load_kernel", "raw_region", "region_call", "register_draft", "register_program",
+           "register_row_program", "resolvers"]
 
 _Key = tuple[str, object, str]
 _lock = threading.Lock()
@@ -113,7 +111,7 @@ def register_draft(draft: Draft, rows: int | None, expected_rows: int | None = N
 
 def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache; ``rows`` as of
-    :data:`MakeKernel`.
+    :meth:`.KernelStore.get`.
 
     Raises:
         LnbwdError: there is no device, no compiler, or the compiler refuses the program.
@@ -140,7 +138,7 @@ def is_loaded(text: str, like: Tensor) -> bool:
 def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
     check_capture(device, f"the row program {program.text[:40]!r}")
     where = device_key(device)
-    kernel = program.make_kernel(open_device(device), rows)
+    kernel = kernel_store().get(program.source, open_device(device), rows)
     check_kernel(program, kernel)
     with _lock:
         kernel = _kernels.setdefault(kernel_key(program.text, where), kernel)
@@ -150,8 +148,8 @@ def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel
 
 def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> Kernel | None:
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
-    where PyTorch's operations take its place; ``rows`` as of :data:`MakeKernel`. Raises the errors
-    of :func:`load_kernel`."""
+    where PyTorch's operations take its place; ``rows`` as of :meth:`.KernelStore.get`. Raises the
+    errors of :func:`load_kernel`."""
     where = device_key(first.device)
     key = kernel_key(program.text, where)
     kernel = _kernels.get(key)

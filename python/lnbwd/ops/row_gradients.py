@@ -27,7 +27,7 @@ from torch import Tensor
 from ..core.base.errors import CompileError, LnbwdError, refusal
 from ..core.compile import compiler
 from ..core.compile.spec import GradientSpec, hints_near
-from ..core.compile.store import derive_gradient
+from ..core.compile.store import Source, derive_gradient
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
 from ..program.tracing import Trace
@@ -207,7 +207,7 @@ class Plan:
             if any(operand.has_all_rows for operand in inputs):
                 regions.register_program(
                     name, inputs, [operands[f"arg{place}"] for place in writes],
-                    regions.make_kernel_from_mlir(derived.mlir, rows=self.rows),
+                    Source(derived.mlir, self.rows),
                     stand_ins=lambda: (f"{stem} {other}" for other in hints_near(self.rows)))
             else:
                 name = ""  # It is 0, or the same for all rows.

@@ -81,9 +81,9 @@ class CompiledKernel:
     def __init__(self, specs: Sequence[KernelSpec]) -> None:
         start = time.perf_counter()
         self._specs = {spec.chip: spec for spec in specs}
-        obtained = {chip: store.obtain(spec) for chip, spec in self._specs.items()}
-        self._codes = {chip: code for chip, (code, _) in obtained.items()}
-        self._compiled = {chip: result for chip, (_, result) in obtained.items() if result}
+        self._compiled: dict[str, compiler.Compiled] = {}
+        self._codes = {chip: store.kernel_store().find(spec) or self._compile(chip).code
+                       for chip, spec in self._specs.items()}
         self.spec = specs[0]
         self.chips = tuple(self._specs)
         self.mlir = self.spec.mlir()
@@ -112,21 +112,20 @@ class CompiledKernel:
             return self._codes[self.chips[0]]
         return compiler.bundle(self._codes)
 
-    def _texts(self, what: str) -> compiler.Compiled:
-        chip = self._one(what)
+    def _compile(self, chip: str) -> compiler.Compiled:
         if chip not in self._compiled:
-            self._compiled[chip] = store.compiled(self._specs[chip])
+            self._compiled[chip] = store.kernel_store().compile(self._specs[chip])
         return self._compiled[chip]
 
     @property
     def isa(self) -> str:
         """The target's assembly (for NVIDIA the PTX). Compiles again if the code was cached."""
-        return self._texts("isa").isa
+        return self._compile(self._one("isa")).isa
 
     @property
     def llvm(self) -> str:
         """LLVM IR after optimisation. Compiles again if the code was cached."""
-        return self._texts("llvm").llvm
+        return self._compile(self._one("llvm")).llvm
 
     @property
     def program(self) -> runtime.Program:
@@ -387,7 +386,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         code = target.load(spec, identity)
         was_cached = code is not None
         if code is None:
-            code = store.compiled(spec).code
+            code = store.compile_spec(spec).code
             if not target.store(spec, identity, code):
                 raise LnbwdError(f"cache: {target.folder} cannot be written")
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)

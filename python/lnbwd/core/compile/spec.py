@@ -129,6 +129,7 @@ class ProgramSpec(_Described):
             a usual one. The code is right for any.
         order: "canonical", or empty: of additions, what is fastest.
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
+        name: what messages call the program; no part of what tells kernels apart.
     """
 
     source: str
@@ -138,6 +139,7 @@ class ProgramSpec(_Described):
     rows: int = 0
     order: str = ""
     schedule: str = ""
+    name: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
         _check_rows(self)
@@ -157,7 +159,8 @@ class ProgramSpec(_Described):
     source_name: ClassVar[str] = "program.mlir"
 
     def __str__(self) -> str:
-        return f"a row program of {len(self.source)} characters, on {self.chip} ({self.format})"
+        name = self.name or f"a row program of {len(self.source)} characters"
+        return f"{name}, on {self.chip} ({self.format})"
 
 
 @dataclass(frozen=True)
@@ -231,14 +234,19 @@ class KernelSpec(_Described):
         """What diagnostics call the source."""
         return f"{self.op}-n{self.n}.mlir"
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """The operation in words, for any chip."""
         types = self.dtype
         if self.weight_dtype:
             types += f", weight {self.weight_dtype}"
         wants = [name for name in ("dx", "dweight", "dbias") if getattr(self, f"want_{name}")]
         what = (f"gradients {'+'.join(wants)}" if self.epsilon is None
                 else f"epsilon {self.epsilon:g}")
-        return f"{self.op} with rows of {self.n} x {types}, {what}, on {self.chip} ({self.format})"
+        return f"{self.op} with rows of {self.n} x {types}, {what}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, on {self.chip} ({self.format})"
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
@@ -327,5 +335,5 @@ class MeasurementSpec(_Described):
         return _digest(self.kind, self.source, self.device, self.torch, str(self.rows))
 
 
-Cached = KernelSpec | ProgramSpec | GradientSpec | MeasurementSpec
+Cached = Spec | GradientSpec | MeasurementSpec
 """Whatever the cache on disk keeps something by."""

@@ -1,7 +1,10 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the code of kernels comes from: memory, the cache on disk, the compiler."""
+"""The store of kernels: the one place where a kernel comes from, whoever asks for it.
+
+A kernel is looked up in memory, then in the cache on disk, and is compiled last.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,15 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..base import chip_table
+from ..base.batch_invariance import order
 from ..base.errors import LnbwdError
-from . import compiler
+from ..runtime.objects import Device, Kernel, Program
+from . import compiler, tuning
 from .cache import KernelCache, default_folder
-from .spec import ROWS_HINTS, GradientSpec, Spec
-
-_lock = threading.Lock()
-
-_memory: dict[Spec | GradientSpec, bytes] = {}
-
-_cache: KernelCache | None = None
-
-
-def kernel_cache() -> KernelCache:
-    """The process's cache on disk."""
-    global _cache
-    if _cache is None:
-        with _lock:
-            if _cache is None:
-                _cache = KernelCache(default_folder())
-    return _cache
-
-
-def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
-    """Uses another folder for the cache on disk from now on; None: none. What is in memory already
-    stays in use."""
-    global _cache
-    _cache = KernelCache(folder)
+from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Spec, rows_option
 
 
 @functools.lru_cache(maxsize=1)
@@ -55,18 +38,158 @@ def code_format(chip: str) -> str:
     return "cubin" if chip_table.is_nvidia(chip) and has_ptxas() else chip_table.code_format(chip)
 
 
-def _look_up(spec: Spec | GradientSpec) -> bytes | None:
-    """The code of a spec from memory or from disk."""
-    code = _memory.get(spec)
-    if code is None:
-        code = kernel_cache().load(spec, compiler.compiler_id())
-        if code is not None:
-            _memory[spec] = code
-    return code
+def _capability(chip: str) -> int:
+    """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
+    digits = chip.removeprefix("sm_")
+    return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
 
 
-def compiled(spec: Spec | GradientSpec) -> compiler.Compiled:
-    """A kernel by the compiler, or the MLIR of a gradient, whatever the caches have."""
+@dataclass(frozen=True)
+class Source:
+    """A function of lnbwd operations from which kernels are made for any device.
+
+    Attributes:
+        mlir: a module with that function, as text.
+        rows: a number of rows near those of all calls, where the types leave it open; None: a usual
+            one. The schedule is chosen for the number of the first call, or where that is not
+            known for the nearest of :data:`.spec.ROWS_HINTS`. The kernel is right for any.
+        tuned_for: M and B that a schedule is searched for (:mod:`.tuning`); None: no search.
+        is_region: whether it is a region of torch.compile, which has a search if nothing was said.
+        name: what messages call it.
+    """
+
+    mlir: str
+    rows: int | None = None
+    tuned_for: tuple[int, int | None] | None = None
+    is_region: bool = True
+    name: str = ""
+
+    def spec(self, chip: str, format: str, rows: int = 0) -> ProgramSpec:
+        """The kernel for a chip and a call with so many rows, 0 if that is not known."""
+        hint = 0 if self.rows is None else rows_option(self.rows, chip)
+        # (Calls with fewer rows than the least hint share a kernel with it.)
+        return ProgramSpec(self.mlir, chip, format=format, name=self.name,
+                           rows=max(rows, ROWS_HINTS[0]) if hint and rows else hint)
+
+
+class KernelStore:
+    """Kernels by what they are compiled from.
+
+    Attributes:
+        cache: those on disk.
+    """
+
+    def __init__(self, cache: KernelCache) -> None:
+        self.cache = cache
+        self._codes: dict[str, bytes] = {}
+        self._kernels: dict[tuple[str, Device], Kernel] = {}
+        self._lock = threading.Lock()
+
+    def find(self, spec: Spec | GradientSpec) -> bytes | None:
+        """The code of a spec from memory or from disk."""
+        code = self._codes.get(spec.digest())
+        if code is None:
+            code = self.cache.load(spec, compiler.compiler_id())
+            if code is not None:
+                self._codes[spec.digest()] = code
+        return code
+
+    def compile(self, spec: Spec | GradientSpec) -> compiler.Compiled:
+        """Compiles a kernel, or derives a gradient, whatever the caches have, and keeps it.
+
+        Raises:
+            CompileError: the compiler refuses it.
+            LnbwdError: there is no compiler.
+        """
+        identity = compiler.compiler_id()
+        if identity is None:
+            what, remedy = (
+                (str(spec).replace("the", "no", 1), "run what needs it elsewhere")
+                if isinstance(spec, GradientSpec) else
+                (f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile"))
+            raise LnbwdError(
+                f"there is {what}: this installation has no compiler, and the kernel cache "
+                f"({self.cache.folder or 'switched off'}) does not have it; {remedy}, and copy the "
+                "cache's folder here (LNBWD_CACHE_DIR names it)")
+        result = compile_spec(spec)
+        self.cache.store(spec, identity, result.code)
+        self._codes[spec.digest()] = result.code
+        return result
+
+    def code(self, spec: Spec | GradientSpec) -> bytes:
+        """The machine code of a spec, or the MLIR of a gradient: found, or compiled.
+
+        Raises:
+            CompileError, LnbwdError: as :meth:`compile`.
+        """
+        code = self.find(spec)
+        return self.compile(spec).code if code is None else code
+
+    def code_for(self, make: Callable[[str, str], Spec], chip: str) -> bytes:
+        """The code to run on a device whose chip is ``chip``.
+
+        That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
+        the compiler does not know, it is PTX for the latest chip before it.
+
+        Args:
+            make: gives the spec for a chip and a format.
+            chip: the device's.
+        """
+        formats = ("cubin", "ptx") if chip_table.is_nvidia(chip) else ("hsaco",)
+        for format in formats:
+            code = self.find(make(chip, format))
+            if code is not None:
+                return code
+        if compiler.compiler_id() is None:
+            # What was chosen for another number of rows, or for a usual one, is right for any.
+            for rows in (0, *ROWS_HINTS):
+                for format in formats:
+                    code = self.find(dataclasses.replace(make(chip, format), rows=rows))
+                    if code is not None:
+                        return code
+        known = list(compiler.chips()) if compiler.available() else self.cache.chips()
+        if chip not in known and chip_table.is_nvidia(chip):
+            earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
+            if earlier:
+                return self.code(make(max(earlier, key=_capability), "ptx"))
+        if chip not in known and compiler.available():
+            raise LnbwdError(f"the device's chip {chip} is not one that the compiler knows: "
+                             + ", ".join(known))
+        return self.code(make(chip, code_format(chip)))
+
+    def get(self, source: Source, device: Device, rows: int = 0) -> Kernel:
+        """The kernel of a program on a device, loaded, with the fastest schedule if one is searched
+        for. It adds in the order that holds now.
+
+        Args:
+            source: the program.
+            device: where it is to run.
+            rows: M of the call that asks for it, 0 if it is not known.
+
+        Raises:
+            LnbwdError: there is no compiler, or it refuses the program.
+        """
+        found = tuning.Tuned("") if source.tuned_for is None else tuning.tuned(
+            source.spec(device.chip, code_format(device.chip), rows), device, *source.tuned_for,
+            is_region=source.is_region, cache=self.cache)
+
+        def make(chip: str, format: str) -> ProgramSpec:
+            return dataclasses.replace(source.spec(chip, format, rows), schedule=found.schedule,
+                                       order=order())
+
+        key = (make(device.chip, "").digest(), device)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            code = self.code_for(make, device.chip)
+            with self._lock:
+                kernel = self._kernels.setdefault(
+                    key, Kernel(device, Program.for_chip(code, device.info.arch)))
+            kernel.microseconds = found.microseconds
+        return kernel
+
+
+def compile_spec(spec: Spec | GradientSpec) -> compiler.Compiled:
+    """A kernel by the compiler, or the MLIR of a gradient; nothing is kept."""
     if isinstance(spec, GradientSpec):
         text = compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of, saved=spec.saved).mlir
         return compiler.Compiled(text.encode(), "", "", "")
@@ -82,74 +205,27 @@ def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
         CompileError: the compiler refuses it.
         LnbwdError: there is no compiler, and the cache does not have it.
     """
-    return compiler.Gradient.from_mlir(obtain(spec)[0].decode())
+    return compiler.Gradient.from_mlir(kernel_store().code(spec).decode())
 
 
-def obtain(spec: Spec | GradientSpec) -> tuple[bytes, compiler.Compiled | None]:
-    """The code of a spec, and all of the compilation if there was one."""
-    code = _look_up(spec)
-    if code is not None:
-        return code, None
-    identity = compiler.compiler_id()
-    if identity is None:
-        what, remedy = (
-            (str(spec).replace("the", "no", 1), "run what needs it elsewhere")
-            if isinstance(spec, GradientSpec) else
-            (f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile"))
-        raise LnbwdError(
-            f"there is {what}: this installation has no compiler, and the kernel cache "
-            f"({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, and copy the "
-            "cache's folder here (LNBWD_CACHE_DIR names it)")
-    result = compiled(spec)
-    kernel_cache().store(spec, identity, result.code)
-    _memory[spec] = result.code
-    return result.code, result
+_store: KernelStore | None = None
+_lock = threading.Lock()
 
 
-def _capability(chip: str) -> int:
-    """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
-    digits = chip.removeprefix("sm_")
-    return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
+def kernel_store() -> KernelStore:
+    """The process's store."""
+    global _store
+    with _lock:
+        _store = _store or KernelStore(KernelCache(default_folder()))
+    return _store
 
 
-def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
-    """The code to run on a device whose chip is ``chip``.
-
-    That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
-    the compiler does not know, it is PTX for the latest chip before it.
-
-    Args:
-        make: gives the spec for a chip and a format.
-        chip: the device's.
-    """
-    formats = ("cubin", "ptx") if chip_table.is_nvidia(chip) else ("hsaco",)
-    for format in formats:
-        code = _look_up(make(chip, format))
-        if code is not None:
-            return code
-    if compiler.compiler_id() is None:
-        # What was chosen for another number of rows, or for a usual one, is right for any.
-        for rows in (0, *ROWS_HINTS):
-            for format in formats:
-                code = _look_up(dataclasses.replace(make(chip, format), rows=rows))
-                if code is not None:
-                    return code
-    known = list(compiler.chips()) if compiler.available() else kernel_cache().chips()
-    if chip not in known and chip_table.is_nvidia(chip):
-        earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
-        if earlier:
-            return compile_spec(make(max(earlier, key=_capability), "ptx"))
-    if chip not in known and compiler.available():
-        raise LnbwdError(f"the device's chip {chip} is not one that the compiler knows: "
-                         + ", ".join(known))
-    return compile_spec(make(chip, code_format(chip)))
+def kernel_cache() -> KernelCache:
+    """The process's cache on disk."""
+    return kernel_store().cache
 
 
-def compile_spec(spec: Spec) -> bytes:
-    """The machine code of a spec: from memory, from the cache on disk, or by the compiler.
-
-    Raises:
-        CompileError: the compiler refuses it.
-        LnbwdError: there is no compiler, and the cache does not have it.
-    """
-    return obtain(spec)[0]
+def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
+    """Uses another folder for the cache on disk from now on; None: none. What is in memory already
+    stays in use."""
+    kernel_store().cache = KernelCache(folder)

@@ -29,7 +29,8 @@ from ..base import schedule, settings
 from ..base.batch_invariance import order
 from ..base.errors import CompileError, LnbwdError
 from ..runtime.objects import Buffer, Device, Event, Kernel, Program
-from . import compiler, store
+from . import compiler
+from .cache import KernelCache
 from .spec import MeasurementSpec, Spec
 
 __all__ = ["autotune", "is_on", "tuned"]
@@ -276,7 +277,7 @@ def _read(data: bytes | None, device: Device) -> Tuned | None:
 
 
 def tuned(spec: Spec, device: Device, rows: int, groups: int | None = None,
-          is_region: bool = False) -> Tuned:
+          is_region: bool = False, *, cache: KernelCache) -> Tuned:
     """The fastest schedule for a kernel on a device, from the cache or searched for now.
 
     Args:
@@ -284,6 +285,7 @@ def tuned(spec: Spec, device: Device, rows: int, groups: int | None = None,
         device: where it is to run.
         rows, groups: M and B of the launches that are timed.
         is_region: whether it is one of torch.compile's, which have a search if nothing was said.
+        cache: where the result, and its kernel, are kept.
 
     Returns:
         the schedule and its time. It is the compiler's own choice if that is the fastest, or if
@@ -294,7 +296,6 @@ def tuned(spec: Spec, device: Device, rows: int, groups: int | None = None,
     if spec.schedule or not count or not is_on(is_region) or order():
         return Tuned(spec.schedule)
     search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
-    cache = store.kernel_cache()
     identity = compiler.compiler_id()
     known = _read(cache.load(search, identity), device)
     if known is not None:
