@@ -30,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import lnbwd
 import lnbwd.inductor
-from lnbwd.inductor import torch_internals
+from lnbwd.inductor.torch_internals import fusion
 from lnbwd.ops import native, regions
 from lnbwd.program.evaluation import random_numbers
 from lnbwd_bench import results
@@ -271,7 +271,7 @@ def check(pattern, has_kernels=True):
     lnbwd.inductor.decisions(clear=True)
     # Small nodes are fused as large ones are.
     with (contextlib.nullcontext() if has_kernels else no_kernels(), fresh_cache(),
-          mock.patch.object(torch_internals, "LEAST_FUSED", 1)):
+          mock.patch.object(fusion, "LEAST_FUSED", 1)):
         compiled = torch.compile(module, backend="lnbwd", fullgraph=True, dynamic=False)
         for has_special in (False, True):
             inputs = inputs_of(pattern, has_special=has_special)

@@ -22,7 +22,7 @@ DOORS = {"lnbwd", "lnbwd.check", "lnbwd.distributed", "lnbwd.regions_op", "lnbwd
 MOST_OF_A_CHAIN = 15
 MOST_LINES = 450
 # Of these the cuts are still to be found.
-LONG = {"inductor.accesses", "inductor.scheduling", "inductor.torch_internals"}
+LONG = {"inductor.accesses"}
 
 # What takes long to import, or need not be installed, is imported where it is used.
 WITHIN_FUNCTIONS = {
@@ -126,6 +126,28 @@ def test_the_core_needs_no_torch(name):
     for node in ast.walk(ast.parse(FILES[name].read_text())):
         for target in targets(name, node):
             assert target.partition(".")[0] != "torch", name
+
+
+def private_names(node: ast.AST) -> list[str]:
+    """The private names of torch in an expression or an import."""
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    elif isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.Attribute):
+        names = [ast.unparse(node)]
+    else:
+        return []
+    return [name for name in names if name.split(".")[0] in ("torch", "forward_ad")
+            and any(part.startswith("_") and not part.startswith("__") for part in name.split("."))]
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if "torch_internals" not in name])
+def test_private_names_of_torch_are_in_torch_internals(name):
+    """Of program, for operators and row functions, and of inductor."""
+    found = {private for node in ast.walk(ast.parse(FILES[name].read_text()))
+             for private in private_names(node)}
+    assert not found, f"{name}: move {sorted(found)} to a module torch_internals"
 
 
 def test_the_root_is_short():

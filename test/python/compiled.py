@@ -18,7 +18,8 @@ import torch
 import lnbwd
 import lnbwd.inductor
 from conftest import HAS_GPU
-from lnbwd.inductor import Decision, torch_internals
+from lnbwd.inductor import Decision
+from lnbwd.inductor.torch_internals import fusion
 
 DEVICE = "cuda" if HAS_GPU else "cpu"
 F32, BF16 = torch.float32, torch.bfloat16
@@ -114,7 +115,7 @@ def _run(functions: Sequence[Callable[..., Any]], operands: Sequence[Sequence[to
 
     torch._dynamo.reset()
     # Small nodes are fused as large ones are.
-    with simulated(), mock.patch.object(torch_internals, "LEAST_FUSED", 1):
+    with simulated(), mock.patch.object(fusion, "LEAST_FUSED", 1):
         lnbwd.inductor.decisions(clear=True)
         compiled = torch.compile(call, backend="lnbwd", fullgraph=True, dynamic=dynamic, **options)
         found = evaluate(functions, [on_device(one) for one in operands], compiled)

@@ -19,6 +19,7 @@ from conftest import HAS_GPU
 from lnbwd.inductor import choice, scheduling, torch_internals
 from lnbwd.inductor.choice import Choice
 from lnbwd.inductor.converter import Argument, Call
+from lnbwd.inductor.torch_internals import attempts, fusion, kernels, lowering
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
 
@@ -80,7 +81,7 @@ def own(monkeypatch):
                       if one.is_reduction()])
         return [lambda: None]
 
-    monkeypatch.setattr(torch_internals, "compiled_kernels", compiled_kernels)
+    monkeypatch.setattr(kernels, "compiled_kernels", compiled_kernels)
     return found
 
 
@@ -169,10 +170,10 @@ def test_a_node_between_two_is_found_in_a_long_chain():
     chain += [Node(str(i), str(i - 1)) for i in range(1, 5000)]
     apart = Node("apart")
     of = types.SimpleNamespace(name_to_fused_node={one.name: one for one in (*chain, apart)})
-    assert torch_internals._is_between(of, chain[0], chain[-1])
-    assert torch_internals._is_between(of, chain[-1], chain[0])
-    assert not torch_internals._is_between(of, chain[0], chain[1])
-    assert not torch_internals._is_between(of, chain[0], apart)
+    assert fusion._is_between(of, chain[0], chain[-1])
+    assert fusion._is_between(of, chain[-1], chain[0])
+    assert not fusion._is_between(of, chain[0], chain[1])
+    assert not fusion._is_between(of, chain[0], apart)
 
 
 def test_sums_are_taken_out_of_scatters(split, lowered):
@@ -191,14 +192,14 @@ def test_gradients_of_embeddings_without_atomics(monkeypatch):
     """PyTorch's sorted kernel computes those of 16 bits, and all where Triton has no atomics."""
     def is_left(dtype, device="cuda"):
         with FakeTensorMode():
-            return torch_internals._embedding_gradient(lambda gradient: gradient, torch.empty(
+            return lowering._embedding_gradient(lambda gradient: gradient, torch.empty(
                 4, 8, dtype=dtype, device=device)) is NotImplemented
 
-    monkeypatch.setattr(torch_internals, "has_triton", lambda: True)
+    monkeypatch.setattr(lowering, "has_triton", lambda: True)
     with torch_internals.sorted_embeddings():
         assert is_left(torch.bfloat16) and not is_left(torch.float32)
         assert not is_left(torch.bfloat16, "cpu")
-        monkeypatch.setattr(torch_internals, "has_triton", lambda: False)
+        monkeypatch.setattr(lowering, "has_triton", lambda: False)
         assert is_left(torch.float32)
     assert not is_left(torch.bfloat16)  # In graphs of Inductor alone.
 
@@ -341,8 +342,8 @@ def test_what_is_fused_with_scatters_by_itself_stays(split, timed, monkeypatch):
     """Where Inductor by itself adds to places of a tensor in the same kernel, that would take a
     kernel beside the row program."""
     is_scatter = torch_internals.is_scatter
-    monkeypatch.setattr(torch_internals, "is_scatter", lambda node: (  # As on a GPU.
-        torch_internals._own.classes is None or is_scatter(node)))
+    monkeypatch.setattr(kernels, "is_scatter", lambda node: (  # As on a GPU.
+        attempts.own.classes is None or is_scatter(node)))
     found = run(lambda table, ids, w: F.embedding(ids, table) * w, leaf(10, 64),
                 torch.arange(32) * 7 % 10, leaf(32, 1, seed=1))
     [left] = [one for one in found.decisions if not one.taken]

@@ -282,7 +282,7 @@ def test_types_that_no_row_has():
 @pytest.mark.skipif(HAS_GPU, reason="a graph on the CPU is meant to be there")
 def test_a_model_on_the_cpu_is_warned_of_once(monkeypatch):
     monkeypatch.setenv("LNBWD_SIMULATE", "0")
-    monkeypatch.setattr(backends.internals, "compile_fx", lambda model, *_, **__: model)
+    monkeypatch.setattr(backends.internals, "compile_graph", lambda model, *_, **__: model)
     monkeypatch.setattr(settings, "_warned", set())
     x = normal(2, 64)
     with warnings.catch_warnings(record=True) as caught:

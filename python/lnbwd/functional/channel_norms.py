@@ -30,9 +30,10 @@ from ..ops.arguments import (
     check_whole,
 )
 from ..ops.launching import is_capturing, open_device
-from ..ops.registration import eager, gradients_by_torch, is_pytorchs, reshaped
+from ..ops.registration import eager, gradients_by_torch, is_pytorchs
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
 from ..program.element_types import ELEMENT_NAMES
+from ..program.torch_internals import reshaped
 from .channel_programs import (
     MANY_NUMBERS,
     batch_programs,

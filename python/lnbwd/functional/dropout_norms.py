@@ -17,8 +17,8 @@ from ..ops.arguments import (
     check_rms_eps,
 )
 from ..ops.launching import falls_back
-from ..ops.registration import transforms_are_active
 from ..ops.row_functions import Columns, Rows, Seed, rowwise, uniform
+from ..program.torch_internals import transforms_are_active
 
 
 @rowwise

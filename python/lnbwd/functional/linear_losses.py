@@ -29,13 +29,9 @@ from ..ops.arguments import (
     check_whole,
 )
 from ..ops.launching import falls_back
-from ..ops.registration import (
-    define,
-    define_kernel,
-    refuse_forward_mode,
-    transforms_are_active,
-)
+from ..ops.registration import define, define_kernel, refuse_forward_mode
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
+from ..program.torch_internals import transforms_are_active
 
 _CHUNK_BYTES, _LEAST_ROWS = 5 << 27, 512
 """The logits of a chunk take at most about so much memory. Each chunk but the first reads and

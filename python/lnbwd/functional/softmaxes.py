@@ -20,8 +20,8 @@ from ..ops.arguments import (
     check_whole,
 )
 from ..ops.launching import falls_back
-from ..ops.registration import transforms_are_active
 from ..ops.row_functions import Rows, Scalars, rowwise
+from ..program.torch_internals import transforms_are_active
 
 
 def _widened(input: Tensor) -> torch.dtype:

@@ -13,15 +13,6 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch.utils._sympy.functions import (
-    FloorDiv,
-    Identity,
-    Max,
-    Min,
-    Mod,
-    ModularIndexing,
-    PythonMod,
-)
 
 from ..ops.launching import ALIGNMENT
 from ..program.mlir import mlir
@@ -30,6 +21,15 @@ from ..program.row_program import operands_of, reached
 from .loops import Space
 from .operations import Operations
 from .places import Digits, Form, NotConvertible
+from .torch_internals.loops import (
+    FloorDiv,
+    Identity,
+    Max,
+    Min,
+    Mod,
+    ModularIndexing,
+    PythonMod,
+)
 from .values import (
     EIGHTS,
     FLOATS,

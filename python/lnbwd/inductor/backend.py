@@ -95,20 +95,13 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
             "a graph on the CPU", 'torch.compile(backend="lnbwd"): the tensors are on the CPU, for '
             "which there are no kernels, and torch.compile's own are used. Move the model and "
             "inputs to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning)
-    wrapper = torch._TorchCompileInductorWrapper(mode, dict(options or {}), None)
-    patches = {**(internals.lowering_options() if is_simulated else {}), **wrapper.config}
+    patches = internals.options_of(mode, options)
+    if is_simulated:
+        patches = {**internals.lowering_options(), **patches}
     for name, of_ours in (("post_grad_custom_pre_pass", Key), ("joint_custom_post_pass", Keep)):
-        patches[name] = of_ours(patches.get(name) or getattr(torch._inductor.config, name))
-    # The backward pass is compiled at once: what is measured then takes no memory beside all that
-    # the forward pass has saved.
-    with torch._functorch.config.patch(
-            force_non_lazy_backward_lowering=True), internals.sorted_embeddings():
-        result: Any = internals.compile_fx(
-            model, example_inputs, inner_compile=_compile_inner, config_patches=patches)
-    return result  # type: ignore[no-any-return]
+        patches[name] = of_ours(patches.get(name) or internals.option(name))
+    with internals.sorted_embeddings():
+        return internals.compile_graph(model, example_inputs, _compile_inner, patches)
 
 
-# An installed package has an entry point of this name, by which PyTorch registers what it loads: it
-# takes no name twice.
-if "lnbwd" not in torch._dynamo.list_backends(exclude_tags=()):
-    torch._dynamo.register_backend(backend, name="lnbwd")
+internals.register_backend("lnbwd", backend)

@@ -22,7 +22,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from ..core import runtime
 from ..core.base.errors import LnbwdError
@@ -134,7 +133,8 @@ class Choice:
             return
         try:
             kernels = [compiled() for compiled in self._compiled]
-            with unset_fake_temporarily(), torch.no_grad(), torch.cuda.device(self.device):
+            with (internals.unset_fake_temporarily(), torch.no_grad(),
+                  torch.cuda.device(self.device)):
                 self.microseconds = self._measured(kernels)
         except Exception as error:
             log.info("a node is not timed: %s: %s", type(error).__name__, error)

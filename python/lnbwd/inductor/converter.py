@@ -21,7 +21,7 @@ import torch
 from .accesses import Accesses
 from .loops import Space, read_by, static_sizes
 from .places import Digits, Form, NeedsCut, NotConvertible, add
-from .torch_internals import LoopBody, run_body
+from .torch_internals.loops import LoopBody, run_body
 from .values import Argument, Call, Combined, Memory, Value
 
 __all__ = ["Argument", "Call", "Memory", "convert"]

@@ -13,7 +13,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 
 from .places import NotConvertible
-from .torch_internals import LoopBody
+from .torch_internals.loops import LoopBody
 from .values import Memory
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
-from torch.utils._sympy.functions import (
+
+from .torch_internals.loops import (
     FloorDiv,
     Identity,
     Max,

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils._sympy.functions import FloorDiv
 
 from ..core.base import settings
 from ..core.base.errors import CompileError, LnbwdError
@@ -120,12 +119,12 @@ def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any]) -> Call:
         == rows * one.length), None)
     if size is None:
         raise NotConvertible("has sizes that are symbols")
-    count = FloorDiv(size, one.length)
+    count = internals.FloorDiv(size, one.length)
     numbers: tuple[Any, ...] = (count,)
     if one.has_groups:
-        numbers = (count, FloorDiv(count, of_group) if groups is None else groups)
+        numbers = (count, internals.FloorDiv(count, of_group) if groups is None else groups)
     arguments = tuple(
-        a if a.count == b.count else dataclasses.replace(a, count=FloorDiv(
+        a if a.count == b.count else dataclasses.replace(a, count=internals.FloorDiv(
             size * a.count, rows * one.length))
         for a, b in zip(first.arguments, second.arguments, strict=True))
     program = dataclasses.replace(same[0], expected_rows=internals.hint_of(count))

@@ -24,6 +24,7 @@ from ..functional.norms import layer_norm, rms_norm
 from ..functional.softmaxes import cross_entropy, log_softmax, softmax
 from ..ops.arguments import check_eps, check_sizes
 from ..ops.launching import falls_back
+from ..program import torch_internals
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
@@ -111,7 +112,7 @@ class GroupNorm(torch.nn.GroupNorm):
         return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-class _BatchNorm(torch.nn.modules.batchnorm._BatchNorm):
+class _BatchNorm(torch_internals.BatchNorm):
     """A batch norm by lnbwd's kernels; see :func:`lnbwd.functional.batch_norm`."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -130,7 +131,7 @@ class _BatchNorm(torch.nn.modules.batchnorm._BatchNorm):
                           self.eps)
 
 
-class _InstanceNorm(torch.nn.modules.instancenorm._InstanceNorm):
+class _InstanceNorm(torch_internals.InstanceNorm):
     """An instance norm by lnbwd's kernels; see :func:`lnbwd.functional.instance_norm`."""
 
     def _apply_instance_norm(self, input: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from ..core.base.errors import LnbwdError
+from ..program.torch_internals import call_kernel, formula_of, schema_of
 from . import native, regions
 from .arguments import KERNEL_TYPES
 from .launching import device_key, kernel_key
@@ -70,9 +71,8 @@ def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
                           f"{error}", RuntimeWarning, stacklevel=2)
     if kernel is None:
         # On the CPU PyTorch has no kernel of RMSNorm's gradient, but the formula.
-        return torch._decomp.get_decompositions([operator])[operator](*given)
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
-    return kernel.call_boxed(keys, *given)
+        return formula_of(operator)(*given)
+    return call_kernel(kernel, key, given)
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def _define() -> None:
     """Defines the operators in Python that hold PyTorch's kernels, once."""
     for norm in NORMS.values():
         for name in (norm.name, norm.gradient):
-            schema = str(getattr(torch.ops.aten, _OPERATORS[name]).default._schema)
+            schema = schema_of(getattr(torch.ops.aten, _OPERATORS[name]).default)
             arguments, results = schema.replace("SymInt", "int").partition("(")[2].split(") ->")
             define_for_library(f"_original_{name}", f"({arguments}, int[] key) ->{results}",
                                functools.partial(_compute, norm, name), 1 + norm.count)

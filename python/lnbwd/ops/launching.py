@@ -20,6 +20,7 @@ from ..core.base import chip_table, settings
 from ..core.base.batch_invariance import order
 from ..core.base.errors import LnbwdError, RuntimeStatusError
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
+from ..program.torch_internals import stream_of
 from . import native
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]
@@ -136,10 +137,6 @@ def check_capture(device: torch.device, what: str) -> None:
             "torch.compile(mode='reduce-overhead') do)")
 
 
-# The stream's number, without making an object of it; a build for the CPU has none.
-_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-
-
 def device_key(device: torch.device) -> object:
     """What a kernel is loaded for: a GPU's index, or the simulated chip."""
     return simulated_chip() if device.type != "cuda" else (
@@ -207,5 +204,4 @@ def launch_kernel(kernel: Kernel, rows: int, tensors: Sequence[torch.Tensor],
         # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
         scratch = tensors[0].new_empty(size, dtype=torch.uint8)
         workspace = scratch.data_ptr()
-    assert _raw_stream is not None
-    kernel.launch(addresses, rows, workspace, size, _raw_stream(index), groups)
+    kernel.launch(addresses, rows, workspace, size, stream_of(index), groups)

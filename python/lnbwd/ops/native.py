@@ -27,6 +27,7 @@ from ..core.base.operations import OPERATIONS
 from ..core.runtime.bindings import library_version
 from ..core.runtime.objects import ELEMENTS, KINDS, Kernel
 from ..program.element_types import ELEMENT_NAMES
+from ..program.torch_internals import call_without_warnings
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
@@ -132,10 +133,8 @@ def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"(?s).*Overriding a previously registered kernel")
-        # This function calls another, and does nothing else here: warnings of PyTorch's C++ within
-        # a call of its Python interface become Python's, and lines on standard error elsewhere.
-        return bool(torch._C._disabled_torch_function_impl(
-            lambda: library.lnbwd_torch_register_norms(*arguments), (), (), {}) == 0)
+        return call_without_warnings(
+            lambda: library.lnbwd_torch_register_norms(*arguments)) == 0
 
 
 # What the library's table points to, which is never cleared.

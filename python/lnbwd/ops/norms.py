@@ -48,6 +48,7 @@ from ..core.compile.spec import KernelSpec, hints_near, rows_hint
 from ..core.compile.store import Source
 from ..core.runtime.objects import ELEMENTS
 from ..program.element_types import ELEMENT_NAMES, TYPES
+from ..program.torch_internals import has_autocast_kernel, reshaped, transforms_are_active
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm
 from .registration import (
@@ -57,10 +58,7 @@ from .registration import (
     gradients_by_torch,
     gradients_like,
     is_derived,
-    is_widened_by_pytorch,
     refuse_forward_mode,
-    reshaped,
-    transforms_are_active,
     widen,
 )
 
@@ -135,7 +133,8 @@ class Norm:
         self.name, self.gradient = name, gradient
         self.aten = {name: aten, gradient: f"{aten}_backward"}
         self.by_pytorch: Callable[..., Tensor] = getattr(torch, name)
-        self.is_widened = is_widened_by_pytorch(name)
+        # Of a norm it has no other kernel, and releases of PyTorch differ.
+        self.is_widened = has_autocast_kernel(name)
         self.count = count = sum(o.role.kind == "column" for o in OPERATIONS[name].operands)
         parameters = "".join(f", Tensor? {p}" for p in ("weight", "bias")[:count])
         statistics = "".join(f", Tensor {s}" for s in ("mean", "rstd")[-count:])

@@ -47,6 +47,7 @@ from ..core.compile.store import kernel_store
 from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
+from ..program.torch_internals import count_dispatch_modes, reshaped, transforms_are_active
 from . import native, registration
 from .launching import (
     ALIGNMENT,
@@ -285,14 +286,12 @@ call_of = functools.lru_cache(4096)(lambda text, device: region_call(text, str(d
 
 _plain = frozenset((Tensor, torch.nn.Parameter))
 
-_modes = torch._C._len_torch_dispatch_stack
-
 
 def is_plain(tensors: Iterable[Tensor]) -> bool:
     """Whether nothing watches what operators are called on the tensors: no subclass, no dispatch
     mode, no transform of torch.func. The operators' functions may be called then without PyTorch's
     dispatcher, which takes the host as long as both products of a linear layer's forward pass."""
-    return (not _modes() and not registration.transforms_are_active()
+    return (not count_dispatch_modes() and not transforms_are_active()
             and _plain.issuperset(map(type, tensors)))
 
 
@@ -311,7 +310,7 @@ def _run_rows(program: RegionProgram, rows: int | tuple[int, ...],
     outputs = raw_region(inputs, program.text)
     if not isinstance(rows, tuple):
         return outputs
-    return [registration.reshaped(output, (*rows, operand.row_length)) if operand.has_all_rows
+    return [reshaped(output, (*rows, operand.row_length)) if operand.has_all_rows
             else output for operand, output in zip(program.outputs, outputs, strict=True)]
 
 
@@ -359,7 +358,7 @@ class _ByHand(torch.autograd.Function):
 
 
 def _call_by_hand(inputs: list[Tensor], text: str) -> list[Tensor]:
-    if registration.transforms_are_active():
+    if transforms_are_active():
         raise LnbwdError("lnbwd::region: expected no transform of torch.func around it: a row "
                          "program that is called by hand has none. Hand a batch over as more rows, "
                          "or call a function of lnbwd.rowwise")

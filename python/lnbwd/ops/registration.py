@@ -20,23 +20,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from ..core.base.errors import LnbwdError
+from ..program.torch_internals import is_forward_mode, raw, transforms_are_active
 from . import native
 from .launching import falls_back
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")
 _tags = (torch.Tag.pt2_compliant_tag,)
-
-transforms_are_active: Callable[[], bool] = torch._C._are_functorch_transforms_active
-"""Whether a transform of torch.func is being computed."""
-
-
-_unsafe_view = torch.ops.aten._unsafe_view.default
-reshaped: Callable[..., Tensor] = getattr(_unsafe_view, "_op", _unsafe_view)
-"""A tensor in another shape, which is no view to autograd: what an autograd.Function gives may be
-changed in place then, as by ReLU(inplace=True)."""
 
 
 def is_derived(*tensors: Tensor | None) -> bool:
@@ -45,7 +36,7 @@ def is_derived(*tensors: Tensor | None) -> bool:
         for tensor in tensors:
             if tensor is not None and tensor.requires_grad:
                 return True
-    return forward_ad._current_level >= 0 or transforms_are_active()
+    return is_forward_mode() or transforms_are_active()
 
 
 def is_pytorchs(what: str, input: Tensor, *others: Tensor | None) -> bool:
@@ -71,7 +62,7 @@ def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Call
         for key in ("CPU", "CUDA"):
             _library.impl(f"_{name}", kernel, key)
     operator = getattr(torch.ops.lnbwd, f"_{name}").default
-    return operator, getattr(operator, "_op", operator)
+    return operator, raw(operator)
 
 
 def define_for_library(name: str, schema: str, function: Callable[..., Any], results: int) -> None:
@@ -86,12 +77,6 @@ def define(name: str, schema: str, function: Callable[..., Any]) -> None:
     # The second key is torch.func's: what is inside of a transform is the function's to see.
     for key in ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"):
         _library.impl(name, function, key)
-
-
-def is_widened_by_pytorch(name: str) -> bool:
-    """Whether autocast on a GPU computes PyTorch's norm in float32: of a norm it has no other
-    kernel. Its releases differ."""
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "AutocastCUDA"))
 
 
 def widen(name: str) -> None:

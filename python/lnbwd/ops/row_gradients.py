@@ -30,10 +30,11 @@ from ..core.compile.spec import GradientSpec, hints_near
 from ..core.compile.store import Source, derive_gradient
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
+from ..program.torch_internals import reshaped, transforms_are_active
 from ..program.tracing import Trace
 from ..program.watching import Signature
 from . import native, region_programs, regions
-from .registration import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
+from .registration import eager, is_derived, refuse_forward_mode
 
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp

@@ -23,9 +23,9 @@ from typing import Any, cast
 
 import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
-from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 from torch.distributed.tensor.experimental import register_sharding
 
+from ..program.torch_internals import sharding_schema
 from .norms import NORMS
 
 _Rule = tuple[list[Any], list[Any]]
@@ -88,7 +88,7 @@ def _register() -> None:
             register_sharding(op)(rule)
             # What follows x decides the rules and the outputs' shapes, too: the cache of rules is
             # to tell masks apart.
-            propagator.op_to_schema_info[op] = RuntimeSchemaInfo(1, None, needs_pytree=True)
+            propagator.op_to_schema_info[op] = sharding_schema(1, None, needs_pytree=True)
 
 
 _register()

@@ -32,6 +32,7 @@ from .graphs.maxima import ANY, turn_to_maxima
 from .graphs.nodes import is_constant, is_index, is_random, is_view, sum_kind
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
+from .torch_internals import is_operator
 from .watching import (
     EXPECTED,
     NUMBERS,
@@ -239,7 +240,7 @@ def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[No
     conversion.over = None  # (Where the node before stood.)
     if node.op == "get_attr":
         raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
-    if isinstance(node.target, torch._ops.OpOverload):
+    if is_operator(node.target):
         _make_functional(node, order)
     if node.target in NUMBERS:
         conversion.values[node] = _column_numbers(conversion, node)

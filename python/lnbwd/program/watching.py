@@ -18,21 +18,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._decomp import get_decompositions
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
-from torch._inductor.decomposition import select_decomp_table
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Node
-from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import _disable_current_modes
 
 from ..core.base.errors import refusal
 from .element_types import ELEMENT_NAMES
 from .graphs.domains import INTEGERS
 from .graphs.nodes import NORM, SOFTMAXES
 from .operands import Input
+from .torch_internals import Tracer, decompositions, graph_in_progress, outside_of_modes
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -178,9 +172,7 @@ class Watch(TorchFunctionMode):
         return result
 
     def _label(self, label: Label) -> None:
-        mode = get_proxy_mode()
-        assert mode is not None
-        for node in reversed(mode.tracer.graph.nodes):
+        for node in reversed(graph_in_progress().nodes):
             if node in self.labels or node.op == "placeholder":
                 break
             self.labels[node] = label
@@ -194,8 +186,7 @@ _lock = threading.RLock()
 def alone() -> Iterator[None]:
     """Without the transforms and modes that the caller may be in, and with PyTorch's own default
     type: what is traced serves calls under any."""
-    with (_lock, temporarily_clear_interpreter_stack(), _disable_current_modes(),
-          torch.inference_mode(False), torch.enable_grad(), torch._C._DisableAutocast()):
+    with _lock, outside_of_modes(), torch.inference_mode(False), torch.enable_grad():
         default = torch.get_default_dtype()
         torch.set_default_dtype(torch.float32)
         try:
@@ -204,17 +195,15 @@ def alone() -> Iterator[None]:
             torch.set_default_dtype(default)
 
 
-def _fake_arguments(signature: Signature, mode: FakeTensorMode) -> list[Tensor]:
+def _stand_ins(signature: Signature, tracer: Tracer) -> list[Tensor]:
     # Sizes that differ are symbols that differ.
     leading = tuple(range(2, signature.rank + 1))
     result: list[Tensor] = []
     for name, kind in signature.kinds.items():
         last = 1 if kind == "scalar" else signature.length
         shape = () if kind == "number" else (last,) if kind == "column" else (*leading, last)
-        sizes = [DimDynamic.DUCK] * (len(shape) - 1) + [DimDynamic.STATIC] * bool(shape)
-        tensor = torch.empty(shape, dtype=signature.dtypes[name], device="cpu")
-        result.append(mode.from_tensor(
-            tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
+        result.append(tracer.stand_in(
+            torch.empty(shape, dtype=signature.dtypes[name], device="cpu")))
     return result
 
 
@@ -320,23 +309,20 @@ def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]]
 
     # Softmaxes are kept, of the largest element of a row they need no gradient, and so are norms,
     # whose gradient is 0 where they are.
-    table = {op: rule for op, rule in {**get_decompositions([aten.glu]),
-                                       **select_decomp_table(), **_KINKS}.items()
+    table = {op: rule for op, rule in {**decompositions(aten.glu), **_KINKS}.items()
              if op not in SOFTMAXES and op is not NORM and op not in NUMBERS}
-    environment = ShapeEnv()
-    mode = FakeTensorMode(shape_env=environment)
-    arguments = _fake_arguments(signature, mode)
+    tracer = Tracer()
+    arguments = _stand_ins(signature, tracer)
     rows = arguments[list(signature.kinds.values()).index("row")]
     sizes = [str(size) for size in rows.shape[:-1]]
     try:
-        with mode:
-            module = make_fx(torch.func.functionalize(run), table)(*arguments)
+        module = tracer.trace(run, arguments, table)
     except Refused as error:
         raise TypeError(str(error)) from error.__cause__
     watch.frame = None
     watch.parameters = []
-    if environment.guards:
-        words = readable_sizes(str(environment.guards[0].expr), sizes)
+    if tracer.conditions:
+        words = readable_sizes(tracer.conditions[0], sizes)
         raise refusal(function, None, f"it depends on the number of rows, {words}; expected the "
                       "same for any number of them")
     module.graph.eliminate_dead_code()

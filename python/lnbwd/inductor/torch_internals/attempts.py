@@ -1,0 +1,89 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a thread compiles: with which classes, and which attempt at a graph it is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+CountPrograms = Callable[[Sequence[Any]], int | None]
+own = threading.local()
+
+
+class LeftError(Exception):
+    """The graph is to be compiled again, with other nodes left to Inductor.
+
+    Attributes:
+        names: nodes of the graph that Inductor is to lower and fuse as it does by itself.
+    """
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(names)
+        self.names = names
+
+
+@dataclasses.dataclass
+class Attempt:
+    """An attempt to compile a graph.
+
+    Attributes:
+        left: the nodes of the graph that Inductor lowers and fuses as it does by itself, by
+            :func:`names_of`.
+        is_last: whether a :class:`LeftError` is not handled any more.
+        whole: sums that it would split by itself.
+        fused: nodes of its scheduler that it would fuse otherwise by itself.
+        apart: those that it may fuse with additions to places of a tensor by itself, with the nodes
+            of these.
+    """
+
+    left: frozenset[str] = frozenset()
+    is_last: bool = False
+    whole: set[str] = dataclasses.field(default_factory=set)
+    fused: set[str] = dataclasses.field(default_factory=set)
+    apart: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+
+
+def attempt() -> Attempt:
+    """The attempt of this thread."""
+    found: Attempt = getattr(own, "attempt", None) or Attempt(is_last=True)
+    return found
+
+
+def compile_again(compile: Callable[[], Any], most: int = 4) -> Any:
+    """Calls a function that compiles a graph, again for each :class:`LeftError`, at most so many
+    times."""
+    before = getattr(own, "attempt", None)
+    left = frozenset[str]()
+    try:
+        for number in range(most):
+            own.attempt = Attempt(left, number == most - 1)
+            try:
+                return compile()
+            except Exception as error:
+                inner = getattr(error, "inner_exception", error)
+                if not isinstance(inner, LeftError):
+                    raise
+                left |= inner.names
+    finally:
+        own.attempt = before
+
+
+def is_left(names: Collection[str]) -> bool:
+    """Whether this thread leaves nodes of the graph to Inductor."""
+    return getattr(own, "classes", None) is None or not attempt().left.isdisjoint(names)
+
+
+@contextlib.contextmanager
+def suspended() -> Iterator[None]:
+    """Has this thread schedule graphs by Inductor's own classes, within :func:`registered`."""
+    before = own.classes, own.count_programs
+    own.classes = own.count_programs = None
+    try:
+        yield
+    finally:
+        own.classes, own.count_programs = before

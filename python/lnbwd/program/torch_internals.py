@@ -1,0 +1,180 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All private names of PyTorch that operators and row functions use. Those of Inductor are in
+:mod:`lnbwd.inductor.torch_internals`.
+
+Where a version of PyTorch lacks a name, the substitute here takes its place, and one warning says
+what is lost. What takes long to import is imported by the function that needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm as InstanceNorm
+
+from ..core.base import settings
+
+__all__ = ["BatchNorm", "InstanceNorm", "Tracer", "call_kernel", "call_without_warnings",
+           "count_dispatch_modes", "decompositions", "formula_of", "graph_in_progress",
+           "has_autocast_kernel", "is_forward_mode", "is_operator", "outside_of_modes", "raw",
+           "reshaped", "schema_of", "sharding_schema", "stream_of", "transforms_are_active"]
+
+
+def _find(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
+    """A private name of PyTorch, or its substitute, with a warning of what is lost."""
+    found = getattr(owner, name, None)
+    if found is None and lost:
+        settings.warn_once(name, f"PyTorch {torch.__version__} has no {owner.__name__}.{name}: "
+                           f"{lost}; please report it, or use a version that docs/install.md names")
+    return substitute if found is None else found
+
+
+def raw(operator: Any) -> Callable[..., Any]:
+    """An operator's function in C++, without a frame of Python in between."""
+    function: Callable[..., Any] = getattr(operator, "_op", operator)
+    return function
+
+
+transforms_are_active: Callable[[], bool] = _find(
+    torch._C, "_are_functorch_transforms_active", lambda: False,
+    "functions of lnbwd fail inside of torch.func's transforms")
+"""Whether a transform of torch.func is being computed."""
+
+count_dispatch_modes: Callable[[], int] = _find(
+    torch._C, "_len_torch_dispatch_stack", lambda: 1,
+    "each call of a row program goes through PyTorch's dispatcher, which takes the host longer")
+"""How many dispatch modes are entered."""
+
+stream_of: Callable[[int], int] = _find(
+    torch._C, "_cuda_getCurrentRawStream",  # A build for the CPU has none.
+    lambda index: torch.cuda.current_stream(index).cuda_stream)
+"""The handle of the current stream of a GPU, without making an object of it."""
+
+reshaped: Callable[..., Tensor] = raw(torch.ops.aten._unsafe_view.default)
+"""A tensor in another shape, which is no view to autograd: what an autograd.Function gives may be
+changed in place then, as by ReLU(inplace=True)."""
+
+_find(forward_ad, "_current_level", 0, "forward-mode differentiation of lnbwd's functions gives no "
+      "derivative, and no error")
+
+
+def is_forward_mode() -> bool:
+    """Whether derivatives in forward mode may be asked for."""
+    return getattr(forward_ad, "_current_level", -1) >= 0
+
+
+def has_autocast_kernel(operator: str) -> bool:
+    """Whether autocast on a GPU has a kernel of an operator of ATen."""
+    look: Callable[..., object] = _find(
+        torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda *_: False,
+        "under autocast norms compute in the type of their input")
+    return bool(look(f"aten::{operator}", "AutocastCUDA"))
+
+
+def call_without_warnings(function: Callable[[], object]) -> object:
+    """Calls a function that calls C++. PyTorch's own warnings within it become Python's, which can
+    be filtered, and are not lines on standard error."""
+    call: Any = _find(torch._C, "_disabled_torch_function_impl", lambda function, *_: function())
+    return call(function, (), (), {})
+
+
+def call_kernel(kernel: Any, dispatch_key: str, arguments: Sequence[Any]) -> Any:
+    """Calls a kernel of torch.library.get_kernel for a dispatch key."""
+    key = torch._C.DispatchKey.__members__[dispatch_key]
+    return kernel.call_boxed(torch._C.DispatchKeySet(key), *arguments)
+
+
+def formula_of(operator: Any) -> Callable[..., Any]:
+    """The operations that PyTorch makes of an operator that has no kernel."""
+    formula: Callable[..., Any] = torch._decomp.get_decompositions([operator])[operator]
+    return formula
+
+
+def schema_of(operator: Any) -> str:
+    """An operator's name, arguments and results, as text."""
+    return str(operator._schema)
+
+
+def is_operator(target: object) -> bool:
+    """Whether what a node of a graph calls is an operator."""
+    return isinstance(target, torch._ops.OpOverload)
+
+
+def sharding_schema(*arguments: Any, **options: Any) -> Any:
+    """What decides whether DTensor finds the sharding of a call again."""
+    from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
+
+    return RuntimeSchemaInfo(*arguments, **options)
+
+
+# Tracing of row functions -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def outside_of_modes() -> Iterator[None]:
+    """Without the transforms, modes and autocast that the caller may be in."""
+    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with (temporarily_clear_interpreter_stack(), _disable_current_modes(),
+          torch._C._DisableAutocast()):
+        yield
+
+
+def graph_in_progress() -> torch.fx.Graph:
+    """The graph that :func:`traced` is making."""
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    mode = get_proxy_mode()
+    assert mode is not None
+    graph: torch.fx.Graph = mode.tracer.graph
+    return graph
+
+
+class Tracer:
+    """Traces functions over tensors whose sizes are symbols, on stand-ins without memory."""
+
+    def __init__(self) -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        self._environment = ShapeEnv()
+        self._mode = FakeTensorMode(shape_env=self._environment)
+
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        """What stands for tensors like this, of which all dimensions but the last are symbols:
+        those of one size are the same symbol."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+        sizes = ([DimDynamic.DUCK] * (tensor.dim() - 1) + [DimDynamic.STATIC])[-tensor.dim():]
+        return self._mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(
+            dynamic_sizes=sizes if tensor.dim() else []))
+
+    def trace(self, function: Callable[..., Any], arguments: Sequence[Tensor],
+              decompositions: dict[Any, Callable[..., Any]]) -> torch.fx.GraphModule:
+        """The graph of a function, of operations that have no decomposition."""
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        with self._mode:
+            return make_fx(torch.func.functionalize(function), decompositions)(*arguments)
+
+    @property
+    def conditions(self) -> list[str]:
+        """What was asked of the symbols."""
+        return [str(guard.expr) for guard in self._environment.guards]
+
+
+def decompositions(*beside: Any) -> dict[Any, Callable[..., Any]]:
+    """Inductor's decompositions, and those of other operators."""
+    from torch._decomp import get_decompositions
+    from torch._inductor.decomposition import select_decomp_table
+
+    return {**get_decompositions(beside), **select_decomp_table()}
