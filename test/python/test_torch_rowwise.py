@@ -728,3 +728,86 @@ def test_on_the_cpu_it_is_pytorchs(monkeypatch):
         warnings.simplefilter("error")
         function(*tensors)
     assert all(torch.equal(a, b) for a, b in zip(got, run(gated_rms_norm, tensors), strict=True))
+
+
+# --------------------------------------------------------------------------------------------------
+# Elementwise functions, whose kernels have rows of their own
+# --------------------------------------------------------------------------------------------------
+
+
+@lnbwd.rowwise
+def gated(gate: lnbwd.Rows, up: lnbwd.Rows):
+    return F.silu(gate) * up, gate.float() + up.float()
+
+
+@pytest.mark.parametrize("shape", [
+    (5, 3331), (16411,), (3, 7, 800), (130, 136), (129, 136), (2, 11264), (1, 16 * 1031)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_elementwise_functions_of_many_elements(device, shape, dtype):
+    """Each element is what it is among few, in both passes, and whatever the strides are."""
+    generator = torch.Generator().manual_seed(0)
+    made = [torch.randn(shape, generator=generator).to(device, kind)
+            for kind in (dtype, dtype, dtype, F32)]
+    gate, up = (tensor.clone().requires_grad_() for tensor in made[:2])
+    results = gated(gate, up)
+    assert [result.shape for result in results] == [gate.shape] * 2
+    assert [result.dtype for result in results] == [dtype, F32]
+    found = [*results, *torch.autograd.grad(results, [gate, up], made[2:])]
+    few = [tensor.reshape(-1)[-900:].clone() for tensor in made]
+    leaves = [tensor.requires_grad_() for tensor in few[:2]]
+    want = gated(*leaves)
+    want = [*want, *torch.autograd.grad(want, leaves, few[2:])]
+    for got, one in zip(found, want, strict=True):
+        assert torch.equal(got.reshape(-1)[-900:], one)
+    exact = [tensor.detach().double().requires_grad_() for tensor in made[:2]]
+    outputs = gated.function(*exact)
+    wanted = [*outputs, *torch.autograd.grad(outputs, exact, [t.double() for t in made[2:]])]
+    bound = 1e-6 if dtype == F32 else 5e-3
+    for got, one in zip(found, wanted, strict=True):
+        assert (got.double() - one).norm() <= bound * one.norm()
+    if len(shape) > 1:
+        moved = [tensor.transpose(0, 1).contiguous().transpose(0, 1) for tensor in made[:2]]
+        assert torch.equal(gated(*moved)[0], results[0])
+    with torch.no_grad():
+        into = [torch.empty_like(result) for result in results]
+        gated.write(into, *made[:2])
+        assert all(torch.equal(got, one) for got, one in zip(into, results, strict=True))
+
+
+def test_an_elementwise_gradient_of_what_is_expanded(device):
+    x, y = (torch.randn(5, 3331, device=device, requires_grad=True) for _ in range(2))
+    found = torch.autograd.grad(gated(x, y)[0].sum(), [x, y])
+    want = torch.autograd.grad((F.silu(x) * y).sum(), [x, y])
+    for got, one in zip(found, want, strict=True):
+        torch.testing.assert_close(got, one)
+
+
+def test_an_elementwise_function_that_is_watched(device):
+    """Where a dispatch mode sees the operators."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, function, kinds, arguments=(), options=None):
+            names.append(str(function))
+            return function(*arguments, **(options or {}))
+
+    names = []
+    x, y = (torch.randn(5, 3331, device=device) for _ in range(2))
+    want = gated(x, y)
+    with Seen():
+        found = gated(x, y)
+    assert names.count("lnbwd._region.default") == 2
+    assert all(torch.equal(got, one) for got, one in zip(found, want, strict=True))
+
+
+def test_functions_that_are_not_elementwise_keep_their_rows(device):
+    """One that numbers the columns, and one that reads a number for each."""
+    def numbered(x: lnbwd.Rows):
+        return x * torch.arange(x.shape[-1], dtype=F32, device=x.device)
+
+    def scaled(x: lnbwd.Rows, gamma: lnbwd.Columns):
+        return x * gamma
+
+    x, gamma = torch.randn(20, 1000, device=device), torch.randn(1000, device=device)
+    torch.testing.assert_close(lnbwd.rowwise(numbered)(x), numbered(x))
+    torch.testing.assert_close(lnbwd.rowwise(scaled)(x, gamma), scaled(x, gamma))

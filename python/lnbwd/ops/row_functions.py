@@ -36,6 +36,7 @@ from ..program.element_types import FLOAT8
 from ..program.evaluation import random_numbers
 from ..program.torch_internals import transforms_are_active
 from .arguments import TYPES, check_dense, check_parameter, check_tensor
+from .flat_rows import flat_length
 from .launching import falls_back
 from .row_parts import part_dims, part_of, spread
 
@@ -356,10 +357,14 @@ class RowFunction(Generic[P, R]):
                         "number that changes from call to call is better handed over in a tensor, "
                         "as lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
             found = self._traces[short].of_rows(first.shape)
+            is_flat = found.parts == 1 and found.program.is_elementwise
+            if is_flat and (length := flat_length(first.shape, found.program)) != first.shape[-1]:
+                found = found.of_length(length)
+                rows = rows_hint(first.numel() // length)
             plan = self._plans.get((short, rows, found.program))
             if plan is None:
                 plan = self._plans[short, rows, found.program] = Plan(
-                    self.function, call, signature, found, rows, is_by_torch)
+                    self.function, call, signature, found, rows, is_by_torch, is_flat)
             if key is not None:
                 if len(self._calls) >= _MAX_CALLS:
                     self._calls.clear()

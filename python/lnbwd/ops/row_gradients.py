@@ -28,12 +28,14 @@ from ..core.base.errors import CompileError, LnbwdError, refusal
 from ..core.compile import compiler
 from ..core.compile.spec import GradientSpec, hints_near
 from ..core.compile.store import Source, derive_gradient
+from ..program.element_types import TYPES
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
 from ..program.torch_internals import reshaped, transforms_are_active
 from ..program.tracing import Trace
 from ..program.watching import Signature
 from . import native, region_programs, regions
+from .flat_rows import USUAL_LENGTH
 from .registration import eager, is_derived, refuse_forward_mode
 
 _is_grad_enabled = torch.is_grad_enabled
@@ -45,6 +47,7 @@ class _Forward:
     """A forward program that is registered.
 
     Attributes:
+        rest: the text of the same for rows of one element; empty, unless the plan is flat.
         inputs: the tensor of the call that each input is.
         results: the output that each result is.
         saved: the outputs that are saved, results among them.
@@ -52,6 +55,7 @@ class _Forward:
 
     program: RowProgram
     text: str
+    rest: str
     inputs: tuple[int, ...]
     results: tuple[int, ...]
     saved: tuple[int, ...]
@@ -66,25 +70,29 @@ class _Gradient:
         inputs: for each of its inputs the place in what the backward pass has at hand: a gradient
             for each result, then what was kept.
         outputs: the tensor of the call that each output is the gradient of.
-        name: of the program; empty: the gradient is 0.
+        name, rest: of the program, empty where the gradient is 0, and as of a forward program.
     """
 
     mlir: str
     name: str
+    rest: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 class Plan:
     """How calls of a row function with one signature are computed: by kernels whose schedules are
-    chosen for so many rows, or by PyTorch."""
+    chosen for so many rows, or by PyTorch. ``is_flat``: the rows of the programs are not those of
+    the calls, which are elementwise."""
 
     def __init__(self, function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
-                 signature: Signature, trace: Trace, rows: int, is_by_torch: bool) -> None:
+                 signature: Signature, trace: Trace, rows: int, is_by_torch: bool,
+                 is_flat: bool = False) -> None:
         self.function = function
         self.trace = trace
         self.rows = rows
         self.is_by_torch = is_by_torch
+        self.is_flat = is_flat
         self.parts = [trace.parts if kind in ("row", "column") else 1
                       for kind in signature.kinds.values()]
         self.call = call if trace.parts == 1 else lambda parts: call(self._joined(parts))
@@ -120,7 +128,9 @@ class Plan:
         places = {old: new for new, old in enumerate(outputs)}
         program = dataclasses.replace(trace.program.with_outputs(outputs), expected_rows=self.rows)
         text = regions.register_row_program(program).text
-        return _Forward(program, text, tuple(self.names.index(name) for name in trace.inputs),
+        rest = regions.register_row_program(dataclasses.replace(
+            program, length=1, expected_rows=USUAL_LENGTH)).text if self.is_flat else ""
+        return _Forward(program, text, rest, tuple(self.names.index(name) for name in trace.inputs),
                         tuple(places[old] for old in trace.results),
                         tuple(places[old] for old in saved))
 
@@ -178,7 +188,7 @@ class Plan:
             wanted = [place for place, tensor in enumerate(forward.inputs)
                       if wrt[tensor - self.count]]
             if not results or not wanted:
-                found = self._gradients[of, wrt] = _Gradient("", "", (), ())
+                found = self._gradients[of, wrt] = _Gradient("", "", "", (), ())
                 return found
             try:
                 derived = self._derive(forward, results, wanted)
@@ -196,26 +206,38 @@ class Plan:
             at_hand += [f"out{out}" for out in forward.saved]
             reads = [name for name in derived.operands if not name.startswith("darg")]
             writes = [int(name[4:]) for name in derived.operands if name.startswith("darg")]
-            digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
-            stem = f"rows{self.length}_bwd {digest}"
-            name = f"{stem} {self.rows}"
-            operands = {f"arg{place}": region_programs.operand(i, self.length)
-                        for place, i in enumerate(forward.program.inputs)}
-            for place, o in enumerate(forward.program.outputs):
-                operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
-                                          region_programs.operand(o, self.length))
-            inputs = [operands[name] for name in reads]
-            if any(operand.has_all_rows for operand in inputs):
-                regions.register_program(
-                    name, inputs, [operands[f"arg{place}"] for place in writes],
-                    Source(derived.mlir, self.rows),
-                    stand_ins=lambda: (f"{stem} {other}" for other in hints_near(self.rows)))
-            else:
-                name = ""  # It is 0, or the same for all rows.
+            name = self._register(derived, forward.program, self.rows)
+            rest = ""
+            if self.is_flat and name:
+                of_one = dataclasses.replace(
+                    forward, program=dataclasses.replace(forward.program, length=1))
+                rest = self._register(self._derive(of_one, results, wanted), of_one.program,
+                                      USUAL_LENGTH)
             found = self._gradients[of, wrt] = _Gradient(
-                derived.mlir, name, tuple(at_hand.index(name) for name in reads),
+                derived.mlir, name, rest, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes))
             return found
+
+    @staticmethod
+    def _register(derived: compiler.Gradient, program: RowProgram, rows: int) -> str:
+        """Registers a gradient of a program for calls of so many rows; gives its name. Empty: it is
+        0, or the same for all rows."""
+        operands = {f"arg{place}": region_programs.operand(i, program.length)
+                    for place, i in enumerate(program.inputs)}
+        for place, o in enumerate(program.outputs):
+            operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
+                                      region_programs.operand(o, program.length))
+        inputs = [operands[name] for name in derived.operands if not name.startswith("darg")]
+        if not any(operand.has_all_rows for operand in inputs):
+            return ""
+        digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
+        stem = f"rows{program.length}_bwd {digest}"
+        regions.register_program(
+            f"{stem} {rows}", inputs,
+            [operands[name[1:]] for name in derived.operands if name.startswith("darg")],
+            Source(derived.mlir, rows),
+            stand_ins=lambda: (f"{stem} {other}" for other in hints_near(rows)))
+        return f"{stem} {rows}"
 
     def mlir(self) -> str:
         """The forward program and its gradient."""
@@ -259,16 +281,44 @@ class Plan:
         forward = self._inference or self.inference()
         outputs = dict(zip(forward.results, results, strict=True))
         shape = tensors[self.first].shape
-        regions.call_of(forward.text, tensors[self.first].device)(
-            math.prod(shape[:-1]), *[tensors[place] for place in forward.inputs],
-            *[outputs[place] for place in range(len(forward.program.outputs))])
+        self._write(forward.text, forward.rest, shape, [
+            *[tensors[place] for place in forward.inputs],
+            *[outputs[place] for place in range(len(forward.program.outputs))]])
+
+    def _write(self, text: str, rest: str, shape: torch.Size, tensors: Sequence[Tensor]) -> None:
+        """Runs a program on the inputs and outputs of a call, contiguous tensors."""
+        device, rows, left = tensors[0].device, math.prod(shape[:-1]), 0
+        if self.is_flat:
+            rows, left = divmod(shape.numel(), self.length)
+        regions.call_of(text, device)(rows, *tensors)
+        if left:
+            regions.call_of(rest, device)(left, *[
+                tensor.view(-1)[rows * self.length:] for tensor in tensors])
+
+    def launch(self, text: str, rest: str, shape: torch.Size, inputs: Sequence[Tensor],
+               dtypes: Sequence[torch.dtype]) -> Sequence[Tensor]:
+        """The outputs of a program, which have these types if the plan is flat."""
+        if not self.is_flat:
+            return regions.run_rows(text, shape[:-1], inputs)
+        if regions.is_plain(inputs):
+            outputs = [inputs[0].new_empty(shape, dtype=dtype) for dtype in dtypes]
+            self._write(text, rest, shape, [*[t.contiguous() for t in inputs], *outputs])
+            return outputs
+        cut = shape.numel() // self.length * self.length
+        flat = [tensor.reshape(-1) for tensor in inputs]
+        parts = [regions.raw_region([tensor[:cut] for tensor in flat], text)]
+        if cut < shape.numel():
+            parts.append(regions.raw_region([tensor[cut:] for tensor in flat], rest))
+        return [torch.cat([one.view(-1) for one in of_output]).view(shape)
+                for of_output in zip(*parts, strict=True)]
 
     def compute(self, forward: _Forward, tensors: Sequence[Tensor],
                 shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
         """The results of a call, and all outputs of its forward program; ``shape`` is that of the
         first rows."""
-        outputs = regions.run_rows(forward.text, shape[:-1],
-                                      [tensors[place] for place in forward.inputs])
+        outputs = self.launch(forward.text, forward.rest, shape,
+                              [tensors[place] for place in forward.inputs],
+                              [TYPES[one.dtype] for one in forward.program.outputs])
         results = tuple([outputs[place] for place in forward.results])
         if self.has_numbers:
             shapes: dict[Any, Sequence[int]] = {"number": shape[:-1], "total": ()}
@@ -335,8 +385,9 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         outputs = plan.gradient_by_torch(of, needs, ctx.shape, at_hand)
     else:
         try:
-            outputs = regions.run_rows(gradient.name, ctx.shape[:-1],
-                                          [at_hand[place] for place in gradient.inputs])
+            outputs = plan.launch(gradient.name, gradient.rest, ctx.shape,
+                                  [at_hand[place] for place in gradient.inputs],
+                                  [plan.dtypes[tensor] for tensor in gradient.outputs])
         except RuntimeError as error:
             raise native.original(error) from None
     for tensor, output in zip(gradient.outputs, outputs, strict=True):

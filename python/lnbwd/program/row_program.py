@@ -114,6 +114,15 @@ class RowProgram:
         """Whether something is summed, or its largest taken, over the row."""
         return any(node[0] in SUMS for node in self.nodes)
 
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of an output follows from the same element of the inputs, so that
+        rows may end anywhere."""
+        tensors = (*self.inputs, *self.outputs)
+        return all(one.kind == "row" and not one.parts for one in tensors) and all(
+            one.block == 1 for one in self.outputs) and all(
+            node[0] not in (*SUMS, "index", "place", "random", "block_max") for node in self.nodes)
+
     def _parts(self) -> list[tuple[int, ...]]:
         """What has to be dimensions of row blocks."""
         return [*(part for one in (*self.inputs, *self.outputs) for part in one.parts),

@@ -82,6 +82,12 @@ class Trace:
     parts: int
     signature: Signature
 
+    def of_length(self, length: int) -> Trace:
+        """The same of an elementwise program, for rows of another length."""
+        return dataclasses.replace(
+            self, program=dataclasses.replace(self.program, length=length),
+            signature=dataclasses.replace(self.signature, length=length))
+
     def of_rows(self, shape: Sequence[int]) -> Trace:
         """The same for rows of a shape, which says how many elements are kept of what combines rows
         along their first dimensions."""
