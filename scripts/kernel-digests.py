@@ -179,6 +179,28 @@ def group_cases() -> Iterator[Case]:
                                "--lnbwd-differentiate=saved=mean,rstd")
 
 
+def order_cases() -> Iterator[Case]:
+    """Sums in the canonical order: of rows, of columns, of groups, and those that a row is split
+    for."""
+    modes = {"": "", **MODES, "splits": "row_splits=2", "whole": "rows_per_workgroup=0"}
+    for chip in CHIPS:
+        clusters = {"cluster": "workgroups_per_row=2"} if chips.FACTS[chip]["hasBulkCopy"] else {}
+        for dtype, n in (("bf16", 96), ("f32", 1000), ("bf16", 4096), ("f16", 8192)):
+            for mode, schedule in {**modes, **clusters}.items():
+                options = "order=canonical" + (f" schedule={schedule}" if schedule else "")
+                name = f"order/{mode or 'model'}-{dtype}-{n}"
+                for op in family.OPS[::2] if mode else family.OPS:
+                    text = family.source(family.Case(op, chip, dtype, n))
+                    yield Case(f"{name}-{op}", chip, text, options)
+        for n, dtype in ((512, "bf16"), (1000, "f32")):
+            text = groups.source(n, dtype)
+            yield Case(f"order/group-{n}-{dtype}", chip, text, "order=canonical")
+            yield Case(f"order/group-{n}-{dtype}-gradient", chip, text, "order=canonical",
+                       "--lnbwd-differentiate=saved=mean,rstd")
+        for example in sorted((SOURCE / "examples").glob("*.mlir")):
+            yield Case(f"order/{example.stem}", chip, example.read_text(), "order=canonical")
+
+
 def product_cases() -> Iterator[Case]:
     """Linear layers behind norms and after each other, and their gradients."""
     for chip in CHIPS:
@@ -199,6 +221,7 @@ def all_cases() -> Iterator[Case]:
     yield from mode_cases()
     yield from program_cases()
     yield from group_cases()
+    yield from order_cases()
     yield from product_cases()
 
 
