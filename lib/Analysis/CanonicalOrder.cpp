@@ -38,6 +38,14 @@ static const LeafShape &getLeafShape(int64_t rowLength) {
   });
 }
 
+bool lnbwd::hasLeaves(RowwiseOp op) {
+  return op.getCanonical() && !op.getAllSums().empty();
+}
+
+int64_t lnbwd::countLeafParts(RowwiseOp op, int64_t groups) {
+  return op.getCanonical() ? getLeafParts(op.getRowLength(), groups) : 0;
+}
+
 int64_t lnbwd::getLeafRows(int64_t rowLength) {
   return getLeafShape(rowLength).rows;
 }

@@ -58,15 +58,20 @@ int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
   return int64_t(llvm::alignTo(uint64_t(length + width - 1), uint64_t(width)));
 }
 
+/// Whether lanes have to lie along the row, an access of each beginning at a
+/// multiple of its width.
+static bool fixesColumnsOfLanes(RowwiseOp op) {
+  return !op.getTables().empty() || op.getCanonical() ||
+         !op.getBody().getOps<BlockMaxOp>().empty();
+}
+
 bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
-  bool hasColumns = !op.getAllColumns().empty() || !op.getAllSums().empty() ||
-                    !op.getTables().empty() ||
-                    !op.getBody().getOps<BlockMaxOp>().empty();
+  bool hasColumns = !op.getAllColumns().empty() || !op.getAllSums().empty();
   auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
   bool isSplit = llvm::any_of(
       operands, [&](unsigned i) { return op.getForm(i).getParts() > 0; });
-  return !hasColumns && !isSplit && !op.hasGroups() && !isCanonical(op) &&
-         !chip.dropsLoads &&
+  return !hasColumns && !isSplit && !op.hasGroups() &&
+         !fixesColumnsOfLanes(op) && !chip.dropsLoads &&
          llvm::all_of(getRowOperands(op), [&](unsigned operand) {
            return op.getForm(operand).isPlain() &&
                   op.getForm(operand).getRowStride() == op.getRowLength();
@@ -115,8 +120,7 @@ bool lnbwd::hasOddPieces(RowwiseOp op) {
 }
 
 bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
-  if (!op.getTables().empty() || isCanonical(op) ||
-      !op.getBody().getOps<BlockMaxOp>().empty())
+  if (fixesColumnsOfLanes(op))
     return false;
   // Rows that neighbours have as well are on no side.
   SmallVector<unsigned> operands = getRowOperands(op);
@@ -217,7 +221,7 @@ int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
     return schedule.getColumnTile();
   int64_t width = schedule.getVectorWidth();
   int64_t split = schedule.getWorkgroupsPerRow();
-  return split > 1 && isCanonical(op)
+  return split > 1 && op.getCanonical()
              ? getSharedSlices(op.getRowLength(), split)
              : getSharedColumns(getCoveredColumns(op.getRowLength(), width),
                                 split, width);
@@ -238,7 +242,7 @@ int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
 
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   // Neighbouring groups have neighbouring chains and leaves.
-  if (isCanonical(op))
+  if (hasLeaves(op))
     return int64_t(llvm::PowerOf2Ceil(
         uint64_t(std::max<int64_t>(2, schedule.getRowGroups()))));
   return schedule.getCombineRadix();

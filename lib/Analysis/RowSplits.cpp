@@ -38,18 +38,18 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
   int64_t width = chooseVectorWidth(op), length = op.getRowLength();
   // In the canonical order a split has a power of two of whole slices, of which
   // each lane has one access, or of a power of two of lanes each has several.
-  uint64_t slice = isCanonical(op) ? getSliceColumns(length) : 1;
+  bool isInOrder = op.getCanonical();
+  uint64_t slice = isInOrder ? getSliceColumns(length) : 1;
   uint64_t columns = llvm::alignTo(
       llvm::divideCeil(uint64_t(length), uint64_t(splits)), slice);
-  if (isCanonical(op) && !llvm::isPowerOf2_64(columns / slice))
+  if (isInOrder && !llvm::isPowerOf2_64(columns / slice))
     return {};
   // Four accesses of 16 bytes to each row block keep enough in flight, and few
   // waves have little to exchange. Those of rows of odd lengths are no wider
   // than an element.
-  auto most = isCanonical(op)
-                  ? int64_t(llvm::divideCeil(
-                        columns, uint64_t(mostSplitThreads * width)))
-                  : 1;
+  auto most = isInOrder ? int64_t(llvm::divideCeil(
+                              columns, uint64_t(mostSplitThreads * width)))
+                        : 1;
   for (int64_t accesses : {int64_t(4), int64_t(2), int64_t(1), most}) {
     auto threads = int64_t(
         llvm::alignTo(llvm::divideCeil(columns, uint64_t(accesses * width)),
@@ -59,7 +59,7 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
          (threads < leastSplitThreads || threads > mostSplitThreads)) ||
         threads > chip.maxThreadsPerWorkgroup ||
         int64_t(llvm::divideCeil(length, tile)) != splits ||
-        (isCanonical(op) &&
+        (isInOrder &&
          (uint64_t(tile) != columns || slice % uint64_t(threads * width) ||
           (slice > uint64_t(threads * width) &&
            !llvm::isPowerOf2_64(uint64_t(threads))))))
@@ -172,20 +172,20 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
   if (!fields.rowSplits)
     return {};
   fields.vectorWidth = chooseVectorWidth(op);
-  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
+  bool isOfLeaves = hasLeaves(op);
   fields.threadsPerRow =
-      chooseTileLanes(op.getRowLength(), fields.vectorWidth, hasLeaves, chip);
+      chooseTileLanes(op.getRowLength(), fields.vectorWidth, isOfLeaves, chip);
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   int64_t tilesOfComputeUnit =
       llvm::divideCeil(llvm::divideCeil(op.getRowLength(), fields.columnTile),
                        chip.computeUnits);
   auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
-      hasLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
+      isOfLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
       tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
   bool isFull =
       op.getAllSums().size() > 1 &&
       tilesOfComputeUnit * fields.threadsPerRow * mostGroups == tileThreads;
-  bool hasMost = rows > mostGroups * fewTileRows && (hasLeaves || !isFull);
+  bool hasMost = rows > mostGroups * fewTileRows && (isOfLeaves || !isFull);
   fields.unroll = hasMost               ? mostTileRows
                   : rows >= fewTileRows ? fewTileRows
                                         : 1;
@@ -193,7 +193,7 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
       mostGroups,
       int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
   // As many leaves side by side as there are.
-  if (hasLeaves) {
+  if (isOfLeaves) {
     int64_t length = op.getRowLength(), chains = getLeafChains(length);
     bool isExact = op.getStaticRowCount() ||
                    tilesOfComputeUnit * fields.threadsPerRow > chip.waveSize;
@@ -238,7 +238,7 @@ static bool isMeasured(RowwiseOp op, const ProgramFacts &program,
       program.rows * program.length * program.bytesRead > mostSplitBytes)
     return false;
   int64_t length = op.getRowLength();
-  if (isCanonical(op)) {
+  if (hasLeaves(op)) {
     int64_t chains =
         getLeafChains(length) *
         int64_t(std::ceil(program.rows / double(getLeafRows(length))));
@@ -273,7 +273,7 @@ bool lnbwd::areFewRows(const ProgramFacts &program) {
 bool lnbwd::isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   return chip.workgroups.hasBulkCopy && op.hasRowSums() &&
          !op.getColumnSums().empty() && !op.getRowOuts().empty() &&
-         !op.hasGroups() && !isCanonical(op) &&
+         !op.hasGroups() && !hasLeaves(op) &&
          op.getRowLength() <= mostTwoPassColumns &&
          areFewRows(ProgramFacts::of(op, rows));
 }

@@ -363,9 +363,9 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
   rules.checkSplits();
   if (!rules.obstacle.empty())
     return rules.obstacle;
-  if (isCanonical(op) && keepsRowSums(op, schedule))
+  if (op.getCanonical() && keepsRowSums(op, schedule))
     rules.checkOrderOfRowSums();
-  if (isCanonical(op) && !op.getAllSums().empty())
+  if (hasLeaves(op))
     rules.checkOrderOfColumnSums();
   rules.checkResources();
   return rules.obstacle;

@@ -125,7 +125,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       llvm::count_if(op.getBody().front(), [&](Operation &bodyOp) {
         return getSummedRow(&bodyOp) && keepsRowSums(op, schedule);
       });
-  bool isInOrder = isCanonical(op);
+  bool isInOrder = op.getCanonical();
 
   int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
   int64_t elements = chunks * schedule.getVectorWidth();
@@ -212,7 +212,7 @@ int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields) {
   int64_t radix = ScheduleFields().combineRadix;
   int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
                       fields.threadsPerRow * fields.vectorWidth;
-  while (radix > 2 && !isCanonical(op) &&
+  while (radix > 2 && !hasLeaves(op) &&
          (fields.rowGroups - llvm::divideCeil(fields.rowGroups, radix)) *
                  slotBytes >
              combineBytes)

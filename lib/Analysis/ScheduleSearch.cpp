@@ -163,7 +163,7 @@ static int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
   bool isNarrow = op.getRowElementBits() < 32;
   if (op.getAllSums().empty() || op.takesMaxima() || sumsPartials ||
-      isCanonical(op) || (isNarrow && !hasLongNarrowSums(op, schedule, chip)) ||
+      hasLeaves(op) || (isNarrow && !hasLongNarrowSums(op, schedule, chip)) ||
       schedule.takesOneTile(int64_t(op.getFixedWorkgroups())) ||
       (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups))
     return 0;
@@ -246,7 +246,7 @@ struct Search {
   const ChipInfo &chip;
   int64_t rows;
   ProgramFacts program = ProgramFacts::of(op, rows);
-  bool isAMD = chip.backend == Backend::AMDGPU, isInOrder = isCanonical(op);
+  bool isAMD = chip.backend == Backend::AMDGPU, isInOrder = op.getCanonical();
   bool hasSums = !op.getAllSums().empty(), hasLeaves = isInOrder && hasSums;
   /// Nothing says the number of rows: workgroups have few, since there would
   /// not be enough of fewer rows for all compute units.

@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
@@ -156,19 +155,11 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   // The kernel's loop takes the rows beyond; where it has none, a launch of
   // more is refused. Clusters are bounded at launch, unless each of them has a
   // leaf of its own.
-  bool isBounded = schedule.getWorkgroupsPerRow() > 1 && !isCanonical(count);
+  auto least = int64_t(count.getLeafParts());
+  bool isBounded = schedule.getWorkgroupsPerRow() > 1 && !least;
   if (!fixed && !schedule.getWorkgroupsPerComputeUnit() && !isBounded &&
       !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
-  // Each part of a leaf of the canonical order has one, on a small device, too.
-  int64_t least = 1;
-  auto rows = count.getRowCount().getDefiningOp<RowCountOp>();
-  if (rows && !fixed && isCanonical(count))
-    least =
-        getLeafParts(getRowLayout(cast<ShapedType>(rows.getSource().getType()),
-                                  int64_t(rows.getRowRank()))
-                         .length,
-                     schedule.getRowGroups());
   json::Object rule{{"rows_per_workgroup", schedule.getRowsPerWorkgroup()},
                     {"workgroups_per_compute_unit",
                      fixed ? 0 : schedule.getWorkgroupsPerComputeUnit()}};
@@ -176,11 +167,11 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
     rule["max_workgroups"] = fixed;
   if (schedule.getWorkgroupsPerRow() > 1)
     rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
-  if (least > 1)
+  if (least > 1 && !fixed)
     rule["least_workgroups"] = least;
   if (count.getGroupCount())
     rule["per_group"] = true;
-  if (rows)
+  if (auto rows = count.getRowCount().getDefiningOp<RowCountOp>())
     addRatio(rule, rows.getRowRatioAttr());
   // Schedules of equal rules share one.
   json::Value wanted(std::move(rule));

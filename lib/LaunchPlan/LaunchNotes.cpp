@@ -12,6 +12,8 @@
 
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -107,9 +109,9 @@ LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
                                    op.getRowRatioAttr());
   if (int64_t dims = op.getNumGroupDims())
     counts.groups = GroupCountOp::create(b, rows, dims);
-  counts.workgroups =
-      WorkgroupCountOp::create(b, counts.rows, counts.groups, *op.getSchedule(),
-                               op.getFixedWorkgroups());
+  counts.workgroups = WorkgroupCountOp::create(
+      b, counts.rows, counts.groups, *op.getSchedule(), op.getFixedWorkgroups(),
+      countLeafParts(op, op.getSchedule()->getRowGroups()));
   if (counts.groups)
     counts.rows = arith::DivUIOp::create(b, counts.rows, counts.groups);
   return counts;

@@ -49,13 +49,6 @@ struct Partials {
 };
 } // namespace
 
-/// Partial sums of a leaf of the canonical order.
-static int64_t countPartsOfLeaf(RowwiseOp op) {
-  return isCanonical(op)
-             ? getLeafParts(op.getRowLength(), op.getSchedule()->getRowGroups())
-             : 1;
-}
-
 /// Gives `memory`, of partial sums group by group, a dimension for each of
 /// those of the groups: all but the first have the sizes `inner`.
 static Value splitGroups(IndexBuilder &b, Value memory, Value groups,
@@ -84,7 +77,7 @@ static Partials allocatePartials(RowwiseOp op) {
   LaunchCounts counts = makeLaunchCounts(b, op);
   SmallVector<int64_t> columns = op.getRowBlockShape();
   columns.erase(columns.begin(), columns.end() - op.getRowRank());
-  int64_t parts = countPartsOfLeaf(op);
+  int64_t parts = countLeafParts(op, op.getSchedule()->getRowGroups());
   auto allocate = [&](ValueRange sizes) -> Value {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
     if (parts > 1)
@@ -99,7 +92,7 @@ static Partials allocatePartials(RowwiseOp op) {
     llvm::append_range(shape, columns);
     auto type = MemRefType::get(shape, b.getF32Type());
     Value memory = memref::AllocOp::create(b, type, sizes);
-    if (parts == 1)
+    if (parts <= 1)
       return memory;
     // A row for each part of a leaf. Only leaves are counted at launch.
     Value rows = b.multiply(sizes.front(), parts);
@@ -114,7 +107,7 @@ static Partials allocatePartials(RowwiseOp op) {
         b, rowsType, memory, b.getIndexAttr(0), lengths, strides);
   };
   Partials partials;
-  if (isCanonical(op)) {
+  if (parts) {
     // A workgroup has several leaves.
     ScheduleFields fields;
     fields.rowsPerWorkgroup = std::max(getLeafRows(op.getRowLength()),
@@ -126,7 +119,8 @@ static Partials allocatePartials(RowwiseOp op) {
     else
       counts.workgroups = WorkgroupCountOp::create(
           b, counts.workgroups.getDefiningOp()->getOperand(0), counts.groups,
-          fields.get(op.getContext()), 0);
+          fields.get(op.getContext()), /*fixed_workgroups=*/0,
+          countLeafParts(op, fields.rowGroups));
   }
   Value workgroups = counts.workgroups;
   if (counts.groups && !op.getColumnSums().empty())
@@ -169,8 +163,8 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1, sums);
   finalize.setAccumulate(op.getAccumulate());
   finalize.setOwnRows(op.getOwnRows());
-  if (isCanonical(op))
-    finalize.setLeaves(countPartsOfLeaf(op));
+  if (int64_t parts = countLeafParts(op, op.getSchedule()->getRowGroups()))
+    finalize.setLeaves(parts);
   return finalize;
 }
 

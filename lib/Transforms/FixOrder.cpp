@@ -90,12 +90,12 @@ public:
         else if (auto difference = dyn_cast<arith::SubFOp>(op))
           numFused += fuse(difference);
       });
+      program.setCanonical(true);
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
       return signalPassFailure();
     dropFastMath(module);
-    module->setAttr(orderAttr, StringAttr::get(&getContext(), order));
   }
 };
 } // namespace

@@ -85,6 +85,7 @@ void lnbwd::inheritAttributes(RowwiseOp part, RowwiseOp op, bool readsParts) {
   part.setOwnRows(op.getOwnRows());
   part.setRowRatioAttr(op.getRowRatioAttr());
   part.setIndependent(op.getIndependent() && !readsParts);
+  part.setCanonical(op.getCanonical());
   part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 }
 
@@ -203,6 +204,7 @@ RowwiseOp lnbwd::addCombination(OpBuilder &b, RowwiseOp op, const Twine &entry,
                                                  : op.getReduction(number)));
   }
   RowwiseOp program = operands.create(b, loc, entry.str());
+  program.setCanonical(op.getCanonical());
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   for (auto [number, input, output] :
        llvm::zip_equal(numbers, inputs, outputs)) {

@@ -89,7 +89,7 @@ private:
       selected = chooseSplitSchedule(op, slices, info, rows);
     if (!selected) {
       selected = chooseSchedule(op, info, rows);
-      if (!selected && isCanonical(op) && op.hasGroups() &&
+      if (!selected && hasLeaves(op) && op.hasGroups() &&
           !op.getColumnSums().empty())
         return op.emitOpError("expected no sums over all rows beside groups of "
                               "rows in the canonical order, got ")
@@ -102,8 +102,9 @@ private:
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "
                << info.name
-               << (isCanonical(op) ? " in the canonical order; compile it with "
-                                     "order=default"
+               << (op.getCanonical()
+                       ? " in the canonical order; compile it with "
+                         "order=default"
                    : op.getAllSums().empty()
                        ? ", not even where rows are read again for each "
                          "row sum; split the program into ones with fewer "
@@ -119,8 +120,7 @@ private:
     if (failed(overridden))
       return failure();
     // A leaf of the order bounds the rows side by side.
-    if (!op.getScheduleAttr() && !schedule.empty() && isCanonical(op) &&
-        !op.getAllSums().empty()) {
+    if (!op.getScheduleAttr() && !schedule.empty() && hasLeaves(op)) {
       ScheduleFields fields(*overridden);
       if (!findOverride(schedule, field::rowGroups))
         fields.rowGroups = selected.getRowGroups();

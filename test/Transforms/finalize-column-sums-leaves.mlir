@@ -6,10 +6,9 @@
 // CHECK-LABEL: func @wide(
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      threads_per_row = 16, row_groups = 32, vector_width = 1, {{.*}}column_tile = 16
-module attributes {lnbwd.order = "canonical"} {
 func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%a[n] add : memref<4096xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 64,
+      attributes {canonical, schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 64,
                                              workgroups_per_compute_unit = 1, workgroups_per_row = 2>} {
   ^bb0(%xr: vector<4096xf32>):
     %s = vector.reduction <add>, %xr : vector<4096xf32> into f32
@@ -18,7 +17,6 @@ func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
   }
   return
 }
-}
 
 // -----
 
@@ -26,16 +24,14 @@ func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
 // CHECK-LABEL: func @few(
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      threads_per_row = 4, row_groups = 128, vector_width = 1, {{.*}}column_tile = 4, unroll = 16
-module attributes {lnbwd.order = "canonical"} {
 func.func @few(%x: memref<?x256xf32>, %a: memref<256xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%a[n] add : memref<256xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 64,
+      attributes {canonical, schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 64,
                                              workgroups_per_compute_unit = 1>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
   }
   return
-}
 }
 
 // -----
@@ -43,14 +39,12 @@ func.func @few(%x: memref<?x256xf32>, %a: memref<256xf32>) {
 // CHECK-LABEL: func @narrow(
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      threads_per_row = 8, row_groups = 64, vector_width = 1, {{.*}}column_tile = 8
-module attributes {lnbwd.order = "canonical"} {
 func.func @narrow(%x: memref<?x768xf32>, %a: memref<768xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x768xf32>) outs(%a[n] add : memref<768xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 64,
+      attributes {canonical, schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 64,
                                              workgroups_per_compute_unit = 1>} {
   ^bb0(%xr: vector<768xf32>):
     lnbwd.yield %xr : vector<768xf32>
   }
   return
-}
 }

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-fix-order | FileCheck %s
 
-// CHECK: module attributes {lnbwd.order = "canonical"}
 // CHECK-LABEL: lnbwd.rowwise @fused
+// CHECK-SAME:    attributes {canonical
 // The first product of two, and one that is taken off.
 // CHECK:         %[[SECOND:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<64xf32>
 // CHECK:         %[[SUM:.*]] = math.fma %{{.*}}, %{{.*}}, %[[SECOND]] : vector<64xf32>

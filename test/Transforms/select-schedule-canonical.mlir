@@ -1,8 +1,7 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-fix-order --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
 
 // In the canonical order sums of leaves cost more than rows of as many bytes: a
 // workgroup adds up four leaves of 16 rows before it stores their sum.
-module attributes {lnbwd.order = "canonical"} {
 // CHECK-LABEL: func.func @backward(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 8, rows_per_workgroup = 64,
 func.func @backward(%dy: memref<8192x5120xbf16>, %x: memref<8192x5120xbf16>, %gamma: memref<5120xbf16>,
@@ -35,5 +34,4 @@ func.func @few(%dy: memref<68x6344xf32>, %x: memref<68x6344xf32>, %gamma: memref
       mean(%mean : memref<68xf32>) rstd(%rstd : memref<68xf32>)
       outs dx(%dx : memref<68x6344xf32>) dgamma(%dgamma : memref<6344xf32>) dbeta(%dbeta : memref<6344xf32>)
   return
-}
 }

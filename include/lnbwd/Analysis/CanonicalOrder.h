@@ -6,17 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The order of additions in a module with `lnbwd.order`: what it is depends on
-// the program alone (docs/batch-invariance.md). Here are its numbers.
+// The order of additions of a canonical program: it depends on the program
+// alone (docs/batch-invariance.md). Here are its numbers.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_ANALYSIS_CANONICALORDER_H
 #define LNBWD_ANALYSIS_CANONICALORDER_H
 
-#include <cstdint>
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 namespace lnbwd {
+
+/// Whether the column sums of `op` are added up in leaves.
+bool hasLeaves(RowwiseOp op);
+/// Partial sums of a leaf of `op` where a workgroup has so many row groups; 0
+/// if it is not canonical.
+int64_t countLeafParts(RowwiseOp op, int64_t groups);
 
 /// Columns of a slice of a row: each has a sum of its own, and these are added
 /// by pairs.

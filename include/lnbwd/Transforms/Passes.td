@@ -130,7 +130,7 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
 def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
   let summary = "Fix the order of additions, whatever the schedule and the chip";
   let description = [{
-    Marks the module with `lnbwd.order`, which later passes keep to
+    Marks the programs as `canonical`, which later passes keep to
     (docs/batch-invariance.md), and fixes where row programs round: a product
     with `contract` that only an addition with `contract` uses becomes a fused
     multiply-add with it; all flags are dropped, so that nothing else is fused.
@@ -143,7 +143,7 @@ def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
     %r = arith.addf %p, %c fastmath<contract> : vector<64xf32>
     ```
 
-    After, in a module with `lnbwd.order = "canonical"`:
+    After, in a program that is `canonical`:
 
     ```mlir
     %r = math.fma %a, %b, %c : vector<64xf32>

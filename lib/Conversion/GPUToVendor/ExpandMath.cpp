@@ -704,7 +704,12 @@ void ExpandMath::runOnOperation() {
   if (failed(info))
     return signalPassFailure();
   const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);
-  isPortable = isCanonical(getOperation());
+  // The kernels of a module are those of one function.
+  isPortable = false;
+  getOperation()->walk([&](FunctionOpInterface function) {
+    auto kernel = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+    isPortable |= kernel && kernel.getCanonical();
+  });
   angles.clear();
   // Multiply-adds are written out by now, and no other operation is one.
   if (isPortable)

@@ -554,7 +554,7 @@ static LogicalResult lowerForRows(lane::ForRowsOp op,
 static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
                                const LaneOperands &) {
   // Elsewhere it is left to the code generator.
-  auto product = isCanonical(op) && !op.getMaximum()
+  auto product = op.getFused() && !op.getMaximum()
                      ? op.getTerm().getDefiningOp<arith::MulFOp>()
                      : arith::MulFOp();
   Value added = product ? math::FmaOp::create(b, product.getLhs(),

@@ -78,10 +78,11 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
 /// Memory for so many numbers of sums. In the canonical order a kernel adds up
 /// groups, and leaves, at several places, which share the memory of `name`: of
 /// groups, a barrier follows each that does not end the kernel.
-static Value getSumMemory(Operation *op, StringRef name, int64_t count) {
+static Value getSumMemory(Operation *op, StringRef name, int64_t count,
+                          bool isShared) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   Type element = Float32Type::get(op->getContext());
-  if (!isCanonical(op))
+  if (!isShared)
     return lane::addWorkgroupMemory(kernel, count, element);
   auto memories = kernel.getWorkgroupAttributions();
   for (auto [i, memory] : llvm::enumerate(memories))
@@ -115,8 +116,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   int64_t accesses = layout.type.getAccesses();
   int64_t groups = layout.type.getGroups();
   Values totals(op.getSums());
-  // In the canonical order neighbours come first: the groups of a wave.
-  if (isCanonical(op)) {
+  if (op.getNeighborsFirst()) {
     int64_t waveSize = layout.converter.chip.waveSize;
     int64_t lanes = layout.type.getLanes();
     int64_t waves = countCombinedGroups(groups, lanes, waveSize);
@@ -138,7 +138,8 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   int64_t numSums = int64_t(op.getSums().size()) / accesses;
   int64_t slots = groups - llvm::divideCeil(groups, radix);
   Value memory = getSumMemory(op, "lane.sums",
-                              slots * numSums * layout.type.getAccessColumns());
+                              slots * numSums * layout.type.getAccessColumns(),
+                              /*isShared=*/op.getNeighborsFirst());
   Value column = b.multiply(layout.lane, layout.type.getWidth());
   bool isWritten = false;
   for (int64_t c = 0; c < accesses; ++c) {
@@ -219,7 +220,7 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
 static Value getWaitingMemory(IndexBuilder &b, lane::AddLeavesOp op,
                               int64_t stageBytes, int64_t count) {
   if (stageBytes == 0)
-    return getSumMemory(op, "lane.leaves", count);
+    return getSumMemory(op, "lane.leaves", count, /*isShared=*/true);
   Value bytes = gpu::DynamicSharedMemoryOp::create(
       b, lane::getWorkgroupType(ShapedType::kDynamic, b.getI8Type()));
   return memref::ViewOp::create(

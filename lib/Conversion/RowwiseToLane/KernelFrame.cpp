@@ -83,18 +83,15 @@ static Value toParameter(IndexBuilder &b, Value buffer, MemRefType type) {
 }
 
 gpu::GPUFuncOp lnbwd::addKernel(SymbolTable &symbols, Location loc,
-                                StringAttr name, SmallVector<Type> types,
-                                unsigned numCounts, int64_t rowLength,
-                                ScheduleAttr schedule, ProductLoopAttr loop) {
-  OpBuilder b(name.getContext());
+                                SmallVector<Type> types, unsigned numCounts,
+                                KernelInfoAttr info) {
+  OpBuilder b(info.getContext());
   types.append(numCounts, b.getI64Type());
-  auto kernel =
-      gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType(types, {}));
+  auto kernel = gpu::GPUFuncOp::create(b, loc, info.getEntry(),
+                                       b.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  kernel->setAttr(
-      kernelInfoAttr,
-      KernelInfoAttr::get(b.getContext(), name, rowLength, schedule, loop));
-  auto threads = int32_t(schedule.getThreads());
+  kernel->setAttr(kernelInfoAttr, info);
+  auto threads = int32_t(info.getSchedule().getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
   symbols.insert(kernel);
   return kernel;
@@ -189,8 +186,10 @@ static gpu::GPUFuncOp makeFunction(RowwiseOp op, const ChipInfo &chip,
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     types.push_back(getParameterType(op->getOperand(i), getFirstRow(op, i)));
   gpu::GPUFuncOp kernel =
-      addKernel(symbols, op.getLoc(), op.getEntryAttr(), types, /*numCounts=*/2,
-                op.getRowLength(), *op.getSchedule(), ProductLoopAttr());
+      addKernel(symbols, op.getLoc(), types, /*numCounts=*/2,
+                KernelInfoAttr::get(op.getContext(), op.getEntryAttr(),
+                                    op.getRowLength(), *op.getSchedule(),
+                                    ProductLoopAttr(), op.getCanonical()));
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Quantised values wait for one maximum more, and until then lanes hold the

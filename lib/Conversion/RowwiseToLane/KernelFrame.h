@@ -54,13 +54,11 @@ mlir::FailureOr<unsigned> distributePrograms(
 void distributeProduct(RowwiseOp op, mlir::SymbolTable &symbols,
                        const ChipInfo &chip);
 
-/// Adds a kernel without its body, with parameters of `types` and so many
-/// numbers of 64 bits, and the notes on it.
+/// Adds a kernel without its body, made of what `info` says, with parameters of
+/// `types` and so many numbers of 64 bits.
 mlir::gpu::GPUFuncOp addKernel(mlir::SymbolTable &symbols, mlir::Location loc,
-                               mlir::StringAttr name,
                                llvm::SmallVector<mlir::Type> types,
-                               unsigned numCounts, int64_t rowLength,
-                               ScheduleAttr schedule, ProductLoopAttr loop);
+                               unsigned numCounts, KernelInfoAttr info);
 
 /// Launches `kernel` with `buffers` and `counts`, index values.
 mlir::gpu::LaunchFuncOp addLaunch(IndexBuilder &b, mlir::gpu::GPUFuncOp kernel,

@@ -437,8 +437,10 @@ void ProductKernel::addKernel(SymbolTable &symbols) {
                            wave.unit == MatrixUnit::None ? Type() : element);
   // Not noalias, with which the code generators move loads to where they are
   // used, after the barrier.
-  kernel = lnbwd::addKernel(symbols, op.getLoc(), op.getEntryAttr(), types,
-                            /*numCounts=*/1, columns, schedule, loop);
+  kernel = lnbwd::addKernel(
+      symbols, op.getLoc(), types, /*numCounts=*/1,
+      KernelInfoAttr::get(b.getContext(), op.getEntryAttr(), columns, schedule,
+                          loop, /*canonical=*/false));
 
   IndexBuilder at(op.getLoc(), op);
   Value rowCount = RowCountOp::create(at, product.lhs);

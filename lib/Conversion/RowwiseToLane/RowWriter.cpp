@@ -265,7 +265,8 @@ void RowWriter::writePhase(unsigned phase, Value row,
     Value term = op.getYielded(numRowOuts + numScalarOuts + i);
     if (phases.getPhase(term) == phase)
       sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value(),
-                                       context.isMaximum(i));
+                                       context.isMaximum(i),
+                                       /*fused=*/bool(slices));
   }
   storeRows(phase);
   if (!rowSums.empty()) {

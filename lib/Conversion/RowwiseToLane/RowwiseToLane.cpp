@@ -93,7 +93,7 @@ void KernelContext::addLayouts() {
                    [&](unsigned operand) { return isTransposed(operand); }))
     acrossLayout = lane::LayoutOp::create(
         b, getLayoutType(groups, /*isAcross=*/true), first);
-  if (isCanonical(op))
+  if (op.getCanonical())
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), type.getWorkgroupColumns()));
 }
@@ -144,7 +144,8 @@ SmallVector<Value> SumWriter::combineGroups(ValueRange sums) {
     return SmallVector<Value>(sums);
   auto combined =
       lane::CombineGroupsOp::create(b, sums.getTypes(), getKinds(), sums,
-                                    layout, getCombineRadix(op, schedule));
+                                    layout, getCombineRadix(op, schedule),
+                                    /*neighbors_first=*/bool(context.slices));
   return SmallVector<Value>(combined.getTotals());
 }
 

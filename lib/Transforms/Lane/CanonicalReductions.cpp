@@ -49,40 +49,45 @@ static Value getOther(IndexBuilder &b, const ChipInfo &chip, Value value,
       .getShuffleResult();
 }
 
+/// Combines `slots`, which begin at `first`, number by number in the order of
+/// `combine`; each sum has so many of the numbers.
+static SmallVector<Value> combineSlotsBy(
+    IndexBuilder &b, lane::ReduceOp op, const lane::ExchangeMemory &exchange,
+    Value first, const lane::Slots &slots, int64_t ofSum,
+    Value (*combine)(ImplicitLocOpBuilder &, bool, SmallVector<Value>)) {
+  SmallVector<SmallVector<Value>> ofSlots(size_t(slots.numbers));
+  for (int64_t i = 0; i < slots.count; ++i) {
+    Value slot = lane::loadSlot(b, exchange, first, slots, i);
+    for (auto [j, numbers] : llvm::enumerate(ofSlots))
+      numbers.push_back(vector::ExtractOp::create(b, slot, int64_t(j)));
+  }
+  SmallVector<Value> combined;
+  for (auto [j, numbers] : llvm::enumerate(ofSlots))
+    combined.push_back(
+        combine(b, lane::isMaximum(op.getKinds(), j / size_t(ofSum)), numbers));
+  return combined;
+}
+
 /// Each of `values` combined with those of the lanes at the same place of the
 /// other waves.
 static SmallVector<Value> combineWaves(IndexBuilder &b, lane::ReduceOp op,
                                        const lane::ExchangeMemory &exchange,
                                        ValueRange values) {
-  int64_t lanes = op.getLayout().getType().getLanes();
   int64_t waveSize = exchange.chip.waveSize;
+  int64_t waves = op.getLayout().getType().getLanes() / waveSize;
   auto count = int64_t(values.size());
   int64_t ofGroup = exchange.slots * int64_t(op.getSums().size());
   Value base = exchange.getSlots(b, op);
-  auto slotType = VectorType::get({count}, b.getF32Type());
-  Value mine = vector::FromElementsOp::create(b, slotType, values);
+  Value mine = lane::makeSlot(b, values);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value laneOfWave = b.remainder(laneOfRow, waveSize);
-  llvm::MaybeAlign aligned =
-      exchange.getAlignment(op.getPhase(), count | ofGroup);
   Value place = b.add(base, b.multiply(laneOfRow, count));
-  vector::StoreOp::create(b, mine, exchange.memory, ValueRange{place},
-                          /*nontemporal=*/false, aligned);
-  lane::BarrierOp::create(b);
+  lane::Slots slots{waves, count, waveSize * count,
+                    exchange.getAlignment(op.getPhase(), count | ofGroup)};
+  lane::exchangeSlot(b, exchange, mine, place, slots);
   Value first = b.add(base, b.multiply(laneOfWave, count));
-  SmallVector<SmallVector<Value>> ofWaves(values.size());
-  for (int64_t lane = 0; lane < lanes; lane += waveSize) {
-    Value slot = vector::LoadOp::create(b, slotType, exchange.memory,
-                                        ValueRange{b.add(first, lane * count)},
-                                        /*nontemporal=*/false, aligned);
-    for (auto [i, numbers] : llvm::enumerate(ofWaves))
-      numbers.push_back(vector::ExtractOp::create(b, slot, int64_t(i)));
-  }
-  SmallVector<Value> combined;
-  for (auto [i, numbers] : llvm::enumerate(ofWaves))
-    combined.push_back(lane::combineByHalves(
-        b, lane::isMaximum(op.getKinds(), i / *op.getSlices()), numbers));
-  return combined;
+  return combineSlotsBy(b, op, exchange, first, slots, int64_t(*op.getSlices()),
+                        lane::combineByHalves);
 }
 
 static SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
@@ -91,22 +96,11 @@ static SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
   auto count = int64_t(values.size());
   int64_t waves = op.getLayout().getType().getLanes() / exchange.chip.waveSize;
   int64_t first = count * (exchange.slots - waves * op.getPeers());
-  auto slotType = VectorType::get({count}, b.getF32Type());
   Value base = lane::exchangeWithPeers(b, op, exchange, values, first).base;
-  SmallVector<SmallVector<Value>> ofPeers(values.size());
-  for (int64_t peer = 0; peer < op.getPeers(); ++peer) {
-    // All waves of a workgroup have sent the same.
-    Value slot =
-        vector::LoadOp::create(b, slotType, exchange.memory,
-                               ValueRange{b.add(base, peer * waves * count)});
-    for (auto [i, sums] : llvm::enumerate(ofPeers))
-      sums.push_back(vector::ExtractOp::create(b, slot, int64_t(i)));
-  }
-  SmallVector<Value> combined;
-  for (auto [i, sums] : llvm::enumerate(ofPeers))
-    combined.push_back(
-        lane::combineByPairs(b, lane::isMaximum(op.getKinds(), i), sums));
-  return combined;
+  // All waves of a workgroup have sent the same.
+  lane::Slots slots{op.getPeers(), count, waves * count};
+  return combineSlotsBy(b, op, exchange, base, slots, /*ofSum=*/1,
+                        lane::combineByPairs);
 }
 
 SmallVector<Value> lane::reduceSlices(IndexBuilder &b, ReduceOp op,

@@ -42,22 +42,18 @@ static SmallVector<Value> reduceOverWaves(IndexBuilder &b, lane::ReduceOp op,
                                           ValueRange sums) {
   auto count = int64_t(sums.size());
   Value base = exchange.getSlots(b, op);
-  auto slotType = VectorType::get({count}, b.getF32Type());
-  Value mine = vector::FromElementsOp::create(b, slotType, sums);
+  Value mine = lane::makeSlot(b, sums);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   lane::LayoutType layout = op.getLayout().getType();
   Value number =
       b.divide(laneOfRow, layout.getLanesInWave(exchange.chip.waveSize));
-  int64_t distance = exchange.getSlotDistance(op, count);
-  llvm::MaybeAlign aligned = exchange.getAlignment(op.getPhase(), count);
-  vector::StoreOp::create(b, mine, exchange.memory,
-                          ValueRange{b.add(base, b.multiply(number, distance))},
-                          /*nontemporal=*/false, aligned);
-  lane::BarrierOp::create(b);
   int64_t ofPeers = op.isShared() ? op.getPeers() : 0;
-  return lane::combineSlots(b, op,
-                            lane::loadSlots(b, op, exchange, base,
-                                            exchange.slots - ofPeers, aligned));
+  lane::Slots slots{exchange.slots - ofPeers, count,
+                    exchange.getSlotDistance(op, count),
+                    exchange.getAlignment(op.getPhase(), count)};
+  Value place = b.add(base, b.multiply(number, slots.distance));
+  lane::exchangeSlot(b, exchange, mine, place, slots);
+  return lane::combineSlots(b, op, lane::loadSlots(b, exchange, base, slots));
 }
 
 /// What replaces `op`: first the elements of a lane's vectors are combined.

@@ -45,8 +45,7 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   int64_t waves = layout.getAcross() ? 1 : layout.getLanes() / waveSize;
   Value iteration = exchange.iteration;
   Value base = exchange.getSlots(b, op, first);
-  auto slotType = VectorType::get({count}, b.getF32Type());
-  Value sent = vector::FromElementsOp::create(b, slotType, numbers);
+  Value sent = makeSlot(b, numbers);
   Value laneOfRow = LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value waveOfRow = b.divide(laneOfRow, waveSize);
   Value laneOfWave = b.remainder(laneOfRow, waveSize);
@@ -78,12 +77,11 @@ SmallVector<Value> lane::reduceOverPeers(IndexBuilder &b, ReduceOp op,
   // The workgroup has added up its sums before, and sends one for each row.
   if (op.getLayout().getType().getAcross()) {
     int64_t ofWaves = exchange.slots - op.getPeers();
+    int64_t distance = exchange.getSlotDistance(op, count);
     Value first =
-        exchangeWithPeers(b, op, exchange, sums,
-                          ofWaves * exchange.getSlotDistance(op, count))
-            .base;
-    return combineSlots(b, op,
-                        loadSlots(b, op, exchange, first, op.getPeers()));
+        exchangeWithPeers(b, op, exchange, sums, ofWaves * distance).base;
+    return combineSlots(
+        b, op, loadSlots(b, exchange, first, {op.getPeers(), count, distance}));
   }
   auto slotType = VectorType::get({count}, b.getF32Type());
   auto [base, laneOfWave] =

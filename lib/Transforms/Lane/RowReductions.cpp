@@ -45,18 +45,32 @@ SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
   return results;
 }
 
-SmallVector<Value> lane::loadSlots(IndexBuilder &b, ReduceOp op,
-                                   const ExchangeMemory &exchange, Value base,
-                                   int64_t number, llvm::MaybeAlign aligned) {
-  auto count = int64_t(op.getSums().size());
-  auto type = VectorType::get({count}, b.getF32Type());
-  int64_t distance = exchange.getSlotDistance(op, count);
-  SmallVector<Value> slots;
-  for (int64_t i = 0; i < number; ++i)
-    slots.push_back(vector::LoadOp::create(
-        b, type, exchange.memory, ValueRange{b.add(base, i * distance)},
-        /*nontemporal=*/false, aligned));
-  return slots;
+Value lane::loadSlot(IndexBuilder &b, const ExchangeMemory &exchange,
+                     Value first, const Slots &slots, int64_t i) {
+  auto type = VectorType::get({slots.numbers}, b.getF32Type());
+  return vector::LoadOp::create(b, type, exchange.memory,
+                                ValueRange{b.add(first, i * slots.distance)},
+                                /*nontemporal=*/false, slots.aligned);
+}
+
+SmallVector<Value> lane::loadSlots(IndexBuilder &b,
+                                   const ExchangeMemory &exchange, Value first,
+                                   const Slots &slots) {
+  return llvm::map_to_vector(llvm::seq(slots.count), [&](int64_t i) {
+    return loadSlot(b, exchange, first, slots, i);
+  });
+}
+
+void lane::exchangeSlot(IndexBuilder &b, const ExchangeMemory &exchange,
+                        Value slot, Value place, const Slots &slots) {
+  vector::StoreOp::create(b, slot, exchange.memory, ValueRange{place},
+                          /*nontemporal=*/false, slots.aligned);
+  BarrierOp::create(b);
+}
+
+Value lane::makeSlot(IndexBuilder &b, ValueRange numbers) {
+  auto type = VectorType::get({int64_t(numbers.size())}, b.getF32Type());
+  return vector::FromElementsOp::create(b, type, numbers);
 }
 
 SmallVector<Value> lane::reduceInWave(ImplicitLocOpBuilder &b, ReduceOp op,

@@ -73,12 +73,22 @@ llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
                                             ReduceOp op,
                                             mlir::ValueRange slots);
 
-/// Loads the first `number` slots from `base` on, of as many numbers as `op`
-/// has sums.
-llvm::SmallVector<mlir::Value> loadSlots(IndexBuilder &b, ReduceOp op,
+/// Slots of so many `numbers`, `distance` apart in the exchange memory.
+struct Slots {
+  int64_t count, numbers, distance;
+  llvm::MaybeAlign aligned = {};
+};
+/// Loads number `i` of `slots`, which begin at `first`, and all of them.
+mlir::Value loadSlot(IndexBuilder &b, const ExchangeMemory &exchange,
+                     mlir::Value first, const Slots &slots, int64_t i);
+llvm::SmallVector<mlir::Value> loadSlots(IndexBuilder &b,
                                          const ExchangeMemory &exchange,
-                                         mlir::Value base, int64_t number,
-                                         llvm::MaybeAlign aligned = {});
+                                         mlir::Value first, const Slots &slots);
+/// Stores `slot` at `place` and waits for the other waves' ones.
+void exchangeSlot(IndexBuilder &b, const ExchangeMemory &exchange,
+                  mlir::Value slot, mlir::Value place, const Slots &slots);
+/// `numbers` as a slot.
+mlir::Value makeSlot(IndexBuilder &b, mlir::ValueRange numbers);
 
 /// Combines each of `values`, one for each sum of `op`, over the lanes of a row
 /// that lie in one wave.

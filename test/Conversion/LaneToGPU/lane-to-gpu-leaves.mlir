@@ -101,7 +101,6 @@ gpu.module @m {
 
 // In the canonical order the four groups of a wave are added up by shuffles,
 // neighbours first; the first one then has the sum of the wave.
-module attributes {lnbwd.order = "canonical"} {
 // CHECK-LABEL: gpu.func @of_wave
 // CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<64xf32, #gpu.address_space<workgroup>>
 // CHECK:         gpu.shuffle {{ *}}xor %{{.*}}, %c16_i32, %c64_i32
@@ -113,9 +112,8 @@ module attributes {lnbwd.order = "canonical"} {
 gpu.module @m {
   gpu.func @of_wave(%s: vector<4xf32>, %o: memref<64xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.combine_groups [#vector.kind<add>] %s at %layout radix 8 : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.combine_groups [#vector.kind<add>] %s at %layout radix 8 neighbors_first : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<64xf32>
     gpu.return
   }
-}
 }

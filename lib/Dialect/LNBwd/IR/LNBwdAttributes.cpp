@@ -79,18 +79,6 @@ static bool isProgram(Attribute value) {
   return program && program->getAsArray();
 }
 
-static bool isOrder(Attribute value) {
-  auto order = dyn_cast<StringAttr>(value);
-  return order && order.getValue() == "canonical";
-}
-
-bool lnbwd::isCanonical(Operation *op) {
-  auto module = dyn_cast<ModuleOp>(op);
-  if (!module)
-    module = op->getParentOfType<ModuleOp>();
-  return module && module->hasAttr(orderAttr);
-}
-
 void lnbwd::dropFastMath(Operation *root) {
   root->walk([](arith::ArithFastMathInterface op) {
     op->setAttr(op.getFastMathAttrName(),
@@ -127,7 +115,6 @@ static const OperationAttribute operationAttributes[] = {
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
-    {orderAttr, is<ModuleOp>, "a module", isOrder, "\"canonical\""},
     {launchPlanAttr, isNamed<gpuModule>, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
     {rowScalarAttr, isNamed<alloc>, "a memref.alloc", isUnitOrCount,

@@ -69,7 +69,8 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
       op.getScheduleAttr(), op.getRowRatioAttr(), /*leaves=*/IntegerAttr(),
       op.getAccumulate() && llvm::is_contained(reductions, add),
-      op.getFixedWorkgroups(), op.getOwnRows(), op.getIndependent());
+      op.getFixedWorkgroups(), op.getOwnRows(), op.getIndependent(),
+      op.getCanonical());
   slim.updateForms();
   if (!slim.getAllSums().empty())
     slim.setLeavesAttr(op.getLeavesAttr());

@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.no_sinking, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.order, lnbwd.plan, lnbwd.row_scalar, lnbwd.dependent_launch, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.no_sinking, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.plan, lnbwd.row_scalar, lnbwd.dependent_launch, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----

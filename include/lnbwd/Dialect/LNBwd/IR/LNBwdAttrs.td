@@ -197,8 +197,8 @@ def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
   let description = [{
     Stays with a kernel down to LLVM's dialect, as its attribute
     `lnbwd.kernel_info`: the row program's `entry`, its row length and its
-    schedule, and of a kernel that makes a product its loop. Code emission and
-    the report ask for them.
+    schedule, of a kernel that makes a product its loop, and whether its sums are
+    canonical. Code emission and the report ask for them.
 
     Example:
 
@@ -210,7 +210,8 @@ def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
     "::mlir::StringAttr":$entry,
     "int64_t":$row_length,
     "ScheduleAttr":$schedule,
-    OptionalParameter<"ProductLoopAttr">:$product
+    OptionalParameter<"ProductLoopAttr">:$product,
+    DefaultValuedParameter<"bool", "false">:$canonical
   );
   let assemblyFormat = "`<` struct(params) `>`";
 }

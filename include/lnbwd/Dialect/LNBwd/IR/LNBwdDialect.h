@@ -100,9 +100,6 @@ inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
 /// The attribute of a module with the chip that it is compiled for, a target
 /// id.
 inline constexpr llvm::StringLiteral chipAttr = "lnbwd.chip";
-/// The attribute of a module whose results have the same bits for every
-/// schedule, chip and cut of the batch: "canonical" (docs/batch-invariance.md).
-inline constexpr llvm::StringLiteral orderAttr = "lnbwd.order";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 /// Attributes of a function's arguments: the name, kind and access of the plan.
@@ -123,8 +120,6 @@ inline constexpr llvm::StringLiteral dependentLaunchAttr =
 /// gradient is derived.
 inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
 
-/// Whether `op` is in a module with `orderAttr`.
-bool isCanonical(mlir::Operation *op);
 /// Takes the flags that allow rounding otherwise off all that is in `root`.
 void dropFastMath(mlir::Operation *root);
 

@@ -47,7 +47,6 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |
     | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
     | `lnbwd.chip` | a module | the chip that it is compiled for, with its settings, a string as the option `chip` takes it |
-    | `lnbwd.order` | a module | `"canonical"`: results have the same bits for every schedule, chip and cut of the batch |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
     | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |

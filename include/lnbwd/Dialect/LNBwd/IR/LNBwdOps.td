@@ -92,6 +92,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `row_ratio` | two numbers T and O: M x T / O rows, M being those of the launch |
     | `leaves` | the column sums are those of a binary tree whose leaves have so many rows each |
     | `independent` | nothing is read that the program before it writes |
+    | `canonical` | sums have the same bits for every schedule, chip and cut of the batch ([batch-invariance.md](../batch-invariance.md)) |
 
     Example (sum of squares of each row, and the columns' sums):
 
@@ -139,7 +140,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     UnitAttr:$accumulate,
     DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups,
     UnitAttr:$own_rows,
-    UnitAttr:$independent
+    UnitAttr:$independent,
+    UnitAttr:$canonical
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -517,6 +519,10 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
     divided by B, and the groups share the compute units, whose bound is divided
     by B, too.
 
+    `leaf_parts`, if not 0, says that sums are canonical: at least so many
+    workgroups, on a small device too, each have a part of a leaf, and clusters
+    have no bound.
+
     Example:
 
     ```mlir
@@ -530,7 +536,8 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
   }];
   let arguments = (ins Index:$row_count, Optional<Index>:$group_count,
                        LNBwd_ScheduleAttr:$schedule,
-                       DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups);
+                       DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups,
+                       DefaultValuedAttr<I64Attr, "0">:$leaf_parts);
   let results = (outs Index:$count);
   let assemblyFormat = [{
     $row_count (`groups` $group_count^)? `schedule` $schedule attr-dict

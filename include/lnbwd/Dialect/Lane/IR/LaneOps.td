@@ -716,8 +716,8 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
   let summary = "Add a row's term to a column sum";
   let description = [{
     `sum + term`, or `sum` where `in_bounds` is false. The addition may be fused
-    with the multiplication that `term` comes from. With `maximum`, the larger
-    of both instead.
+    with the multiplication that `term` comes from; with `fused` it is. With
+    `maximum`, the larger of both instead.
 
     Example:
 
@@ -727,10 +727,10 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
   }];
   let arguments = (ins VectorOfAnyRankOf<[F32]>:$sum,
                        VectorOfAnyRankOf<[F32]>:$term, Optional<I1>:$in_bounds,
-                       UnitAttr:$maximum);
+                       UnitAttr:$maximum, UnitAttr:$fused);
   let results = (outs VectorOfAnyRankOf<[F32]>:$result);
   let assemblyFormat = [{
-    (`maximum` $maximum^)? $sum `,` $term (`if` $in_bounds^)? attr-dict `:` type($result)
+    (`maximum` $maximum^)? (`fused` $fused^)? $sum `,` $term (`if` $in_bounds^)? attr-dict `:` type($result)
   }];
   let hasFolder = 1;
 }

@@ -182,9 +182,10 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [
   let description = [{
     The totals, in the lanes of the first group; the other groups' results are
     undefined. Each step adds the sums of `radix` groups, a power of two: the
-    order is fixed. Split, all accesses of the first sum come first, then those
-    of the second, and so on. `kinds` says which of the sums are the largest
-    instead.
+    order is fixed. With `neighbors_first`, the canonical order of sums, the
+    groups of a wave are added by pairs of neighbours before the others. Split,
+    all accesses of the first sum come first, then those of the second, and so
+    on. `kinds` says which of the sums are the largest instead.
 
     Example:
 
@@ -197,10 +198,12 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [
   }];
   let arguments = (ins Lane_Kinds:$kinds, Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
                        Lane_Layout:$layout,
-                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix);
+                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix,
+                       UnitAttr:$neighbors_first);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    $kinds $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
+    $kinds $sums `at` $layout `radix` $radix (`neighbors_first` $neighbors_first^)?
+    attr-dict `:` type($layout) `,` type($sums)
     `->` type($totals)
   }];
   let hasFolder = 1;
