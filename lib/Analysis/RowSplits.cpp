@@ -13,13 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Analysis/RowAccess.h"
-#include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Analysis/ScheduleCandidates.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -94,26 +91,11 @@ static constexpr double narrowShare = 0.1;
 /// 0.88.
 static constexpr int64_t tileThreads = 512;
 static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
-/// In the canonical order, of rows of odd lengths: groups of a tile, at least;
-/// and the least columns of such a row over those of others. 1052 rows of 1973
-/// took 1.2 times as long in splits on an H100.
-static constexpr int64_t fewestOddGroups = 4, columnsOfOddRows = 2;
-/// Where splits were measured to be faster on an H200: columns of a row, at
-/// least; bytes of all row blocks that are read, and rows for each compute
-/// unit, at most. Seven programs of shorter rows took 0.93 times as long in two
-/// passes, one of 16384 columns 1.12 times.
-static constexpr int64_t leastSplitColumns = 16384, mostRowsOfComputeUnit = 2;
-static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
-/// The same in the canonical order, for all types: columns of a row, at least,
-/// and compute units for which there are chains of rows, at most. A compute
-/// unit would add up each chain, one row after another. With the best tiles 12
-/// of 15 shapes took 0.4 to 0.86 of the time on an H200, the others 0.92 to 1;
-/// four with chains for more units took longer.
-static constexpr int64_t leastSplitColumnsInOrder = 1024;
-static constexpr double mostUnitsInOrder = 0.75;
-/// There, narrower tiles as above; and the share of the hinted rows by which
-/// tiles have room for more, unless those of a compute unit are wider than a
-/// wave: the next hint is up to half as many away.
+/// In the canonical order, of rows of odd lengths, groups of a tile, at least.
+static constexpr int64_t fewestOddGroups = 4;
+/// In the canonical order, narrower tiles as above; and the share of the hinted
+/// rows by which tiles have room for more, unless those of a compute unit are
+/// wider than a wave: the next hint is up to half as many away.
 static constexpr int64_t narrowerTilesInOrder = 3, hintedLeaves = 4;
 
 /// The share of the chip that works while so many workgroups of equal length
@@ -157,35 +139,26 @@ static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
   return best;
 }
 
-/// Whether the second kernel, which is left when the splits are summed, has
-/// spilled.
-static bool isRestRejected(RowwiseOp op, ScheduleFields fields) {
-  fields.rowSplits = 0;
-  return isRejected(op, fields.get(op.getContext()));
-}
-
-ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
-                                        const ChipInfo &chip, int64_t rows) {
-  rows = int64_t(ProgramFacts::of(op, rows).rows);
+void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
+  auto rows = int64_t(program.rows);
   ScheduleFields fields;
   fields.rowSplits = splits ? splits : chooseSplits(op, chip);
   if (!fields.rowSplits)
-    return {};
+    return;
   fields.vectorWidth = chooseVectorWidth(op);
-  bool isOfLeaves = hasLeaves(op);
   fields.threadsPerRow =
-      chooseTileLanes(op.getRowLength(), fields.vectorWidth, isOfLeaves, chip);
+      chooseTileLanes(op.getRowLength(), fields.vectorWidth, hasLeaves, chip);
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   int64_t tilesOfComputeUnit =
       llvm::divideCeil(llvm::divideCeil(op.getRowLength(), fields.columnTile),
                        chip.computeUnits);
   auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
-      isOfLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
+      hasLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
       tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
   bool isFull =
       op.getAllSums().size() > 1 &&
       tilesOfComputeUnit * fields.threadsPerRow * mostGroups == tileThreads;
-  bool hasMost = rows > mostGroups * fewTileRows && (isOfLeaves || !isFull);
+  bool hasMost = rows > mostGroups * fewTileRows && (hasLeaves || !isFull);
   fields.unroll = hasMost               ? mostTileRows
                   : rows >= fewTileRows ? fewTileRows
                                         : 1;
@@ -193,7 +166,7 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
       mostGroups,
       int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
   // As many leaves side by side as there are.
-  if (isOfLeaves) {
+  if (hasLeaves) {
     int64_t length = op.getRowLength(), chains = getLeafChains(length);
     bool isExact = op.getStaticRowCount() ||
                    tilesOfComputeUnit * fields.threadsPerRow > chip.waveSize;
@@ -214,76 +187,11 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
   fields.combineRadix = chooseCombineRadix(op, fields);
   fields.workgroupsPerComputeUnit = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  // All rows of its columns are one workgroup's, whose sums are whole.
-  bool hasSums = !op.getAllSums().empty();
-  while (true) {
+  // All rows of its columns are one workgroup's, whose sums are whole. What
+  // spills holds fewer rows at once.
+  for (; fields.unroll; fields.unroll /= 2) {
     fields.rowsPerWorkgroup = hasSums ? 0 : fields.unroll * fields.rowGroups;
-    if (fields.unroll == 1 || !isRestRejected(op, fields))
-      return fields.get(op.getContext());
-    fields.unroll /= 2;
+    if (visit(fields))
+      return;
   }
-}
-
-/// Whether `op` is of the kind and the size that were measured: row sums of one
-/// phase, whose second reading is the whole cost of splits, and column sums,
-/// whose partial sums and finalising kernel are the gain. Rows of 32 bits,
-/// which are twice the bytes to read again, took 1.03 times what other
-/// schedules take in the mean of eight programs on an H200, 16-bit ones 0.88 of
-/// sixteen.
-static bool isMeasured(RowwiseOp op, const ProgramFacts &program,
-                       const ChipInfo &chip) {
-  if (!chip.workgroups.hasBulkCopy || program.phases != 1 ||
-      op.getColumnSums().empty() || op.getRowOuts().empty() || op.hasGroups() ||
-      op.getOwnRows() ||
-      program.rows * program.length * program.bytesRead > mostSplitBytes)
-    return false;
-  int64_t length = op.getRowLength();
-  if (hasLeaves(op)) {
-    int64_t chains =
-        getLeafChains(length) *
-        int64_t(std::ceil(program.rows / double(getLeafRows(length))));
-    int64_t slices = std::min(countSlices(length, length),
-                              chip.workgroups.clusterWorkgroups);
-    return length >= leastSplitColumnsInOrder *
-                         (chooseVectorWidth(op) > 1 ? 1 : columnsOfOddRows) &&
-           double(chains * slices) <=
-               mostUnitsInOrder * double(chip.computeUnits);
-  }
-  return op.getRowElementBits() < 32 && length >= leastSplitColumns &&
-         program.rows <= double(mostRowsOfComputeUnit * chip.computeUnits);
-}
-
-/// Of 23 programs within these limits two passes took 0.78 times as long, in
-/// the mean on an H200, and 1.02 times at most; with more rows up to 1.16
-/// times. Of 68 of float32 up to 7 MiB 0.80, 1.03 at most, of 8 from 9 MiB on
-/// 1.02. From 16 to 22 MiB they took 1.11 times as long, whatever the type.
-static constexpr int64_t mostTwoPassRows = 384;
-static constexpr double mostTwoPassBytes = 16.0 * 1024 * 1024,
-                        mostWideTwoPassBytes = 7.0 * 1024 * 1024;
-/// Rows of 14928 to 53475 columns took 1.24 to 1.45 times as long.
-static constexpr int64_t mostTwoPassColumns = 12288;
-
-bool lnbwd::areFewRows(const ProgramFacts &program) {
-  bool isWide = program.bytesRead >= sizeof(float) * program.rowsRead;
-  return program.rows <= mostTwoPassRows &&
-         program.rows * program.length * program.bytesRead <
-             (isWide ? mostWideTwoPassBytes : mostTwoPassBytes);
-}
-
-bool lnbwd::isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
-  return chip.workgroups.hasBulkCopy && op.hasRowSums() &&
-         !op.getColumnSums().empty() && !op.getRowOuts().empty() &&
-         !op.hasGroups() && !hasLeaves(op) &&
-         op.getRowLength() <= mostTwoPassColumns &&
-         areFewRows(ProgramFacts::of(op, rows));
-}
-
-ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
-                                            int64_t rows) {
-  if (!isMeasured(op, ProgramFacts::of(op, rows), chip))
-    return {};
-  ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
-  if (schedule && isRestRejected(op, ScheduleFields(schedule)))
-    return {};
-  return schedule;
 }

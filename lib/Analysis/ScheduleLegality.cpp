@@ -15,9 +15,9 @@
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowAccess.h"
+#include "lnbwd/Analysis/ScheduleCandidates.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "llvm/Support/FormatVariadic.h"

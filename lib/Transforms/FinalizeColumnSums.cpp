@@ -19,10 +19,10 @@
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/RowAccess.h"
+#include "lnbwd/Analysis/ScheduleCandidates.h"
+#include "lnbwd/Analysis/ScheduleChoice.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
@@ -175,108 +175,18 @@ static bool needsPartials(RowwiseOp op) {
          (op.hasGroups() && !op.getColumnSums().empty());
 }
 
-/// Work-items that finalise a few column sums, at least, and at most as long as
-/// `finalizeRows` partial rows for each suffice.
-static constexpr int64_t minFinalizeThreads = 128;
-static constexpr int64_t finalizeThreads = 512;
-/// Columns of a workgroup that finalises column sums: two to four cache lines.
-static constexpr int64_t finalizeColumns = 32;
-/// Rows that a lane loads at once.
-static constexpr int64_t finalizeRows = 4;
-/// Of a workgroup that adds partial sums which are leaves of a tree:
-/// work-items, and columns at least; such workgroups of a compute unit, at
-/// most, that run at the same time: fewer have too little in flight; and leaves
-/// that a lane loads at once. Where columns are too few for all compute units,
-/// there are many leaves: half as many columns, and twice as many leaves.
-static constexpr int64_t leavesThreads = 512, leavesColumns = 8,
-                         leavesWorkgroups = 2, leavesAtOnce = 8;
-/// Groups of rows, where nothing says how many there are.
-static constexpr int64_t usualGroups = 8;
-
-/// The schedule of `op`, a program that adds the partial sums of one that is
-/// scheduled as `summed`: one workgroup for each few columns takes all rows.
-static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
-                                           const ChipInfo &chip) {
-  ScheduleFields fields;
-  int64_t groupsOfRows = op.getStaticGroupCount().value_or(usualGroups);
-  if (op.getLeaves()) {
-    int64_t columns =
-        llvm::divideCeil(op.getRowLength() * groupsOfRows,
-                         uint64_t(leavesWorkgroups * chip.computeUnits));
-    int64_t fewer =
-        2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;
-    columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
-                         leavesColumns / fewer, leavesThreads);
-    fields.vectorWidth = 1;
-    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-    fields.threadsPerRow = fields.columnTile = columns;
-    fields.unroll = fewer * leavesAtOnce;
-    // As many as have workgroup memory for what waits.
-    fields.rowGroups = leavesThreads / columns;
-    while (fields.rowGroups > 1 &&
-           !getObstacle(op, fields.get(op.getContext()), chip).empty())
-      fields.rowGroups /= 2;
-    return fields.get(op.getContext());
-  }
-  // Those of the chip's usual number of compute units.
-  int64_t partialRows = std::max<int64_t>(
-      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
-             (summed.getWorkgroupsPerRow() * groupsOfRows));
-  fields.vectorWidth = chooseVectorWidth(op);
-  fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
-  fields.columnTile = finalizeColumns;
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  // As many groups as take all partial rows in one iteration.
-  int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
-  fields.unroll = finalizeRows;
-  if (!summed.getWorkgroupsPerComputeUnit() ||
-      partialRows > mostGroups * fields.unroll)
-    fields.unroll *= 2;
-  int64_t groups = mostGroups;
-  if (summed.getWorkgroupsPerComputeUnit())
-    groups = llvm::alignTo(
-        llvm::divideCeil(partialRows, fields.unroll),
-        std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
-  fields.rowGroups =
-      std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
-                 std::min(2 * mostGroups,
-                          chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
-  fields.combineRadix = chooseCombineRadix(op, fields);
-  // What spills, or has no registers for so many sums, holds fewer rows at
-  // once.
-  auto fits = [&] {
-    ScheduleAttr schedule = fields.get(op.getContext());
-    return !isRejected(op, schedule) && getObstacle(op, schedule, chip).empty();
-  };
-  while (fields.unroll > 1 && !fits())
-    fields.unroll /= 2;
-  return fields.get(op.getContext());
-}
-
-/// Workgroups of a product in parts for each compute unit, which run at once
-/// there; more parts than the maximum cost more memory than they save time.
-static constexpr int64_t productWorkgroups = 4, maxParts = 16;
-/// Work-items of a workgroup that adds parts of a product, and rows that a lane
-/// loads at once.
-static constexpr int64_t productThreads = 256, productRows = 4;
-
 /// Takes a product that sums over the rows apart where its result has too few
 /// tiles for all compute units, and adds the program that sums the parts in
 /// their order. Null where it stays whole.
 static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
                               const ChipInfo &chip) {
   OperandRange sums = op.getOuterSums();
-  unsigned first = sums.getBeginOperandIndex();
-  int64_t tiles = 1;
-  SmallVector<int64_t> shape{0};
-  for (int64_t size : cast<VectorType>(op.getRegionType(first)).getShape()) {
-    tiles *= llvm::divideCeil(size, RowwiseOp::productTile);
-    shape.push_back(size);
-  }
-  shape.front() = std::clamp<int64_t>(
-      productWorkgroups * chip.computeUnits / tiles, 1, maxParts);
+  SmallVector<int64_t> shape{chooseProductParts(op, chip)};
   if (shape.front() == 1)
     return {};
+  llvm::append_range(
+      shape, cast<VectorType>(op.getRegionType(sums.getBeginOperandIndex()))
+                 .getShape());
   rewriter.setInsertionPoint(op);
   Value partials = memref::AllocOp::create(
       rewriter, op.getLoc(), MemRefType::get(shape, rewriter.getF32Type()));
@@ -286,12 +196,8 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
   sum.setOwnRows(true);
   memref::DeallocOp::create(rewriter, op.getLoc(), partials);
   rewriter.modifyOpInPlace(op, [&] { op.makeSumsPartial(partials); });
-  ScheduleFields fields;
-  fields.vectorWidth = chooseVectorWidth(sum);
-  fields.threadsPerRow = productThreads;
-  fields.columnTile = productThreads * fields.vectorWidth;
-  fields.unroll = productRows;
-  sum.setScheduleAttr(fields.get(op.getContext()));
+  sum.setScheduleAttr(
+      chooseSchedule({sum, chip, /*rows=*/0, /*splits=*/0, /*summed=*/op}));
   return sum;
 }
 
@@ -325,8 +231,8 @@ class FinalizeColumnSums
         if (values.empty())
           continue;
         RowwiseOp finalize = addFinalize(rewriter, op, values, sums);
-        ScheduleAttr schedule =
-            chooseFinalizeSchedule(finalize, *op.getSchedule(), **found);
+        ScheduleAttr schedule = chooseSchedule(
+            {finalize, **found, /*rows=*/0, /*splits=*/0, /*summed=*/op});
         if (failed(checkSchedule(finalize, schedule, **found,
                                  [&] { return finalize.emitOpError(); })))
           return signalPassFailure();

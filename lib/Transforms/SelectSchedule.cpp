@@ -16,9 +16,10 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/FollowingFields.h"
+#include "lnbwd/Analysis/ScheduleChoice.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -78,17 +79,14 @@ private:
       return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
-    for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
+    for (RankedSchedule ranked : rankSchedules({op, info, rows}, candidates))
       op.emitRemark(
           llvm::formatv("predicted {0:f2} us: ", ranked.microseconds).str())
           << followOthers(op, ranked.schedule, schedule, info);
-    // The other fields of a schedule with slices have little to do with those
-    // of one without.
-    if (int64_t slices = findOverride(schedule, field::rowSplits).value_or(0);
-        slices > 0 && !selected)
-      selected = chooseSplitSchedule(op, slices, info, rows);
     if (!selected) {
-      selected = chooseSchedule(op, info, rows);
+      selected = getAnalysis<ScheduleChoices>().choose(
+          {op, info, rows,
+           findOverride(schedule, field::rowSplits).value_or(0)});
       if (!selected && hasLeaves(op) && op.hasGroups() &&
           !op.getColumnSums().empty())
         return op.emitOpError("expected no sums over all rows beside groups of "

@@ -16,9 +16,9 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Analysis/RowPhases.h"
+#include "lnbwd/Analysis/ScheduleCandidates.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 

@@ -15,7 +15,7 @@
 
 #include "RowPrograms.h"
 
-#include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Analysis/ScheduleChoice.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -75,6 +75,7 @@ public:
       info = *found;
     }
 
+    auto &choices = getAnalysis<ScheduleChoices>();
     FailureOr<SmallVector<RowwiseOp>> programs =
         collectPrograms(getOperation(), [&](RowwiseOp op) -> FailureOr<bool> {
           if (failed(checkNoContractions(op)))
@@ -87,11 +88,15 @@ public:
           return op.hasPureBufferSemantics() && hasHalves && readsRowBlock &&
                  !op.getSchedule() && !op.getOwnRows() &&
                  (!info ||
-                  (schedule.empty() && isFasterInTwo(op, *info, rows)) ||
-                  !hasSchedule(op, *info));
+                  choices.takesTwoPasses({op, *info, rows},
+                                         /*mayBeFaster=*/schedule.empty()));
         });
     if (failed(programs))
       return signalPassFailure();
+
+    // Schedules of programs that stay as they are.
+    if (programs->empty())
+      return markAnalysesPreserved<ScheduleChoices>();
 
     // Rows may be written over rows that both passes read, so the columns come
     // first. What they write, the second pass must not read.
@@ -128,7 +133,7 @@ public:
       rowHalf.setIndependent(true);
       rewriter.eraseOp(op);
     }
-    if (!programs->empty() && failed(dropUnneeded(getOperation())))
+    if (failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }
 };

@@ -1,0 +1,96 @@
+//===- ScheduleCandidates.h - Schedules that are tried ----------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The schedules among which ScheduleChoice.h chooses: those that the learned
+// model ranks, and those that follow from rules, the best first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_SCHEDULECANDIDATES_H
+#define LNBWD_ANALYSIS_SCHEDULECANDIDATES_H
+
+#include "lnbwd/Analysis/ScheduleFeatures.h"
+
+namespace lnbwd {
+
+/// The schedules of a program that are tried.
+struct ScheduleSpace {
+  /// Takes the fields of a schedule; returns true where it wants no more.
+  using Visitor = llvm::function_ref<bool(const ScheduleFields &)>;
+  using RankedVisitor = llvm::function_ref<void(const ScheduleFields &)>;
+
+  // Those that the model ranks.
+
+  /// Visits the schedules of rows that are whole in a workgroup or a cluster,
+  /// but for hopeless ones: with accesses of so many bytes at most.
+  void forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit);
+  /// Visits the schedules of column tiles, of rows that hold no columns
+  /// together.
+  void forEachOfTiles(RankedVisitor visit);
+
+  // Those that follow from rules, the best first.
+
+  /// Rows in `splits`, or in as many as fill the chip where that is 0.
+  void forEachOfSplits(int64_t splits, Visitor visit);
+  /// Rows that no workgroup and no cluster has the registers for by the model,
+  /// and that no column sums keep with a lane.
+  void forEachOfLongRows(Visitor visit);
+  /// The sum of partial sums of `summed`: a workgroup for each few columns
+  /// takes all rows.
+  void forEachOfPartialSums(RowwiseOp summed, Visitor visit);
+  /// The sum of leaves, as those.
+  void forEachOfLeaves(Visitor visit);
+  /// The sum of the parts of a product.
+  void forEachOfProductParts(Visitor visit);
+
+  RowwiseOp op;
+  const ChipInfo &chip;
+  /// Number of rows where the types do not say it; 0 is a usual number.
+  int64_t rows;
+  ProgramFacts program = ProgramFacts::of(op, rows);
+  bool isAMD = chip.backend == Backend::AMDGPU;
+  bool isInOrder = op.getCanonical(), hasSums = !op.getAllSums().empty();
+  bool hasLeaves = isInOrder && hasSums;
+  /// Nothing says the number of rows: workgroups have few, since there would
+  /// not be enough of fewer rows for all compute units.
+  bool isAnyCount = hasLeaves || (rows <= 0 && !op.getStaticRowCount());
+  /// Rows of a group, of which a workgroup has no more.
+  int64_t mostRows =
+      op.hasGroups() ? op.getStaticGroupRows().value_or(INT64_MAX) : INT64_MAX;
+  /// Blocks of elements that lie apart keep each row in one wave.
+  bool isOfWave =
+      llvm::any_of(op.getBody().getOps<BlockMaxOp>(),
+                   [](BlockMaxOp blocks) { return blocks.getStride() != 1; });
+  /// How many such rows a workgroup of NVIDIA's has best. Of 27 programs and
+  /// shapes they take 0.94 of the time of what the trees choose on an H200,
+  /// with one layout, of values and scales, 0.92. Those that write several have
+  /// few waves on a compute unit, which end together in one workgroup.
+  int64_t tilesTogether = isAMD || !isOfWave           ? 0
+                          : op.getRowOuts().size() > 2 ? 1
+                                                       : 4;
+
+private:
+  void forEachGrid(ScheduleFields fields, int64_t laneColumns,
+                   RankedVisitor visit);
+  /// All rows of a group are one workgroup's: its sums are the group's.
+  int64_t boundRows(int64_t rows) const { return rows < mostRows ? rows : 0; }
+};
+
+/// How programs compute the row sums of `op` where `splits` workgroups share
+/// each row; null if splits of the columns that a workgroup can hold are more
+/// or fewer.
+ScheduleAttr getSplitSchedule(RowwiseOp op, int64_t splits,
+                              const ChipInfo &chip);
+
+/// Into how many parts `op`, a product that sums over the rows, divides them: 1
+/// where its result has tiles enough for all compute units.
+int64_t chooseProductParts(RowwiseOp op, const ChipInfo &chip);
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_SCHEDULECANDIDATES_H

@@ -1,0 +1,125 @@
+//===- FollowingFields.cpp - Fields that follow from others ---------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/FollowingFields.h"
+
+#include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/RowPhases.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Rows that are added up before they are added to a total. A lane has 30 to
+/// 130 where there are many: the error is least where both sums have as many
+/// terms.
+static constexpr int64_t sumBlockRows = 8;
+/// The same of rows of 16 bits, and how many rows a lane has from which on
+/// their sums have totals: sums of 6422528 rows of 64 were off by 1e-5 without,
+/// and by 4e-7 with them.
+static constexpr int64_t narrowSumBlockRows = 16, leastNarrowSum = 64;
+/// Registers by which the estimate may fall short where totals are added.
+static constexpr int64_t spareTotalRegisters = 8;
+/// Phases of a program none of whose row sums waits for another: the sums, and
+/// what needs them.
+static constexpr unsigned phasesOfOneSum = 2;
+/// Staged rows side by side from which on totals were measured to cost nothing,
+/// on an H200.
+static constexpr int64_t stagedTotalGroups = 4;
+
+ScheduleFields lnbwd::addPrefetchBeforeDependency(RowwiseOp op,
+                                                  ScheduleFields fields) {
+  bool isShared =
+      fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSplits;
+  // A workgroup for each tile of rows begins and ends all the time, and where a
+  // row has few lanes, the instructions cost more than they bring.
+  bool isShort = !fields.workgroupsPerComputeUnit && fields.threadsPerRow <= 32;
+  if (fields.dependentLaunch && !fields.reload && !isShared && !isShort &&
+      op.getAllSums().empty())
+    fields.prefetchBeforeDependency = true;
+  return fields;
+}
+
+bool lnbwd::hasLongNarrowSums(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  std::optional<int64_t> rows = op.getStaticRowCount();
+  int64_t workgroups =
+      chip.computeUnits * schedule.getWorkgroupsPerComputeUnit();
+  bool isWide = llvm::all_of(op.getAllSums().getTypes(), [](Type type) {
+    return cast<MemRefType>(type).getElementTypeBitWidth() == 32;
+  });
+  return rows && workgroups && isWide && op.getRowElementBits() < 32 &&
+         !op.hasRowSums() && op.getRowOuts().empty() &&
+         *rows >= leastNarrowSum * workgroups * schedule.getRowGroups();
+}
+
+/// Not where short sums of rows of 16 bits or the few rows of partial sums need
+/// no totals, where these would cost a workgroup its registers, or where few
+/// staged rows lie side by side: an iteration is short, and the branch at its
+/// end was measured to cost (docs/numerics.md).
+int64_t lnbwd::chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  bool sumsPartials =
+      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
+  bool isNarrow = op.getRowElementBits() < 32;
+  if (op.getAllSums().empty() || op.takesMaxima() || sumsPartials ||
+      hasLeaves(op) || (isNarrow && !hasLongNarrowSums(op, schedule, chip)) ||
+      schedule.takesOneTile(int64_t(op.getFixedWorkgroups())) ||
+      (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups))
+    return 0;
+  ScheduleFields fields(schedule);
+  fields.sumBlock = std::max<int64_t>(
+      1, (isNarrow ? narrowSumBlockRows : sumBlockRows) / schedule.getUnroll());
+  int64_t registers =
+      getResources(op, fields.get(op.getContext()), chip).registersPerLane;
+  int64_t needed = llvm::alignTo(uint64_t(registers + spareTotalRegisters),
+                                 chip.limits.registerGranule);
+  // With as many workgroups on a compute unit as before.
+  int64_t workgroups =
+      std::max<int64_t>(1, chip.limits.computeUnitsTogether *
+                               schedule.getWorkgroupsPerComputeUnit());
+  return needed <= getRegisterLimit(schedule.getThreads(), chip, workgroups)
+             ? fields.sumBlock
+             : 0;
+}
+
+/// The code generator widens columns ahead of the loop in any case, and kept
+/// what the rows after it widen for themselves in registers as well. Measured
+/// on an H200, fewer registers are of use where a sum waits for another, and
+/// columns for both; with one sum, or with column sums, kernels took up to a
+/// fourth longer so. AMD's are as they were counted and predicted.
+static bool widensColumns(RowwiseOp op, ScheduleAttr schedule,
+                          const ChipInfo &chip) {
+  return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
+         keepsRowSums(op, schedule) &&
+         RowPhases(op).getCount() > phasesOfOneSum &&
+         (schedule.getRowGroups() > 1 || needsShift(op, schedule));
+}
+
+ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
+                                 StringRef overrides, const ChipInfo &chip) {
+  auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
+  ScheduleFields fields(schedule);
+  if (isFree(field::prefetchBeforeDependency))
+    fields = addPrefetchBeforeDependency(op, fields);
+  if (isFree(field::combineRadix))
+    fields.combineRadix = chooseCombineRadix(op, fields);
+  schedule = fields.get(op.getContext());
+  if (isFree(field::sumBlock))
+    fields.sumBlock = chooseSumBlock(op, schedule, chip);
+  // Workgroups that stay load columns once for all rows, and where a wave has a
+  // row to itself, its sums are too short to hide a load.
+  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
+  if (isFree(field::lateColumns))
+    fields.lateColumns = isOneTile && fields.threadsPerRow > chip.waveSize;
+  if (isFree(field::widenColumns))
+    fields.widenColumns = !isOneTile && widensColumns(op, schedule, chip);
+  return fields.get(op.getContext());
+}

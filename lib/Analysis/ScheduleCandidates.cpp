@@ -1,0 +1,373 @@
+//===- ScheduleCandidates.cpp - Schedules that are tried ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whole rows and tiles of columns have thousands of schedules, which the model
+// ranks. Long rows, partial sums and their like have a few, which follow from
+// rules: no sweep has enough programs of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleCandidates.h"
+
+#include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <array>
+#include <utility>
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// Whole rows, and tiles of columns
+//===----------------------------------------------------------------------===//
+
+/// Columns of a workgroup, at least, where several share a row, and where lanes
+/// go across rows as well.
+static constexpr int64_t leastPartColumns = 1024, leastPartColumnsAcross = 64;
+/// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
+/// good. In the canonical order slices leave more of them idle, and on AMD's
+/// chips some rows of a wave have nothing better.
+static constexpr int64_t mostLaneColumns = 64;
+static constexpr double mostIdle = 0.34, mostIdleInOrder = 0.5,
+                        mostIdleOfWave = 0.5;
+/// Work-items of a compute unit where workgroups are persistent, and those for
+/// which a workgroup has rows at once, at least.
+static constexpr int64_t leastComputeUnitThreads = 128,
+                         mostComputeUnitThreads = 2048, leastThreads = 32;
+/// Work-items of a workgroup and columns of a lane, at most, where each tile of
+/// rows has a workgroup of its own.
+static constexpr int64_t mostUnboundedThreads = 512, mostUnboundedColumns = 48;
+/// What is tried, in this order: iterations of a workgroup at least, workgroups
+/// of a compute unit.
+static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
+static constexpr int64_t mostWorkgroups = 16;
+static constexpr int64_t triedWorkgroups[] = {1, 2, 3,  4,
+                                              6, 8, 12, mostWorkgroups};
+/// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
+/// Rows of a multi-buffer are loaded to registers ahead and one by one, and two
+/// tiles an iteration are tried only with prefetched ones.
+static constexpr std::array<int64_t, 3> pipelineDepths[] = {
+    {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
+    {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
+/// Of column tiles: lanes of a row, work-items of a workgroup at least, tiles
+/// of rows that a lane loads at once, and columns of a lane, at most.
+static constexpr int64_t triedTileLanes[] = {2, 4, 8, 16, 32, 64, 128};
+static constexpr int64_t leastTileThreads = 64;
+static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
+static constexpr int64_t narrowTileWidth = 2;
+/// Rows, or rows of a group, up to which a workgroup may have all rows of its
+/// columns, and where it writes row blocks as well.
+static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
+void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
+  int64_t length = op.getRowLength(), bits = op.getRowElementBits();
+  int64_t width = std::min(chooseAccessWidth(op, chip),
+                           std::max<int64_t>(mostBytes * 8 / bits, 1));
+  int64_t leastColumns = leastPartColumns, leastGroups = 1;
+  ScheduleFields fields;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  if (op.hasRowSums() && mayTakeLanesAcross(op)) {
+    fields.lanesAcross = width = 1;
+    leastColumns = leastPartColumnsAcross;
+    leastGroups = leastBytesAcross * 8 / bits;
+  }
+  fields.vectorWidth = width;
+  // A leaf of the canonical order bounds the rows side by side.
+  int64_t mostGroups = hasLeaves ? getLeafChains(length)
+                       : isInOrder
+                           ? chip.maxThreadsPerWorkgroup
+                           : int64_t(llvm::bit_floor(uint64_t(mostRows)));
+  double idle = isInOrder ? mostIdleInOrder : mostIdle;
+  double idleOfWave = isAMD ? mostIdleOfWave : idle;
+  for (int64_t most = 1; most <= chip.workgroups.clusterWorkgroups; most *= 2) {
+    if (most > 1 && (!op.hasRowSums() || length / most < leastColumns))
+      break;
+    // In the canonical order as many as get some of the slices.
+    int64_t split = most;
+    if (isInOrder && most > 1)
+      split = llvm::divideCeil(length, getSharedSlices(length, most));
+    if (split == std::exchange(fields.workgroupsPerRow, split) && most > 1)
+      continue;
+    int64_t columns = getWorkgroupColumns(op, fields.get(op.getContext()));
+    int64_t accessesBefore = 0;
+    for (int64_t threads = split > 1 && !fields.lanesAcross ? chip.waveSize : 1;
+         threads <= chip.maxThreadsPerWorkgroup;
+         threads += threads < chip.waveSize ? threads : chip.waveSize) {
+      int64_t accesses = llvm::divideCeil(columns, threads * width);
+      // More lanes for as many accesses would only idle, but in the canonical
+      // order they may have to divide a slice.
+      bool isOfOrder =
+          isInOrder && getSliceColumns(length) % (threads * width) == 0;
+      if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
+          (accesses > 1 && accesses * width > mostLaneColumns) ||
+          double(accesses * width * threads * split) >
+              double(length) *
+                  (1 + (threads <= chip.waveSize ? idleOfWave : idle)))
+        continue;
+      fields.threadsPerRow = threads;
+      for (int64_t groups = std::max<int64_t>(1, leastThreads / threads);
+           threads * groups <= chip.maxThreadsPerWorkgroup; groups *= 2) {
+        fields.rowGroups = std::min(groups, mostGroups);
+        if (fields.rowGroups >= leastGroups)
+          forEachGrid(fields, accesses * width, visit);
+        if (groups >= mostGroups)
+          break;
+      }
+    }
+  }
+}
+
+/// Visits the ways to keep rows of such lanes and groups in flight, and to
+/// share them out among workgroups.
+void ScheduleSpace::forEachGrid(ScheduleFields fields, int64_t laneColumns,
+                                RankedVisitor visit) {
+  int64_t workgroup = fields.threadsPerRow * fields.rowGroups;
+  for (auto [stages, prefetch, unroll] : pipelineDepths) {
+    if (stages && !chip.workgroups.hasBulkCopy)
+      continue;
+    fields.stages = stages;
+    fields.prefetch = prefetch;
+    fields.unroll = unroll;
+    SmallVector<int64_t, 16> grids;
+    for (int64_t workgroups : triedWorkgroups) {
+      // As many as are tried, where a group has few rows.
+      int64_t threads = workgroup * workgroups;
+      if ((threads < leastComputeUnitThreads && workgroups < mostWorkgroups) ||
+          threads > mostComputeUnitThreads)
+        continue;
+      fields.workgroupsPerComputeUnit = workgroups;
+      for (int64_t iterations : triedIterations) {
+        if (isAnyCount && iterations != triedIterations[0])
+          break;
+        // Each workgroup has partial sums for its group of rows.
+        if (iterations == 1 && op.hasGroups())
+          continue;
+        fields.rowsPerWorkgroup = boundRows(iterations * fields.rowGroups);
+        int64_t grid = std::min(
+            llvm::divideCeil(int64_t(program.rows),
+                             std::max<int64_t>(1, fields.rowsPerWorkgroup)),
+            uint64_t(workgroups * chip.computeUnits / fields.workgroupsPerRow));
+        // Of those with the same grid the first.
+        if (llvm::is_contained(grids, grid))
+          continue;
+        grids.push_back(grid);
+        visit(fields);
+      }
+    }
+    // A workgroup for each tile of rows, which has no others to keep in flight,
+    // and would have partial sums of columns.
+    if (!hasSums && !op.getOwnRows() && fields.workgroupsPerRow == 1 &&
+        !stages && !prefetch && workgroup <= mostUnboundedThreads &&
+        (laneColumns <= mostUnboundedColumns || tilesTogether)) {
+      fields.workgroupsPerComputeUnit = 0;
+      fields.rowsPerWorkgroup = fields.rowGroups;
+      visit(fields);
+    }
+  }
+}
+
+void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
+  bool isWritten = !op.getRowOuts().empty();
+  bool hasAcross = !getAcrossBlocks(op).empty();
+  // Each group has its workgroups: sums of all of them are partial ones.
+  int64_t allRows = op.hasGroups() ? mostRows : int64_t(program.rows);
+  bool isWhole =
+      allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
+      allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
+  int64_t width = chooseVectorWidth(op);
+  SmallVector<int64_t, 2> widths = {width};
+  // Groups are workgroups enough.
+  if (width > narrowTileWidth && !op.hasGroups())
+    widths.push_back(narrowTileWidth);
+  ScheduleFields fields;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  for (int64_t lanes : triedTileLanes)
+    for (int64_t tileWidth : widths) {
+      fields.threadsPerRow = lanes;
+      fields.vectorWidth = tileWidth;
+      fields.columnTile = lanes * tileWidth;
+      // A row of a tile fills a sector of memory.
+      if (fields.columnTile * op.getRowElementBits() < leastBytesAcross * 8)
+        continue;
+      for (int64_t threads = std::max(leastTileThreads, lanes);
+           threads <= chip.maxThreadsPerWorkgroup; threads *= 2) {
+        fields.rowGroups = threads / lanes;
+        for (int64_t unroll : triedTileUnrolls) {
+          fields.unroll = unroll;
+          if (isWhole) {
+            // All rows of its columns: no partial sums are left.
+            fields.rowsPerWorkgroup = fields.workgroupsPerComputeUnit = 0;
+            visit(fields);
+          }
+          // Whole rows of tiles that are transposed are too many at once.
+          if (isWritten && !isInOrder && !hasAcross)
+            continue;
+          for (int64_t workgroups : triedWorkgroups) {
+            if (threads * workgroups > mostComputeUnitThreads)
+              break;
+            fields.workgroupsPerComputeUnit = workgroups;
+            fields.rowsPerWorkgroup = boundRows(fields.rowGroups * unroll);
+            visit(fields);
+          }
+        }
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Long rows
+//===----------------------------------------------------------------------===//
+
+/// Workgroups that share a row too long for anything else, and lanes of each.
+static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
+/// Where no row of such a length is summed: lanes of a tile of columns, and
+/// columns of each, at least.
+static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
+void ScheduleSpace::forEachOfLongRows(Visitor visit) {
+  ScheduleFields fields;
+  auto getNeeded = [&] {
+    return getResources(op, fields.get(op.getContext()), chip);
+  };
+  auto getLimit = [&] { return getRegisterLimit(fields.threadsPerRow, chip); };
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  fields.vectorWidth = chooseAccessWidth(op, chip);
+  fields.rowsPerWorkgroup = 1;
+  // Where no sum needs all of a row, tiles of columns. A lane has several
+  // accesses of one row, so that its scalars are loaded once: the gradient of a
+  // cross entropy of 50257 bfloat16 took 88 us so on an H100, and 234 with a
+  // wave's accesses to each of several rows.
+  if (!op.hasRowSums() && op.getScalarOuts().empty()) {
+    fields.threadsPerRow = elementwiseThreads;
+    fields.columnTile =
+        elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
+    visit(fields);
+    return;
+  }
+  // A cluster, where the rows themselves leave registers: the model counts
+  // values that are worked through as held, and compiling says whether it
+  // spills. Read again, rows of 256000 elements took 1.9 times as long on an
+  // H100.
+  fields.threadsPerRow = longRowThreads;
+  fields.workgroupsPerRow = longRowCluster;
+  if (chip.workgroups.clusterWorkgroups >= longRowCluster &&
+      2 * getNeeded().leastRegistersPerLane <= getLimit() && visit(fields))
+    return;
+  // Rows are read again for each row sum, by as many lanes as have registers
+  // for an access to each row block.
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.workgroupsPerRow = 1;
+  fields.rowsPerWorkgroup = 2;
+  fields.reload = 1;
+  for (fields.threadsPerRow = chip.maxThreadsPerWorkgroup;
+       fields.threadsPerRow >= chip.waveSize; fields.threadsPerRow /= 2)
+    if (getNeeded().registersPerLane <= getLimit() && visit(fields))
+      return;
+}
+
+//===----------------------------------------------------------------------===//
+// Partial sums
+//===----------------------------------------------------------------------===//
+
+/// Work-items that finalise a few column sums, at least, and at most as long as
+/// `finalizeRows` partial rows for each suffice.
+static constexpr int64_t minFinalizeThreads = 128;
+static constexpr int64_t finalizeThreads = 512;
+/// Columns of a workgroup that finalises column sums: two to four cache lines.
+static constexpr int64_t finalizeColumns = 32;
+/// Rows that a lane loads at once.
+static constexpr int64_t finalizeRows = 4;
+/// Of a workgroup that adds partial sums which are leaves of a tree:
+/// work-items, and columns at least; such workgroups of a compute unit, at
+/// most, that run at the same time: fewer have too little in flight; and leaves
+/// that a lane loads at once. Where columns are too few for all compute units,
+/// there are many leaves: half as many columns, and twice as many leaves.
+static constexpr int64_t leavesThreads = 512, leavesColumns = 8,
+                         leavesWorkgroups = 2, leavesAtOnce = 8;
+/// Workgroups of a product in parts for each compute unit, which run at once
+/// there; more parts than the maximum cost more memory than they save time.
+static constexpr int64_t productWorkgroups = 4, maxParts = 16;
+/// Work-items of a workgroup that adds parts of a product, and rows that a lane
+/// loads at once.
+static constexpr int64_t productThreads = 256, productRows = 4;
+
+void ScheduleSpace::forEachOfLeaves(Visitor visit) {
+  auto groupsOfRows = int64_t(program.groups);
+  int64_t columns =
+      llvm::divideCeil(op.getRowLength() * groupsOfRows,
+                       uint64_t(leavesWorkgroups * chip.computeUnits));
+  int64_t fewer =
+      2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;
+  columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
+                       leavesColumns / fewer, leavesThreads);
+  ScheduleFields fields;
+  fields.vectorWidth = 1;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  fields.threadsPerRow = fields.columnTile = columns;
+  fields.unroll = fewer * leavesAtOnce;
+  // As many groups as have workgroup memory for what waits.
+  for (fields.rowGroups = leavesThreads / columns; fields.rowGroups;
+       fields.rowGroups /= 2)
+    if (visit(fields))
+      return;
+}
+
+void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
+  ScheduleAttr writing = *summed.getSchedule();
+  auto groupsOfRows = int64_t(program.groups);
+  // Those of the chip's usual number of compute units.
+  int64_t partialRows = std::max<int64_t>(
+      1, chip.computeUnits * writing.getWorkgroupsPerComputeUnit() /
+             (writing.getWorkgroupsPerRow() * groupsOfRows));
+  ScheduleFields fields;
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
+  fields.columnTile = finalizeColumns;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  // As many groups as take all partial rows in one iteration.
+  int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
+  fields.unroll = finalizeRows;
+  if (!writing.getWorkgroupsPerComputeUnit() ||
+      partialRows > mostGroups * fields.unroll)
+    fields.unroll *= 2;
+  int64_t groups = mostGroups;
+  if (writing.getWorkgroupsPerComputeUnit())
+    groups = llvm::alignTo(
+        llvm::divideCeil(partialRows, fields.unroll),
+        std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
+  fields.rowGroups =
+      std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
+                 std::min(2 * mostGroups,
+                          chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
+  fields.combineRadix = chooseCombineRadix(op, fields);
+  // What spills, or has no registers for so many sums, holds fewer rows at
+  // once.
+  for (; fields.unroll; fields.unroll /= 2)
+    if (visit(fields))
+      return;
+}
+
+void ScheduleSpace::forEachOfProductParts(Visitor visit) {
+  ScheduleFields fields;
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.threadsPerRow = productThreads;
+  fields.columnTile = productThreads * fields.vectorWidth;
+  fields.unroll = productRows;
+  visit(fields);
+}
+
+int64_t lnbwd::chooseProductParts(RowwiseOp op, const ChipInfo &chip) {
+  unsigned first = op.getOuterSums().getBeginOperandIndex();
+  int64_t tiles = 1;
+  for (int64_t size : cast<VectorType>(op.getRegionType(first)).getShape())
+    tiles *= llvm::divideCeil(size, RowwiseOp::productTile);
+  return std::clamp<int64_t>(productWorkgroups * chip.computeUnits / tiles, 1,
+                             maxParts);
+}
