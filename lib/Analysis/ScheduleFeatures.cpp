@@ -127,14 +127,18 @@ static float log2Of(double value) {
   return float(std::log2(std::max(value, 1e-6)));
 }
 
-ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
-                                    const ScheduleFields &schedule,
-                                    const ChipInfo &chip) {
-  auto units = double(chip.computeUnits), wave = double(chip.waveSize);
-  auto lanes = double(schedule.threadsPerRow);
-  auto groups = double(schedule.rowGroups);
-  auto width = double(schedule.vectorWidth);
-  auto split = double(schedule.workgroupsPerRow);
+namespace {
+/// What the features are computed from: each number from those above it.
+struct FeatureTerms {
+  const ProgramFacts &program;
+  const ScheduleFields &schedule;
+  const ChipInfo &chip;
+
+  double units = double(chip.computeUnits), wave = double(chip.waveSize);
+  double lanes = double(schedule.threadsPerRow);
+  double groups = double(schedule.rowGroups);
+  double width = double(schedule.vectorWidth);
+  double split = double(schedule.workgroupsPerRow);
   double bytes = std::max(program.bytesRead + program.bytesWritten, 1.0);
   double elementBytes = program.rowsRead > 0
                             ? program.bytesRead / program.rowsRead
@@ -153,11 +157,12 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double accesses = std::ceil(columns / (lanes * width));
   double elements = accesses * width;
   double rowWaves = std::ceil(lanes / wave);
-  bool isExchanged =
-      program.rowSums > 0 &&
-      countExchangeSlots(schedule.threadsPerRow, schedule.rowGroups,
-                         schedule.lanesAcross, schedule.workgroupsPerRow,
-                         chip.waveSize) > 1;
+  bool isExchanged = program.rowSums > 0 &&
+                     countExchangeSlots(schedule.threadsPerRow,
+                                        schedule.rowGroups,
+                                        schedule.lanesAcross,
+                                        schedule.workgroupsPerRow,
+                                        chip.waveSize) > 1;
   bool isShifted =
       schedule.stages &&
       (std::fmod(columns * elementBytes, 16) != 0 ||
@@ -172,20 +177,22 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
       elements *
           (workedRows + program.sums +
            (program.columnBytes + packed * program.bytesRead) / floatSize);
-  auto granule = double(chip.limits.registerGranule);
+  double granule = double(chip.limits.registerGranule);
   double ofUnit = wave * double(chip.registersPerSimdLane) *
                   double(chip.limits.simdsTogether);
-  auto limit = double(getMeanRegisterLimit(int64_t(lanes * groups), chip));
+  double limit = double(getMeanRegisterLimit(int64_t(lanes * groups), chip));
   double taken =
       std::ceil(std::min(registers, std::max(limit, 1.0)) / granule) * granule;
   double rowBytes = groups * columns * program.bytesRead;
-  double shared = 1024 + double(schedule.stages) * rowBytes;
-  if (groups > 1)
-    shared += columns *
-              (floatSize * program.sums * groups * 0.75 + program.columnBytes +
-               (schedule.lanesAcross ? 0 : groups * program.bytesAcross));
+  double combinedBytes =
+      groups > 1
+          ? columns *(floatSize *program.sums * groups * 0.75 +
+                      program.columnBytes +
+                      (schedule.lanesAcross ? 0 : groups * program.bytesAcross))
+          : 0;
   double sharedShare =
-      shared / double(chip.limits.computeUnitSharedMemoryBytes);
+      (1024 + double(schedule.stages) * rowBytes + combinedBytes) /
+      double(chip.limits.computeUnitSharedMemoryBytes);
   double room = std::max(
       1.0, std::min({std::floor(ofUnit / (taken * waves * wave)) /
                          double(chip.limits.computeUnitsTogether),
@@ -196,12 +203,15 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double ofWorkgroup = schedule.rowsPerWorkgroup
                            ? double(schedule.rowsPerWorkgroup)
                            : program.rows / program.groups;
-  double grid = std::ceil(program.rows / ofWorkgroup);
-  double together = mostResident;
-  if (schedule.workgroupsPerComputeUnit && schedule.rowsPerWorkgroup) {
-    together = double(schedule.workgroupsPerComputeUnit);
-    grid = std::max(1.0, std::min(grid, std::floor(together * units / split)));
-  }
+  bool isBounded =
+      schedule.workgroupsPerComputeUnit && schedule.rowsPerWorkgroup;
+  double together =
+      isBounded ? double(schedule.workgroupsPerComputeUnit) : mostResident;
+  double wanted = std::ceil(program.rows / ofWorkgroup);
+  double grid =
+      isBounded
+          ? std::max(1.0, std::min(wanted, std::floor(together *units / split)))
+          : wanted;
   double workgroups = grid * split * tiles;
   double resident = std::min({room, together, std::ceil(workgroups / units)});
   double rounds = std::max(1.0, workgroups / (units * resident));
@@ -232,19 +242,26 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double accessLanes = std::min(schedule.lanesAcross ? groups : lanes, wave) *
                        width * elementBytes / lineBytes;
   bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;
+  // A workgroup that has all rows of its columns leaves no partial sums.
+  double partials = schedule.rowsPerWorkgroup ? grid : 0;
 
-  auto countAcross = [&](RowAccess access) {
+  int64_t countAcross(RowAccess access) const {
     return schedule.lanesAcross
                ? 0
                : countBlocks(program.across, access, schedule.threadsPerRow,
                              schedule.rowGroups, chip);
-  };
-
-  // A workgroup that has all rows of its columns leaves no partial sums.
-  double partials = schedule.rowsPerWorkgroup ? grid : 0;
-
-  return {
+  }
+  ScheduleFeatures get() const {
+    return {
 #define LNBWD_FEATURE(name, value) float(value),
 #include "lnbwd/Analysis/ScheduleFeatures.def"
-  };
+    };
+  }
+};
+} // namespace
+
+ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
+                                    const ScheduleFields &schedule,
+                                    const ChipInfo &chip) {
+  return FeatureTerms{program, schedule, chip}.get();
 }

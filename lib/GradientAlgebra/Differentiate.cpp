@@ -107,6 +107,10 @@ public:
   LogicalResult fillGradient(RowwiseOp gradient, GradientOperands &operands);
 
 private:
+  std::pair<Value, Value>
+  shareAmongLargest(OpBuilder &b, GradientOperands &operands, Value yielded,
+                    Value adjoint, std::optional<GradientOperands::Place> saved,
+                    const GradientOperands::Ties &ties);
   LogicalResult checkConstants();
   LogicalResult checkShared();
   LogicalResult checkNames();
@@ -288,6 +292,47 @@ GradientOperands Differentiation::makeOperands() {
   return operands;
 }
 
+/// Divides `adjoint`, that of the maximum `yielded`, among the elements that
+/// are the largest, those of all rows one by one. Of a NaN there are none, and
+/// 0 / 0 is NaN again. Returns the elements, and the adjoint of each.
+std::pair<Value, Value>
+Differentiation::shareAmongLargest(OpBuilder &b, GradientOperands &operands,
+                                   Value yielded, Value adjoint,
+                                   std::optional<GradientOperands::Place> saved,
+                                   const GradientOperands::Ties &ties) {
+  Location loc = forward.getLoc();
+  RowBuilder rows(b, loc, forward.getRowLength());
+  Value elements = getMaximised(yielded), value = elements, largest;
+  bool isOfRow = elements != yielded;
+  auto spread = [&](Value number) {
+    return isOfRow ? rows.spread(number) : number;
+  };
+  if (ties.elements) {
+    operands.all.setResult(ties.elements->written, elements);
+    operands.all.setResult(ties.largest->written, yielded);
+    value = operands.all.getArgument(ties.elements->read);
+    largest = operands.all.getArgument(ties.largest->read);
+  } else {
+    largest = operands.all.getArgument(*saved);
+    Type element = getElementTypeOrSelf(largest.getType());
+    if (!element.isF32())
+      value = rows.widen(arith::TruncFOp::create(
+          b, loc,
+          elements.getType().isF32()
+              ? element
+              : Type(cast<VectorType>(elements.getType()).clone(element)),
+          value));
+  }
+  Value isLargest = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                          value, spread(rows.widen(largest)));
+  Value shares = arith::UIToFPOp::create(b, loc, elements.getType(), isLargest);
+  operands.all.setResult(ties.counts.written,
+                         isOfRow ? rows.rowSum(shares) : shares);
+  Value share = arith::DivFOp::create(
+      b, loc, adjoint, operands.all.getArgument(ties.counts.read));
+  return {elements, arith::MulFOp::create(b, loc, shares, spread(share))};
+}
+
 /// Copies the forward region, seeds the outputs' adjoints, and yields those of
 /// the inputs, and the forward outputs.
 LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
@@ -324,43 +369,9 @@ LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
     if (!place)
       continue;
     Value adjoint = rows.widen(operands.all.getArgument(*place));
-    if (ties) {
-      // The elements that are the largest share its adjoint evenly, those of
-      // all rows one by one. Of a NaN there are none, and 0 / 0 is NaN again.
-      Value yielded = output;
-      output = getMaximised(yielded);
-      bool isOfRow = output != yielded;
-      auto spread = [&](Value number) {
-        return isOfRow ? rows.spread(number) : number;
-      };
-      Value largest, value = output;
-      if (ties->elements) {
-        operands.all.setResult(ties->elements->written, output);
-        operands.all.setResult(ties->largest->written, yielded);
-        value = operands.all.getArgument(ties->elements->read);
-        largest = operands.all.getArgument(ties->largest->read);
-      } else {
-        largest = operands.all.getArgument(*saved);
-        Type element = getElementTypeOrSelf(largest.getType());
-        if (!element.isF32())
-          value = rows.widen(arith::TruncFOp::create(
-              b, loc,
-              output.getType().isF32()
-                  ? element
-                  : Type(cast<VectorType>(output.getType()).clone(element)),
-              value));
-      }
-      Value isLargest =
-          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, value,
-                                spread(rows.widen(largest)));
-      Value shares =
-          arith::UIToFPOp::create(b, loc, output.getType(), isLargest);
-      operands.all.setResult(ties->counts.written,
-                             isOfRow ? rows.rowSum(shares) : shares);
-      Value share = arith::DivFOp::create(
-          b, loc, adjoint, operands.all.getArgument(ties->counts.read));
-      adjoint = arith::MulFOp::create(b, loc, shares, spread(share));
-    }
+    if (ties)
+      std::tie(output, adjoint) =
+          shareAmongLargest(b, operands, output, adjoint, saved, *ties);
     adjoints.add(output, adjoint);
   }
   if (failed(adjoints.propagate(operations)))

@@ -699,6 +699,51 @@ static void unroll(PhiloxOp op, SmallVectorImpl<Operation *> &elements) {
   op.erase();
 }
 
+/// Replaces `conversions` between floats of 8 bits and others.
+static void expandConversions(ArrayRef<Operation *> conversions,
+                              const HardwareFunctions &hardware,
+                              const ChipInfo &chip, MLIRContext *context) {
+  SmallVector<Operation *> left;
+  for (Operation *op : llvm::map_range(conversions, widenFloat8))
+    if (Value converted = convertFloat8(op, hardware, chip)) {
+      op->replaceAllUsesWith(ValueRange(converted));
+      op->erase();
+    } else {
+      left.push_back(op);
+    }
+  RewritePatternSet patterns(context);
+  FailureOr<amdgpu::Chipset> chipset = amdgpu::Chipset::parse(chip.name);
+  if (!left.empty() && succeeded(chipset)) {
+    arith::populateArithToAMDGPUConversionPatterns(
+        patterns, /*convertFP8Arithmetic=*/true, /*saturateFP8Truncf=*/false,
+        /*allowPackedF16Rtz=*/false, /*supportsScaledExtTrunc=*/false,
+        *chipset);
+    (void)applyOpPatternsGreedily(left, std::move(patterns));
+  }
+}
+
+/// Whether each function of `root` has an instruction. Names one that has none.
+static bool hasInstructions(Operation *root) {
+  WalkResult result = root->walk([](Operation *op) {
+    // What is left of this has an instruction everywhere.
+    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+        isa<math::FmaOp>(op))
+      return WalkResult::advance();
+    if (isa<math::PowFOp, math::FPowIOp>(op) &&
+        isFloat32(op->getResult(0).getType()))
+      op->emitOpError(
+          "expected an exponent that is a finite constant, the same "
+          "for all elements; write x^y as exp(y log x)");
+    else
+      op->emitOpError("has no instruction, and no device library is linked: "
+                      "expected exp, exp2, expm1, log, log1p, log2, tanh, erf, "
+                      "sin, cos, sqrt, rsqrt, powf, fpowi, absf, floor, ceil, "
+                      "trunc, roundeven, fma or copysign of float32");
+    return WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
 void ExpandMath::runOnOperation() {
   FailureOr<const ChipInfo *> info = getChip(getOperation());
   if (failed(info))
@@ -743,41 +788,7 @@ void ExpandMath::runOnOperation() {
       op->erase();
     }
 
-  SmallVector<Operation *> left;
-  for (Operation *op : llvm::map_range(conversions, widenFloat8))
-    if (Value converted = convertFloat8(op, hardware, **info)) {
-      op->replaceAllUsesWith(ValueRange(converted));
-      op->erase();
-    } else {
-      left.push_back(op);
-    }
-  RewritePatternSet patterns(&getContext());
-  FailureOr<amdgpu::Chipset> chipset = amdgpu::Chipset::parse((*info)->name);
-  if (!left.empty() && succeeded(chipset)) {
-    arith::populateArithToAMDGPUConversionPatterns(
-        patterns, /*convertFP8Arithmetic=*/true, /*saturateFP8Truncf=*/false,
-        /*allowPackedF16Rtz=*/false, /*supportsScaledExtTrunc=*/false,
-        *chipset);
-    (void)applyOpPatternsGreedily(left, std::move(patterns));
-  }
-
-  WalkResult result = getOperation()->walk([](Operation *op) {
-    // What is left of this has an instruction everywhere.
-    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-        isa<math::FmaOp>(op))
-      return WalkResult::advance();
-    if (isa<math::PowFOp, math::FPowIOp>(op) &&
-        isFloat32(op->getResult(0).getType()))
-      op->emitOpError(
-          "expected an exponent that is a finite constant, the same "
-          "for all elements; write x^y as exp(y log x)");
-    else
-      op->emitOpError("has no instruction, and no device library is linked: "
-                      "expected exp, exp2, expm1, log, log1p, log2, tanh, erf, "
-                      "sin, cos, sqrt, rsqrt, powf, fpowi, absf, floor, ceil, "
-                      "trunc, roundeven, fma or copysign of float32");
-    return WalkResult::interrupt();
-  });
-  if (result.wasInterrupted())
+  expandConversions(conversions, hardware, **info, &getContext());
+  if (!hasInstructions(getOperation()))
     signalPassFailure();
 }
