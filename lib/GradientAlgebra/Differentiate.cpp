@@ -233,7 +233,7 @@ GradientOperands Differentiation::makeOperands() {
     if (!isa<MemRefType>(type))
       type = MemRefType::get(type.getShape(), type.getElementType());
     bool isSum = isOutput && index < forward.getNumDpsInputs() &&
-                 forward.isSplitSum(index);
+                 forward.getForm(index).getSplit();
     return operands.all.add(isOutput, type, forward.getMap(index),
                             (prefix + forward.getOperandName(index)).str(),
                             isSum ? Reduction::Add : Reduction::None);
@@ -437,7 +437,8 @@ LogicalResult Differentiation::checkConstants() {
 /// gradient that not every program has.
 LogicalResult Differentiation::checkShared() {
   for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
-    if (forward.isSplitSum(i) && isWanted(i) && !forward.getKeptDims(i))
+    OperandFormAttr form = forward.getForm(i);
+    if (form.getSplit() && isWanted(i) && !form.getKept())
       return forward.emitOpError(
                  "expected the option wrt to name inputs that have all row "
                  "dimensions, columns, or neighbouring dimensions without the "

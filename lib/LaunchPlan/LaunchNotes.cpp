@@ -80,7 +80,8 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     Dims dims = op.getOwnRows() ? kColumn : op.getForm(i).getDims();
     // The programs of a sum have other domains.
-    bool isSplit = op.getReduction(i) != Reduction::None && op.isSplitSum(i);
+    bool isSplit =
+        op.getReduction(i) != Reduction::None && op.getForm(i).getSplit();
     if (failed(recordRole(
             op, i, op.getOperandName(i), dims,
             op.getOwnRows() || isSplit ? 0 : op.getForm(i).getColumnDims())))

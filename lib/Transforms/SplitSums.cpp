@@ -45,7 +45,7 @@ static Value addDimension(OpBuilder &b, Location loc, Value buffer) {
 static bool isSplit(RowwiseOp op, unsigned index) {
   return op.getReduction(index) != Reduction::None &&
          (op.getForm(index).getAccess() == Access::Scalar ||
-          op.isSplitSum(index));
+          op.getForm(index).getSplit());
 }
 
 namespace {
@@ -72,9 +72,10 @@ private:
   RowwiseOp op;
   SmallVector<unsigned> outputs;
   AffineMap sumMap;
-  /// None of numbers of groups, or of all rows.
-  std::optional<RowwiseOp::KeptDims> kept;
-  unsigned numTermDims;
+  /// Where the sum is split: it keeps the dimensions from `first` to before
+  /// `last` of its terms.
+  bool isSplit;
+  unsigned first = 0, last = 0, numTermDims;
   SmallVector<Value> terms;
 };
 } // namespace
@@ -83,10 +84,13 @@ SumPrograms::SumPrograms(IRRewriter &rewriter, RowwiseOp op,
                          ArrayRef<unsigned> outputs)
     : rewriter(rewriter), op(op), outputs(outputs),
       sumMap(op.getMap(outputs.front())),
+      isSplit(op.getForm(outputs.front()).getSplit()),
       numTermDims(unsigned(op.getNumRowDims())) {
-  if (op.isSplitSum(outputs.front())) {
-    kept = op.getKeptDims(outputs.front());
-    numTermDims = kept->all;
+  if (isSplit) {
+    ArrayRef<int64_t> kept = op.getForm(outputs.front()).getKept();
+    first = unsigned(kept[0]);
+    last = unsigned(kept[1]);
+    numTermDims = unsigned(kept[2]);
   }
   terms = allocateTerms(rewriter, op, outputs.size(), numTermDims);
 }
@@ -99,7 +103,7 @@ void SumPrograms::addProgram(ValueRange from, ValueRange to, unsigned numRows,
                                      "_terms", outputs, from, to, numRows, map);
   inheritAttributes(program, op, /*readsParts=*/true);
   program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
-  if (kept) {
+  if (isSplit) {
     SmallVector<int64_t> sizes = op.getDimSizes();
     auto count = [&](unsigned begin, unsigned end) {
       return begin < end ? ShapedType::getNumElements(
@@ -122,7 +126,7 @@ void SumPrograms::add() {
   auto identity = [&](unsigned count) {
     return AffineMap::getMultiDimIdentityMap(count, op.getContext());
   };
-  if (!kept) {
+  if (!isSplit) {
     // Rows of one element.
     auto reshape = [&](ValueRange buffers) {
       return llvm::map_to_vector(buffers, [&](Value buffer) {
@@ -138,19 +142,17 @@ void SumPrograms::add() {
                       dims.size() > 1 ? "_sum_groups" : "_sum");
   }
   std::string suffix =
-      "_sum_" + std::to_string(kept->first) + "_" + std::to_string(kept->last);
+      "_sum_" + std::to_string(first) + "_" + std::to_string(last);
   SmallVector<Value> combined = terms, ofRows;
-  if (kept->last != kept->all) {
+  if (last != numTermDims) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(op);
-    combined = ofRows = allocateTerms(rewriter, op, terms.size(), kept->last);
+    combined = ofRows = allocateTerms(rewriter, op, terms.size(), last);
   }
   if (!ofRows.empty())
-    addProgram(terms, ofRows, kept->last,
-               identity(kept->all).getMajorSubMap(kept->last),
+    addProgram(terms, ofRows, last, identity(numTermDims).getMajorSubMap(last),
                suffix + "_rows");
-  addProgram(combined, sums, kept->first,
-             identity(kept->last).getMinorSubMap(kept->last - kept->first),
+  addProgram(combined, sums, first, identity(last).getMinorSubMap(last - first),
              suffix);
   for (Value buffer : ofRows)
     memref::DeallocOp::create(rewriter, op.getLoc(), buffer);

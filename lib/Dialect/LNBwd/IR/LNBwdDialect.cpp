@@ -50,8 +50,13 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
 LogicalResult OperandFormAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, Access /*access*/,
     RowDims /*rows*/, int64_t /*columnDims*/, int64_t /*rowLength*/,
-    int64_t /*rowStride*/, int64_t /*parts*/, bool /*strided*/,
-    DenseI64ArrayAttr rowIndex, DenseI64ArrayAttr columnIndex) {
+    int64_t /*rowStride*/, int64_t /*parts*/, bool /*strided*/, bool split,
+    DenseI64ArrayAttr kept, DenseI64ArrayAttr rowIndex,
+    DenseI64ArrayAttr columnIndex) {
+  if (kept && (!split || kept.size() != 3))
+    return emitError() << "expected three numbers of dimensions that a split "
+                          "sum keeps, got "
+                       << kept;
   for (DenseI64ArrayAttr terms : {rowIndex, columnIndex})
     if (terms && (terms.empty() || terms.size() % 5 != 0))
       return emitError() << "expected five numbers for each term of an index, "

@@ -234,7 +234,7 @@ private:
   bool hasContractions = op.hasContractions();
   bool isOutput = index >= op.getInputs().size();
   bool isAdded = op.getReduction(index) != Reduction::None;
-  bool isSplit = isAdded && op.isSplitSum(index);
+  bool isSplit = isAdded && form.getSplit();
   int64_t numRows = int64_t(op.getNumRowDims());
   int64_t rows = countRowDims(op, map), columns = form.getColumnDims();
   bool isFirst = columns > 0 && hasFirstOfBlocks(map, numRows, sizes);
@@ -298,7 +298,7 @@ LogicalResult OperandVerifier::verifyKnownSizes() {
 }
 
 LogicalResult OperandVerifier::verifySum() {
-  if (isSplit && !op.getKeptDims(index))
+  if (isSplit && !form.getKept())
     return emitError() << name
                        << " to have all column dimensions and the leading row "
                           "dimensions or none, or neighbouring dimensions "

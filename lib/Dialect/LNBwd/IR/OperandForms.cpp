@@ -287,6 +287,38 @@ static SmallVector<IndexTerm> fromAttr(DenseI64ArrayAttr numbers) {
   return terms;
 }
 
+/// Whether a sum with the map of an operand, which has `form`, takes programs
+/// of its own.
+bool OperandForms::isSplit(unsigned index, OperandFormAttr form) const {
+  AffineMap map = getMap(index);
+  bool isScalar = form.getAccess() == Access::Scalar;
+  if (int64_t(map.getNumResults()) ==
+      (isScalar ? numRowDims : int64_t(map.getNumDims())))
+    return false;
+  return form.getRows() == RowDims::WithinGroup ||
+         form.getRows() == RowDims::Some || !form.isPlain();
+}
+
+/// The dimensions that this sum keeps: neighbours without the first, all static
+/// from these on. Null if it has others.
+DenseI64ArrayAttr OperandForms::getKept(unsigned index,
+                                        OperandFormAttr form) const {
+  AffineMap map = getMap(index);
+  if (map.getNumResults() == 0 || map.getNumSymbols() || form.getStrided())
+    return {};
+  int64_t first = map.getDimPosition(0);
+  int64_t last = map.getDimPosition(map.getNumResults() - 1) + 1;
+  bool areNeighbours = last - first == int64_t(map.getNumResults());
+  if (first == 0 || !areNeighbours ||
+      llvm::is_contained(ArrayRef(getDimSizes()).drop_front(size_t(first)),
+                         ShapedType::kDynamic))
+    return {};
+  return DenseI64ArrayAttr::get(
+      form.getContext(),
+      {first, last,
+       form.getColumnDims() ? int64_t(map.getNumDims()) : numRowDims});
+}
+
 OperandFormAttr OperandForms::getForm(unsigned index,
                                       bool hasContractions) const {
   AffineMap map = getMap(index);
@@ -327,10 +359,17 @@ OperandFormAttr OperandForms::getForm(unsigned index,
                 ? type.getShape().back()
                 : OperandFormAttr::partsOfWorkgroups;
   MLIRContext *context = type.getContext();
-  return OperandFormAttr::get(context, access, rows, numColumns, length, stride,
-                              parts, isStrided(index),
-                              toAttr(context, rowTerms),
-                              toAttr(context, columnTerms));
+  auto make = [&](bool isSplit, DenseI64ArrayAttr kept) {
+    return OperandFormAttr::get(context, access, rows, numColumns, length,
+                                stride, parts, isStrided(index), isSplit, kept,
+                                toAttr(context, rowTerms),
+                                toAttr(context, columnTerms));
+  };
+  OperandFormAttr form = make(/*isSplit=*/false, {});
+  if (!isSplit(index, form))
+    return form;
+  return make(/*isSplit=*/true,
+              hasContractions ? DenseI64ArrayAttr() : getKept(index, form));
 }
 
 ArrayAttr OperandForms::get(MLIRContext *context) const {
@@ -433,35 +472,6 @@ int64_t RowwiseOp::getNumGroupDims() {
 
 SmallVector<int64_t> RowwiseOp::getDimSizes() {
   return OperandForms(*this).getDimSizes();
-}
-
-bool RowwiseOp::isSplitSum(unsigned index) {
-  AffineMap map = getMap(index);
-  OperandFormAttr form = getForm(index);
-  bool isScalar = form.getAccess() == Access::Scalar;
-  if (map.getNumResults() ==
-      (isScalar ? unsigned(getNumRowDims()) : map.getNumDims()))
-    return false;
-  return form.getRows() == RowDims::WithinGroup ||
-         form.getRows() == RowDims::Some || !form.isPlain();
-}
-
-std::optional<RowwiseOp::KeptDims> RowwiseOp::getKeptDims(unsigned index) {
-  AffineMap map = getMap(index);
-  OperandFormAttr form = getForm(index);
-  if (map.getNumResults() == 0 || map.getNumSymbols() || hasContractions() ||
-      form.getStrided())
-    return std::nullopt;
-  KeptDims kept{
-      map.getDimPosition(0), map.getDimPosition(map.getNumResults() - 1) + 1,
-      form.getColumnDims() ? map.getNumDims() : unsigned(getNumRowDims())};
-  SmallVector<int64_t> sizes = getDimSizes();
-  bool isNeighbouring = kept.last - kept.first == map.getNumResults();
-  if (kept.first == 0 || !isNeighbouring ||
-      llvm::is_contained(ArrayRef(sizes).drop_front(kept.first),
-                         ShapedType::kDynamic))
-    return std::nullopt;
-  return kept;
 }
 
 /// Those of `range` that are accessed in one way: they follow each other.

@@ -75,6 +75,8 @@ private:
   bool isStrided(unsigned index) const;
   int64_t getLeadingDims() const;
   RowDims getRowDims(unsigned index) const;
+  bool isSplit(unsigned index, OperandFormAttr form) const;
+  mlir::DenseI64ArrayAttr getKept(unsigned index, OperandFormAttr form) const;
   OperandFormAttr getForm(unsigned index, bool hasContractions) const;
 
   int64_t numRowDims;

@@ -13,3 +13,8 @@ func.func @f(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 
 // expected-error@+1 {{expected five numbers for each term of an index, got array<i64: 4, 0>}}
 #form = #lnbwd.operand_form<access = column, rows = none, column_dims = 1, row_length = 8, row_stride = 8, column_index = [4, 0]>
+
+// -----
+
+// expected-error@+1 {{expected three numbers of dimensions that a split sum keeps, got array<i64: 1, 2>}}
+#form = #lnbwd.operand_form<access = column, rows = none, column_dims = 1, row_length = 8, row_stride = 8, split = true, kept = [1, 2]>

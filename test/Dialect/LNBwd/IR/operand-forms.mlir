@@ -27,7 +27,7 @@ func.func @kinds(%x: memref<?x512xf32>, %g: memref<512xf32>, %t: memref<?xf32>, 
 // CHECK-LABEL: sym_name = "groups"
 // CHECK:         operand_forms = [
 // CHECK-SAME:      #lnbwd.operand_form<access = row, rows = all, column_dims = 1, row_length = 512, row_stride = 512>,
-// CHECK-SAME:      #lnbwd.operand_form<access = row, rows = within_group, column_dims = 1, row_length = 512, row_stride = 512>,
+// CHECK-SAME:      #lnbwd.operand_form<access = row, rows = within_group, column_dims = 1, row_length = 512, row_stride = 512, split = true>,
 // CHECK-SAME:      #lnbwd.operand_form<access = group_column, rows = of_group, column_dims = 1, row_length = 512, row_stride = 512>]
 func.func @groups(%x: memref<?x?x512xf32>, %p: memref<?x512xf32>, %s: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(b, m | n) ins(%x[b, m, n] : memref<?x?x512xf32>, %p[m, n] : memref<?x512xf32>)
@@ -56,7 +56,7 @@ func.func @indices(%x: memref<32x16xf32>, %r: memref<16x32xf32>, %y: memref<16x3
 
 // A program that is given parts of sums has as many of each row.
 // CHECK-LABEL: sym_name = "parts"
-// CHECK:         #lnbwd.operand_form<access = column, rows = none, column_dims = 1, row_length = 4, row_stride = 4, column_index = [8, 0, 1, 0, 0]>,
+// CHECK:         #lnbwd.operand_form<access = column, rows = none, column_dims = 1, row_length = 4, row_stride = 4, split = true, kept = [1, 2, 3], column_index = [8, 0, 1, 0, 0]>,
 // CHECK-SAME:    #lnbwd.operand_form<access = scalar, rows = all, column_dims = 0, row_length = 1, row_stride = 1, parts = 3>,
 func.func @parts(%x: memref<?x4x8xf32>, %c: memref<4xf32>, %p: memref<?x3xf32>) {
   lnbwd.rowwise @k domain(m | c, s)

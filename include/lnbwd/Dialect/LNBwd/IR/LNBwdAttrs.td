@@ -127,6 +127,7 @@ def LNBwd_OperandFormAttr : LNBwd_Attr<"OperandForm", "operand_form"> {
     | `row_stride` | elements from one row to the next |
     | `parts` | partial sums: so many for each row, or -1, one for each workgroup |
     | `strided` | it lies in memory in another way than its dimensions in the domain's order, dense but for the distance between rows |
+    | `split`, `kept` | a sum with its map takes programs of its own, as of some row dimensions that are not the last, or of columns; such a sum keeps the domain's dimensions from the first number of `kept` to before the second, of as many as the third that its terms have: what follows them is combined first. Without `kept` there are no such programs |
     | `row_index`, `column_index` | where it has the row, or column, of a number, if that is not at this number |
 
     An index is a sum of terms of five numbers each, divisor, modulus, factor,
@@ -148,6 +149,8 @@ def LNBwd_OperandFormAttr : LNBwd_Attr<"OperandForm", "operand_form"> {
     "int64_t":$row_stride,
     DefaultValuedParameter<"int64_t", "0">:$parts,
     DefaultValuedParameter<"bool", "false">:$strided,
+    DefaultValuedParameter<"bool", "false">:$split,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$kept,
     OptionalParameter<"::mlir::DenseI64ArrayAttr">:$row_index,
     OptionalParameter<"::mlir::DenseI64ArrayAttr">:$column_index
   );

@@ -236,16 +236,6 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// row dimensions, none, those, or the others. 0: all rows are one group.
     int64_t getNumGroupDims();
     bool hasGroups() { return getNumGroupDims() != 0; }
-    /// Whether a sum with the map of operand `index` takes programs of its own:
-    /// it is over some row dimensions that are not the last, or over columns.
-    bool isSplitSum(unsigned index);
-    /// The dimensions that such a sum has: from `first` to before `last` of the
-    /// domain, of `all` that its terms have. What comes after them is combined
-    /// first, then what is before. None if there are no such programs.
-    struct KeptDims {
-      unsigned first, last, all;
-    };
-    std::optional<KeptDims> getKeptDims(unsigned index);
     /// The sizes of the domain's dimensions, dynamic where no type says them.
     ::llvm::SmallVector<int64_t> getDimSizes();
     /// B, if a row block's type says it, or 1 where all rows are one group.
