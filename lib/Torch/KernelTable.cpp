@@ -190,11 +190,9 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
          operand.elementCount(rows, groups) *
              getInfo(static_cast<Element>(operand.element)).bytes});
   }
-  // Outputs lie in each other's gaps. An input has memory of its own.
-  std::vector<HostRange> ranges =
-      joined({arguments.begin() + inputs, arguments.end()});
-  const size_t outputs = ranges.size();
-  ranges.insert(ranges.end(), arguments.begin(), arguments.begin() + inputs);
+  // Arguments that overlap do so on the device too: an input that is changed in
+  // place, outputs in each other's gaps.
+  const std::vector<HostRange> ranges = joined(arguments);
   std::vector<SimulatedMemory> buffers;
   for (const HostRange &range : ranges) {
     size_t offset = offsetOf(range);
@@ -206,19 +204,15 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
           range.begin, range.size));
   }
   std::vector<void *> pointers;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const HostRange &argument = arguments[i];
-    size_t place = outputs + i;
-    if (i >= inputs)
-      place =
-          std::upper_bound(ranges.begin(), ranges.begin() + outputs, argument,
-                           [](const HostRange &a, const HostRange &b) {
-                             return a.begin < b.begin;
-                           }) -
-          ranges.begin() - 1;
-    auto *memory = static_cast<char *>(buffers[place].get());
-    pointers.push_back(memory ? memory + offsetOf(ranges[place]) +
-                                    (argument.begin - ranges[place].begin)
+  for (const HostRange &argument : arguments) {
+    size_t range = std::upper_bound(ranges.begin(), ranges.end(), argument,
+                                    [](const HostRange &a, const HostRange &b) {
+                                      return a.begin < b.begin;
+                                    }) -
+                   ranges.begin() - 1;
+    auto *memory = static_cast<char *>(buffers[range].get());
+    pointers.push_back(memory ? memory + offsetOf(ranges[range]) +
+                                    (argument.begin - ranges[range].begin)
                               : nullptr);
   }
   size_t bytes = 0;

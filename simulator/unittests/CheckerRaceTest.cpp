@@ -33,6 +33,25 @@ TEST_P(CheckerTest, LdsRace) {
   }
 }
 
+// `x += 1` of one element: all waves load it, and one lane stores it.
+TEST_P(CheckerTest, OneElementInPlace) {
+  const std::string Load =
+      "SLOAD1 s8, s[4:5], 0x0\nWAITS\ns_add_u32 s8, s8, 1\n"
+      "v_mov_b32 v2, s8\n";
+  const std::string Store = "v_cmp_eq_u32 VCC, 0, v0\nSMOVMASK EXEC, VCC\n"
+                            "GSTORE1 v1, v2, s[4:5]";
+  for (uint64_t Seed = 0; Seed < 8; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_CLEAN(run(Load + Store, 1, 128));
+    EXPECT_SAYS(run(Load + "GSTORE1 v1, v2, s[6:7]\n" + Store, 1, 128),
+                "a race: of this workgroup wave ");
+    EXPECT_SAYS(
+        run(Load + "s_cmp_eq_u32 s8, 5\ns_cbranch_scc1 skip\nskip:\n" + Store,
+            1, 128),
+        "a race: of this workgroup wave ");
+  }
+}
+
 TEST_P(CheckerTest, ErrorsPartByPart) {
   lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
   run(exchange("WAITL\n"), 1, 128);

@@ -560,15 +560,9 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
   };
   // Where a block has fewer elements than the workgroup has lanes, Triton has
   // several waves load the same ones, and all but one drop what comes of it.
-  const uint64_t Offset = Address - R.Address;
-  if (R.Access == MemoryAccess::Load && !R.isLds() && Lane >= 0 &&
-      !R.E->ToLds && !isOfOthers(C.Other) && C.Wrote &&
-      !(C.Stale || C.Narrow || C.Missed) &&
-      Registers.awaitUse(
-          R, unsigned(Lane),
-          unsigned(R.Lane) +
-              (std::min(Offset + Bytes, R.Bytes) - 1) / R.LaneBytes + 1,
-          Other, MergeKey, Text))
+  if (R.Access == MemoryAccess::Load && !R.isLds() && !R.E->ToLds &&
+      !isOfOthers(C.Other) && C.Wrote && !(C.Stale || C.Narrow || C.Missed) &&
+      Registers.awaitUse(R, Address, Bytes, Other, MergeKey, Text))
     return true;
   return reportError(W, "races", R.I, Other, Lane, MergeKey, Text);
 }

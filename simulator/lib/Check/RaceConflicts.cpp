@@ -248,7 +248,6 @@ bool RaceChecker::mayFollow(uint64_t M, const ShadowCell &C,
     return false;
   const Effects &Load = L.TheEffects.of(List[Where.id()]);
   return Load.Access == MemoryAccess::Load && !Load.ToLds &&
-         Load.Space != MemorySpace::Scalar &&
          L.Early->note({Where.wave() - First, Where.id()},
                        {Address, Bytes, {Me - First, R.E->Use.Id}});
 }

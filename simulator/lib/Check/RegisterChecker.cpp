@@ -21,6 +21,7 @@
 #include "Core/LaneMask.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <utility>
@@ -249,19 +250,32 @@ bool RegisterChecker::checkRaces(const Effects &E, uint64_t Lanes) {
   return true;
 }
 
-bool RegisterChecker::awaitUse(const AccessRange &R, unsigned From, unsigned To,
-                               const Inst *Other, const std::string &MergeKey,
+bool RegisterChecker::awaitUse(const AccessRange &R, uint64_t Address,
+                               uint64_t Bytes, const Inst *Other,
+                               const std::string &MergeKey,
                                llvm::function_ref<std::string()> Text) {
-  if (!L.registers() || RacesMatter || (Incomplete && LoadFrom != Origin::Race))
+  const bool IsScalar = R.E->Space == MemorySpace::Scalar;
+  if (!L.registers() || RacesMatter ||
+      ((IsScalar ? ScalarLoadMissing != 0 : Incomplete != 0) &&
+       LoadFrom != Origin::Race))
     return false;
+  const uint64_t Begin = Address - R.Address;
+  const uint64_t Last = std::min(Begin + Bytes, R.Bytes) - 1;
+  const int Lane = IsScalar ? -1 : R.Lane + int(Begin / R.LaneBytes);
   auto Known = llvm::find_if(Races, [&](const Race &K) {
     return K.I == R.I && K.Other == Other && K.MergeKey == MergeKey;
   });
   if (Known == Races.end())
-    Known = Races.insert(Known, {R.I, Other, int(From), MergeKey, Text(), 0});
+    Known = Races.insert(Known, {R.I, Other, Lane, MergeKey, Text(), 0});
   ++Known->Count;
-  for (unsigned Lane = From; Lane < To; ++Lane)
-    loadedMissing(Lane, (1u << R.LaneBytes) - 1, MemorySpace::Global, R.Address,
+  if (IsScalar) {
+    scalarLoadedMissing(llvm::maskTrailingOnes<uint32_t>(Last / 4 + 1) &
+                            llvm::maskTrailingZeros<uint32_t>(Begin / 4),
+                        R.Address, Origin::Race);
+    return true;
+  }
+  for (int K = Lane, End = R.Lane + int(Last / R.LaneBytes) + 1; K < End; ++K)
+    loadedMissing(K, (1u << R.LaneBytes) - 1, MemorySpace::Global, R.Address,
                   /*Fresh=*/true, /*SoFar=*/false, Origin::Race);
   return true;
 }
@@ -428,9 +442,11 @@ void RegisterChecker::loadedMissing(unsigned Lane, uint32_t Bytes,
   LoadMissing[Lane] |= Bytes;
 }
 
-void RegisterChecker::scalarLoadedMissing(uint32_t Dwords, uint64_t Address) {
-  ScalarLoadMissing = Dwords;
+void RegisterChecker::scalarLoadedMissing(uint32_t Dwords, uint64_t Address,
+                                          Origin From) {
+  ScalarLoadMissing |= Dwords;
   LoadAddress = Address;
+  LoadFrom = From;
 }
 
 /// The bits of a register that a load gives, of which some bytes are missing.
@@ -488,9 +504,9 @@ void RegisterChecker::loaded(const Inst *I, const Effects &E) {
       const unsigned Slot = To.First + K;
       ScalarMissing[Slot] = ScalarLoadMissing >> K & 1 ? ~0u : 0;
       if (ScalarMissing[Slot])
-        ScalarWhy[Slot] = {
-            I,    uint16_t(Slot), true, Origin::Memory, MemorySpace::Global,
-            true, LoadAddress};
+        ScalarWhy[Slot] = {I,          uint16_t(Slot),      true,
+                           LoadFrom,   MemorySpace::Global, true,
+                           LoadAddress};
     }
   ScalarLoadMissing = 0;
 }

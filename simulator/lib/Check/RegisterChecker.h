@@ -113,18 +113,20 @@ public:
   void loadedMissing(unsigned Lane, uint32_t Bytes, MemorySpace Space,
                      uint64_t Address, bool Fresh = false, bool SoFar = false,
                      Origin From = Origin::Memory);
-  /// Of the present scalar load the dwords of the mask were never written.
-  void scalarLoadedMissing(uint32_t Dwords, uint64_t Address);
+  /// The dwords of the mask are undefined in the present scalar load: never
+  /// written, or From says why. Address: of the first of them.
+  void scalarLoadedMissing(uint32_t Dwords, uint64_t Address,
+                           Origin From = Origin::Memory);
   /// An instruction that accesses memory has written its results.
   void loaded(const Inst *I, const Effects &E);
   /// An access to scratch memory.
   bool scratch(const Inst *I, const Effects &E, const uint64_t *A,
                uint64_t Mask, unsigned Bytes);
   /// The present load races with a store of the workgroup, which has come
-  /// first: in the lanes [From, To) nobody knows what it gives. Whether that
-  /// matters shows where it is used; the race is reported then (reportError).
-  /// False: it is to be reported at once.
-  bool awaitUse(const AccessRange &R, unsigned From, unsigned To,
+  /// first, over the Bytes at Address. Whether that matters shows where the
+  /// value is used; the race is reported then (reportError). False: it is to be
+  /// reported at once.
+  bool awaitUse(const AccessRange &R, uint64_t Address, uint64_t Bytes,
                 const Inst *Other, const std::string &MergeKey,
                 llvm::function_ref<std::string()> Text);
   /// The lanes in which something of what E stores is missing.

@@ -44,6 +44,7 @@ struct Execution {
   Launch &L;
   LaunchChecker &Checker; ///< of the first one
   unsigned Checks;
+  uint64_t Shuffle; ///< of the first one, which a run changes
   RoundingJudge *Rounding = nullptr;
   EarlyReads *Early = nullptr;
   void again(MemoryJournal &Journal) const;
@@ -56,6 +57,7 @@ struct Execution {
 void Execution::again(MemoryJournal &Journal) const {
   L.Executed = 0;
   L.Stop = false;
+  L.Shuffle = L.Interleaving ? 0 : Shuffle;
   LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
   Again.keepMemory(&Journal);
   Again.judgeRounding(Rounding);
@@ -117,7 +119,7 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
   MemoryJournal Usual;
   RoundingJudge Judge;
   EarlyReads Early;
-  Execution Other = {L, Checker, Checks};
+  Execution Other = {L, Checker, Checks, L.Shuffle};
   if (Checker.mayDifferInRounding())
     Other.Rounding = &Judge;
   if (Checker.mayReadEarly())
@@ -151,8 +153,6 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
   const uint64_t Most =
       std::clamp(Executed * TimesTheUsual, LeastOfAnOrder, MostOfAnOrder);
   const lnbwd_sim_counters Counters = L.Counters;
-  const uint64_t Shuffle = L.Shuffle;
-  L.Shuffle = 0;
   Usual.swap();
   for (WaveOrder Order : Orders) {
     Order.Most = Most;
@@ -185,7 +185,7 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
   }
   Usual.swap();
   L.Observer = &Checker;
-  L.Shuffle = Shuffle;
+  L.Shuffle = Other.Shuffle;
   L.Counters = Counters;
   return L.Failure == LaunchFailure::None;
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import ctypes
-import itertools
 import os
 import struct
 import sys
@@ -377,35 +376,31 @@ def launch_on_host_memory(kernel: Kernel, rows: int, addresses: Sequence[int],
     device, program = kernel.device, kernel.program
     arguments = [(address, program.argument_size(index, rows, groups))
                  for index, address in enumerate(addresses)]
-    # What is written and overlaps does so on the device too: outputs lie in each other's gaps.
-    written = [argument.access != "read" for argument in program.arguments]
+    # Arguments that overlap do so on the device too: an input that is changed in place, outputs
+    # in each other's gaps.
     ranges: list[tuple[int, int]] = []
-    for address, size in sorted(itertools.compress(arguments, written)):
+    for address, size in sorted(arguments):
+        end = address + size
         if ranges and address < ranges[-1][1]:
-            address, end = ranges.pop()
-            size = max(size, end - address)
-        ranges.append((address, address + size))
-    count = len(ranges)
-    ranges += [(address, address + size)
-               for (address, size), is_written in zip(arguments, written, strict=True)
-               if not is_written]
+            address, before = ranges.pop()
+            end = max(end, before)
+        ranges.append((address, end))
     offsets = [first % _LEAST_ALIGNMENT for first, _ in ranges]
     buffers = [device.allocate(offset + end - first if end > first else 0)
                for (first, end), offset in zip(ranges, offsets, strict=True)]
     for (first, end), offset, buffer in zip(ranges, offsets, buffers, strict=True):
         if end > first:
             buffer.upload_from(first, end - first, offset)
-    places, reads = [], itertools.count(count)
-    for (address, _), is_written in zip(arguments, written, strict=True):
-        number = (bisect.bisect(ranges, (address, sys.maxsize), 0, count) - 1 if is_written
-                  else next(reads))
+    places = []
+    for address, _ in arguments:
+        number = bisect.bisect(ranges, (address, sys.maxsize)) - 1
         places.append((buffers[number], address - ranges[number][0] + offsets[number]))
     size = kernel.workspace_size(rows, groups)
     workspace = device.allocate(size)
     kernel.launch([buffer.pointer + offset if buffer.pointer else 0 for buffer, offset in places],
                   rows, workspace.pointer, size, groups=groups)
     device.synchronize()
-    for is_written, (address, size), (buffer, offset) in zip(
-            written, arguments, places, strict=True):
-        if is_written and size:
+    for argument, (address, size), (buffer, offset) in zip(
+            program.arguments, arguments, places, strict=True):
+        if argument.access != "read" and size:
             buffer.download_to(address, size, offset)
