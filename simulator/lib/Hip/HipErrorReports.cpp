@@ -18,14 +18,22 @@
 #include "Check/StaticWaits.h"
 #include "Core/Environment.h"
 #include "Core/Launch.h"
+#include "Load/SourceLines.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <cstdlib>
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
+#include <map>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 using namespace lnbwd::sim;
 namespace json = llvm::json;
@@ -123,6 +131,48 @@ void lnbwd::sim::saveErrors(const std::string &Kernel, const char *Chip,
   }
 }
 
+/// By the address of a buffer, the calls that led to its allocation.
+static std::map<uint64_t, std::vector<void *>> &allocations() {
+  static auto *All = new std::map<uint64_t, std::vector<void *>>();
+  return *All;
+}
+
+void lnbwd::sim::noteAllocation(const void *Pointer) {
+  if (!LeaksVariable.read().value_or(0))
+    return;
+  std::vector<void *> Calls(16);
+  Calls.resize(size_t(backtrace(Calls.data(), int(Calls.size()))));
+  allocations()[reinterpret_cast<uint64_t>(Pointer)] = std::move(Calls);
+}
+
+/// " at FILE:LINE" of the program's call that has allocated a buffer, or its
+/// function and file; nothing if the buffer was not allocated by hipMalloc.
+static std::string placeOfAllocation(uint64_t Begin) {
+  Dl_info Mine = {};
+  dladdr(reinterpret_cast<void *>(&placeOfAllocation), &Mine);
+  for (void *Return : allocations()[Begin]) {
+    Dl_info Info = {};
+    link_map *Loaded = nullptr;
+    void *Call = static_cast<char *>(Return) - 1;
+    if (!dladdr1(Call, &Info, reinterpret_cast<void **>(&Loaded),
+                 RTLD_DL_LINKMAP) ||
+        Info.dli_fbase == Mine.dli_fbase)
+      continue;
+    auto File = llvm::MemoryBuffer::getFile(Info.dli_fname);
+    const auto Lines = File ? SourceLines::load(llvm::arrayRefFromStringRef(
+                                  (*File)->getBuffer()))
+                            : nullptr;
+    std::string Line =
+        Lines ? Lines->at(reinterpret_cast<uint64_t>(Call) - Loaded->l_addr)
+              : "";
+    if (Line.empty())
+      Line = (Info.dli_sname ? Info.dli_sname + std::string(" in ") : "") +
+             Info.dli_fname;
+    return " at " + Line;
+  }
+  return "";
+}
+
 /// Device memory that the program has not freed: at the end of the process,
 /// after the destructors of the program.
 [[gnu::destructor]] static void reportLeaks() {
@@ -140,7 +190,8 @@ void lnbwd::sim::saveErrors(const std::string &Kernel, const char *Chip,
         continue;
       constexpr unsigned Most = 8;
       if (Count < Most)
-        Text += (Count ? ", " : "") + std::to_string(B->Size);
+        Text += (Count ? ", " : "") + std::to_string(B->Size) +
+                placeOfAllocation(Begin);
       else if (Count == Most)
         Text += ", ...";
       Bytes += B->Size;

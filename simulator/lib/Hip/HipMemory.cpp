@@ -154,6 +154,7 @@ hipError_t hipMalloc(void **Pointer, size_t Size) {
     return finish(hipErrorOutOfMemory,
                   "hipMalloc: the host has no memory for " +
                       std::to_string(Size) + " bytes");
+  noteAllocation(*Pointer);
   return finish(hipSuccess);
 }
 

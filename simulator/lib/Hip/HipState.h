@@ -168,6 +168,8 @@ std::string errorsJson(const Launch &L);
 /// message that the thread was given.
 void saveErrors(const std::string &Kernel, const char *Chip,
                 const uint32_t Grid[3]);
+/// If leaks are reported: keeps who has allocated a buffer. Under the lock.
+void noteAllocation(const void *Pointer);
 
 /// The device of a number that a program uses, or -1; and its number.
 int deviceNumbered(int Number);
