@@ -561,6 +561,10 @@ def main() -> int:
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("test", nargs="+")
     options = parser.parse_args()
+    from lnbwd_sim.library import library_path
+    if not library_path().exists():
+        parser.error(f"expected the simulator's library at {library_path()}; set "
+                     "LNBWD_SIM_LIBRARY to build/lib/liblnbwd-hip-sim.so, or install lnbwd-sim")
     # Once, for all processes that are forked: torch.testing loads sympy, and what Triton is made of
     # is a part of each kernel's key.
     import sympy  # noqa: F401
