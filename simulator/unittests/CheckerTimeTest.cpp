@@ -96,9 +96,9 @@ class WorkgroupInOrder final : public WorkgroupObserver {
 public:
   WorkgroupInOrder(std::unique_ptr<WorkgroupObserver> Checker, Checked &C)
       : Checker(std::move(Checker)), C(C) {}
-  void started(uint64_t Which) override {
+  bool started(uint64_t Which) override {
     Number = Which;
-    Checker->started(Which);
+    return Checker->started(Which);
   }
   WaveObserver &observe(Wave &W) override {
     Waves.push_back(

@@ -79,9 +79,10 @@ private:
 class WorkgroupCounter final : public WorkgroupObserver {
 public:
   explicit WorkgroupCounter(Counts &C) : C(C) {}
-  void started(uint64_t Number) override {
+  bool started(uint64_t Number) override {
     EXPECT_LT(Number, 3u);
     ++C.Workgroups;
+    return true;
   }
   WaveObserver &observe(Wave &W) override {
     Waves.push_back(std::make_unique<WaveCounter>(C, W));

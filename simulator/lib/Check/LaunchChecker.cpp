@@ -20,11 +20,14 @@
 #include "Check/RegisterChecker.h"
 #include "Check/StaticWaits.h"
 #include "Check/WaitChecker.h"
+#include "Core/Environment.h"
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 #include "Core/Wave.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -107,6 +110,8 @@ WaveChecker::~WaveChecker() {
 }
 
 void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
+  if (!WG.IsChecked)
+    return;
   Registers.start(ScalarsSet, VectorsSet);
   Waits.start();
   Races.start();
@@ -241,6 +246,8 @@ void WaveChecker::ended(const Inst *I) {
 
 bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                unsigned Bytes) {
+  if (!WG.IsChecked)
+    return Global.noteStores(L.TheEffects.of(I), A, Mask, Bytes);
   IsPrivate = false;
   if (__builtin_expect(Redzones.anything(), 0) &&
       !I->Record->Facts.Memory.Descriptor &&
@@ -251,6 +258,8 @@ bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
 
 bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                              uint64_t Asked) {
+  if (!WG.IsChecked)
+    return true;
   if (__builtin_expect(Redzones.anything(), 0) &&
       !I->Record->Facts.Memory.Descriptor &&
       !Redzones.checkScalar(I, *Current, Address, Bytes))
@@ -260,7 +269,7 @@ bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
 
 bool WaveChecker::scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                 unsigned Bytes) {
-  return Registers.scratch(I, *Current, A, Mask, Bytes);
+  return !WG.IsChecked || Registers.scratch(I, *Current, A, Mask, Bytes);
 }
 
 bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
@@ -307,6 +316,8 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
 
 bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                             unsigned Bytes) {
+  if (!WG.IsChecked)
+    return true;
   MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
   IsPrivate = false;
   Lds.start(*Current);
@@ -374,10 +385,14 @@ bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
                              unsigned Bytes) {
   uint64_t A[64];
   A[Lane] = uint32_t(Address);
-  if (Address >> 32 == PrivateAperture >> 32)
+  const uint64_t Aperture = Address >> 32;
+  if (!WG.IsChecked &&
+      (Aperture == PrivateAperture >> 32 || Aperture == SharedAperture >> 32))
+    return true;
+  if (Aperture == PrivateAperture >> 32)
     return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
   IsPrivate = false;
-  if (Address >> 32 == SharedAperture >> 32)
+  if (Aperture == SharedAperture >> 32)
     return flatLds(I, uint32_t(Address), Bytes, Lane);
   A[Lane] = Address;
   return globalAccess(I, A, 1ull << Lane, Bytes);
@@ -388,7 +403,13 @@ class WorkgroupChecker final : public WorkgroupObserver {
 public:
   WorkgroupChecker(LaunchShadow &L, const Workgroup &WG)
       : Shadow(L, WG.NumWaves, WG.LdsSize) {}
-  void started(uint64_t Number) override { Shadow.start(Number); }
+  bool started(uint64_t Number) override {
+    Shadow.IsChecked =
+        Number % Shadow.L.Sample == 0 || Number == Shadow.L.LastWorkgroup;
+    if (Shadow.IsChecked)
+      Shadow.start(Number);
+    return Shadow.IsChecked;
+  }
   WaveObserver &observe(Wave &W) override {
     Waves.push_back(std::make_unique<WaveChecker>(Shadow, W));
     return *Waves.back();
@@ -403,10 +424,12 @@ private:
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
     : L(L), Shadow(L, CodeAnalysis::of(*L.Code), Checks) {
   AccessesOf = Shadow.LaunchNumber;
+  Shadow.Sample = SampleVariable.read().value_or(1);
+  Shadow.LastWorkgroup = uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2] - 1;
 }
 
 bool LaunchChecker::dependsOnOrder() const {
-  return Shadow.races() &&
+  return Shadow.races() && Shadow.Sample == 1 &&
          mayTake(*L.Code, Shadow.TheEffects, L.Code->at(L.TheKernel->Entry));
 }
 
@@ -440,15 +463,19 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
     std::string &List = Shadow.Checks & Check.Bit ? On : Off;
     List += (List.empty() ? "" : ", ") + Check.Name.str();
   }
-  std::string Text = "kernel '" + L.TheKernel->shownName() + "', " +
-                     std::to_string(L.Counters.workgroups) + " of " +
-                     std::to_string(L.NumWorkgroups) +
-                     " workgroups: checked for " +
-                     (On.empty() ? "nothing" : On);
+  uint64_t Checked = L.Counters.workgroups;
+  if (Shadow.Sample > 1 && Checked)
+    Checked = 1 + llvm::divideCeil(Checked - 1, Shadow.Sample);
+  std::string Text =
+      "kernel '" + L.TheKernel->shownName() + "', " + std::to_string(Checked) +
+      " of " + std::to_string(L.NumWorkgroups) + " workgroups: checked for " +
+      (On.empty() ? "nothing" : On);
   if (!Off.empty())
     Text += "; not for " + Off;
   if (!Shadow.races())
     return Text;
+  if (Shadow.Sample > 1)
+    return Text + "; races within these workgroups only";
   if (OtherOrders)
     Text += "; in " + std::to_string(OtherOrders) + " other orders, too";
   if (OtherOrdersCut)

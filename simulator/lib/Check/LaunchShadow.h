@@ -131,6 +131,9 @@ struct LaunchShadow {
   /// Loads that come before a store without an order, or null: they are
   /// reported at once.
   EarlyReads *Early = nullptr;
+  /// Each workgroup whose number is a multiple of it is checked, and the last.
+  /// Of others only the stores are noted, so that memory counts as written.
+  uint64_t Sample = 1, LastWorkgroup = 0;
   const bool
       IsInterleaved; ///< other waves may go on wherever this wants them to
   CacheModel Caches;
@@ -244,6 +247,7 @@ struct WorkgroupShadow {
 
   LaunchShadow &L;
   uint64_t Number = 0;           ///< of the workgroup in the launch
+  bool IsChecked = true;         ///< else only its stores are noted
   std::vector<uint8_t> Written;  ///< LdsContents, for each byte of LDS
   std::vector<ShadowPage> Pages; ///< of LDS
   BarrierClocks Barriers;

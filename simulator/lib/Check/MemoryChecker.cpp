@@ -333,6 +333,33 @@ void GlobalChecker::takeBack(const Inst *I, const Effects &E, const uint64_t *A,
   }
 }
 
+/// Before a store. False: the launch has been stopped.
+bool GlobalChecker::keepBytes(BufferShadow *Shadow, uint64_t Address,
+                              uint64_t Bytes) {
+  if (!Shadow)
+    L.Journal->giveUp();
+  else if (!Shadow->ReadOnly)
+    Shadow->keep(Address, Bytes, *L.Journal);
+  // What another order stores has to be taken back.
+  return !L.IsInterleaved || L.Journal->isWhole() || stopLaunch(W);
+}
+
+bool GlobalChecker::noteStores(const Effects &E, const uint64_t *A,
+                               uint64_t Mask, unsigned Bytes) {
+  if (E.Access == MemoryAccess::Load)
+    return true;
+  for (unsigned Lane : LaneMask(Mask)) {
+    const Region *R = findRegion(W, A[Lane], Bytes);
+    auto *Shadow = static_cast<BufferShadow *>(R ? R->Notes : nullptr);
+    if (L.Journal && !keepBytes(Shadow, A[Lane], Bytes))
+      return false;
+    if (Shadow)
+      Shadow->access(A[Lane], Bytes, /*Reads=*/false, /*Writes=*/true,
+                     /*Scalar=*/false);
+  }
+  return true;
+}
+
 bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
                                  const Region &R, uint64_t Address,
                                  uint64_t Bytes, int Lane, unsigned LaneBytes) {
@@ -342,15 +369,9 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
   BytesSeen = 0;
   bool Good = true;
   auto *Shadow = static_cast<BufferShadow *>(R.Notes);
-  if (L.Journal && E.Access != MemoryAccess::Load) {
-    if (!Shadow)
-      L.Journal->giveUp();
-    else if (!Shadow->ReadOnly)
-      Shadow->keep(Address, Bytes, *L.Journal);
-    // What another order stores has to be taken back.
-    if (L.IsInterleaved && !L.Journal->isWhole())
-      return stopLaunch(W);
-  }
+  if (L.Journal && E.Access != MemoryAccess::Load &&
+      !keepBytes(Shadow, Address, Bytes))
+    return false;
   if (!Shadow)
     return true;
   if (L.memory()) {

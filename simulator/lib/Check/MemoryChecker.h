@@ -128,6 +128,9 @@ public:
       : L(WG.L), W(W), Registers(Registers), Races(Races), Counts(Counts) {}
   /// Another instruction is about to access memory.
   void startAccess() { BytesSeen = 0; }
+  /// An access of a workgroup that is not checked.
+  bool noteStores(const Effects &E, const uint64_t *A, uint64_t Mask,
+                  unsigned Bytes);
   bool global(const Inst *I, const Effects &E, const uint64_t *A, uint64_t Mask,
               unsigned Bytes);
   bool scalarLoad(const Inst *I, const Effects &E, uint64_t Address,
@@ -136,6 +139,7 @@ public:
 private:
   bool problemFault(const Inst *I, const Effects &E, int Lane, unsigned Bytes,
                     const ShadowProblem &P, const BufferShadow &S);
+  bool keepBytes(BufferShadow *Shadow, uint64_t Address, uint64_t Bytes);
   bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
                     uint64_t Address, uint64_t Bytes, int Lane,
                     unsigned LaneBytes);

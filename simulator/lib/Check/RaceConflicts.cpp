@@ -533,9 +533,13 @@ bool RaceChecker::accessUnlike(const CellRun &Run, uint32_t K,
     ReadsBefore.share(C.Reads);
   }
   const Conflict Found = accessCell(Run, K, R);
-  if (__builtin_expect(Found.Other != 0, 0))
+  if (__builtin_expect(Found.Other != 0, 0)) {
+    // An order through workgroups that are not checked is not known.
+    if (L.Sample > 1 && isOfOthers(Found.Other))
+      return true;
     return report(R, Run.Address + (uint64_t(K) << Run.Granule),
                   1ull << Run.Granule, Found);
+  }
   if (MayBeLike && C.Writes.epoch() == Mark) {
     Like.Writes = std::move(WritesBefore);
     Like.Reads = std::move(ReadsBefore);

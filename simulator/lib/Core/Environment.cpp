@@ -32,6 +32,9 @@ const NumberVariable lnbwd::sim::RacesVariable = {
 const NumberVariable lnbwd::sim::RoundingVariable = {
     "LNBWD_SIM_ROUNDING", 0, 1,
     "1 for smaller results where a card may round otherwise, or 0"};
+const NumberVariable lnbwd::sim::SampleVariable = {
+    "LNBWD_SIM_SAMPLE", 1, UINT64_MAX,
+    "a number N of 1 or more, to check each N-th workgroup"};
 const NumberVariable lnbwd::sim::ShuffleVariable = {
     "LNBWD_SIM_SHUFFLE", 0, UINT64_MAX, "a seed, or 0 for the usual order"};
 const NumberVariable lnbwd::sim::SkipLaunchesVariable = {
@@ -61,8 +64,8 @@ std::string lnbwd::sim::problemOfNumbers() {
   std::string Problem;
   for (const NumberVariable *Variable :
        {&MaxErrorsVariable, &InstructionsVariable, &LeaksVariable,
-        &MemoryVariable, &RacesVariable, &RoundingVariable, &ShuffleVariable,
-        &SkipLaunchesVariable, &ThreadsVariable})
+        &MemoryVariable, &RacesVariable, &RoundingVariable, &SampleVariable,
+        &ShuffleVariable, &SkipLaunchesVariable, &ThreadsVariable})
     if (!Variable->read(Problem) && !Problem.empty())
       break;
   return Problem;

@@ -36,7 +36,7 @@ struct NumberVariable {
 
 extern const NumberVariable MaxErrorsVariable, InstructionsVariable,
     LeaksVariable, MemoryVariable, RacesVariable, RoundingVariable,
-    ShuffleVariable, SkipLaunchesVariable, ThreadsVariable;
+    SampleVariable, ShuffleVariable, SkipLaunchesVariable, ThreadsVariable;
 
 /// What is wrong with the first of these variables that is, or "".
 std::string problemOfNumbers();

@@ -65,8 +65,9 @@ public:
 class WorkgroupObserver {
 public:
   virtual ~WorkgroupObserver();
-  /// A workgroup begins: its number in the launch.
-  virtual void started(uint64_t Number) = 0;
+  /// A workgroup begins: its number in the launch. False: its waves are
+  /// observed only where they access memory, and not at each instruction.
+  virtual bool started(uint64_t Number) = 0;
   /// The observer of one of its waves, which lives as long as this one.
   virtual WaveObserver &observe(Wave &W) = 0;
 };

@@ -87,7 +87,7 @@ void ResidentWorkgroup::start(uint64_t Number) {
   WG.Generation = 0;
   fillPoison(WG.Lds, WG.LdsSize);
   if (Observer)
-    Observer->started(Number);
+    ObservesInstructions = Observer->started(Number);
   Random = L.Shuffle * 0x9e3779b97f4a7c15ull + Number;
   for (unsigned K = 0; K < WG.NumWaves; ++K)
     startWave(K);
@@ -346,7 +346,7 @@ bool ResidentWorkgroup::runTimeSlice(unsigned Index, uint64_t Most) {
   W.Yields = false;
   if (W.PC <= W.Polled)
     W.Polled = nullptr;
-  if (W.Observer)
+  if (ObservesInstructions)
     runWave<true>(W, Most);
   else
     runWave<false>(W, Most);

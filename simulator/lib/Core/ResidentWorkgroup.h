@@ -75,6 +75,7 @@ private:
   Storage<uint8_t> Scratch;
   size_t ScratchPerWave;
   std::unique_ptr<WorkgroupObserver> Observer; ///< null if nobody looks
+  bool ObservesInstructions = false;           ///< of the present workgroup
 };
 
 } // namespace lnbwd::sim

@@ -156,13 +156,14 @@ namespace lnbwd::sim {
 class WorkgroupRecorder final : public WorkgroupObserver {
 public:
   explicit WorkgroupRecorder(TraceRecorder &R) : R(R) {}
-  void started(uint64_t Number) override {
+  bool started(uint64_t Number) override {
     auto T = std::make_unique<WorkgroupTrace>();
     T->Number = Number;
     for (auto &W : Waves)
       W->start(*T);
     std::lock_guard<std::mutex> Guard(R.Lock);
     R.Traces[Number] = std::move(T);
+    return true;
   }
   WaveObserver &observe(Wave &W) override {
     Waves.push_back(std::make_unique<WaveRecorder>(R.L, R.C, R.MostSteps, W));

@@ -114,6 +114,10 @@ static cl::opt<uint64_t> SkipLaunches(
     "skip-launches", cl::init(0), cl::cat(Category), cl::value_desc("N"),
     cl::desc("with --program: execute the first N launches that would be "
              "checked without checks (0)"));
+static cl::opt<uint64_t>
+    Sample("sample", cl::init(1), cl::cat(Category), cl::value_desc("N"),
+           cl::desc("check each N-th workgroup, and the last; all are "
+                    "executed (1)"));
 static cl::opt<bool>
     Leaks("leaks", cl::cat(Category),
           cl::desc("with --program: device memory that it does not free is an "
@@ -513,6 +517,10 @@ static ExitCode run() {
     return BadInput;
   if (MostErrors == 0)
     return complain("--max-errors: expected a number of 1 or more, got '0'");
+  if (Sample == 0)
+    return complain("--sample: expected a number of 1 or more, got '0'");
+  if (Sample.getNumOccurrences())
+    setenv("LNBWD_SIM_SAMPLE", std::to_string(Sample).c_str(), /*overwrite=*/1);
   Tolerance Allowed;
   if (ToleranceText.getNumOccurrences()) {
     const std::optional<Tolerance> Given = parseTolerance(ToleranceText);
@@ -653,8 +661,8 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
     if (Option->getNumOccurrences() &&
         is_contained(Option->Categories, &Category) &&
         !is_contained({"program", "chip", "check", "max-errors",
-                       "max-instructions", "kernels", "skip-launches", "leaks",
-                       "save-errors"},
+                       "max-instructions", "kernels", "skip-launches", "sample",
+                       "leaks", "save-errors"},
                       Name))
       return complain("--" + Name + ": not with --program");
   if (!CodeFile.empty())
@@ -672,6 +680,8 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
     Set("LNBWD_SIM_KERNELS", Kernels);
   if (SkipLaunches.getNumOccurrences())
     Set("LNBWD_SIM_SKIP_LAUNCHES", std::to_string(SkipLaunches));
+  if (Sample.getNumOccurrences())
+    Set("LNBWD_SIM_SAMPLE", std::to_string(Sample));
   if (!beginSavedErrors())
     return BadInput;
   // Wrong values are said here and not by the program.
