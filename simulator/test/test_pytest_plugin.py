@@ -297,6 +297,36 @@ def test_triton_kernels(chips, build, tmp_path):
         check_reports(of_chip["results"])
 
 
+@needs_triton
+def test_sampled_workgroups(build, tmp_path):
+    tests = [f"{INPUTS / 'triton_kernels.py'}::test_{test}"
+             for test in ("large", "race", "gaps", "filter[value]", "pitch[wrong]")]
+    run = run_plugin(build, tmp_path, "gfx942", "--amdgpu-sample", "3", *tests)
+    for test, outcome in (("large", "PASSED"), ("race", "FAILED"), ("gaps", "FAILED"),
+                          ("filter[value]", "FAILED")):
+        assert f"test_{test} {outcome}" in run.stdout, run.stdout
+    # An explanation needs all workgroups; rows further apart are not tried.
+    assert "[3:4, :] of 'x'" in run.stdout and "strides:" not in run.stdout, run.stdout
+    run = run_plugin(build, tmp_path, "gfx942", "--amdgpu-sample", "0", *tests)
+    assert run.returncode == 4 and "expected a number N of 1 or more" in run.stderr, run.stderr
+
+
+@needs_triton
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_warnings(chip, build, tmp_path):
+    run = run_plugin(build, tmp_path, chip, INPUTS / "triton_kernels.py", "-k",
+                     "blocks_far_apart or sums_of_halves or right or large")
+    assert run.returncode == 0 and "test_blocks_far_apart[False] PASSED" in run.stdout, run.stdout
+    texts = re.findall(r"triton_kernels\.py:\d+: KernelWarning: (.*)", run.stdout)
+    assert len(texts) == 2, run.stdout
+    assert "from index 2143 on: it is the index times 'stride', 1002240 in this" in texts[0]
+    assert "kernel sum_products: this loop adds up numbers of float16" in texts[1]
+    run = run_plugin(build, tmp_path, chip, "-W", "error::lnbwd_sim.kernel_warnings.KernelWarning",
+                     f"{INPUTS / 'triton_kernels.py'}::test_sums_of_halves")
+    assert "test_sums_of_halves[True] FAILED" in run.stdout, run.stdout
+    assert "test_sums_of_halves[False] PASSED" in run.stdout
+
+
 def check_reports(results):
     """The errors of a chip."""
     texts = {r["properties"]["test"].split("::")[1]: r["message"]["text"] for r in results}
@@ -409,6 +439,7 @@ def test_triton_corpus(chip, build, tmp_path):
                      TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "inductor"))
     assert run.returncode == 0, run.stdout + run.stderr
     assert "0 errors" in run.stdout and "not modelled" not in run.stdout
+    assert "KernelWarning" not in run.stdout
 
 
 @needs_triton

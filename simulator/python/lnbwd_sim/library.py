@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import pathlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +42,19 @@ class Properties:
 def library_path() -> pathlib.Path:
     """The library: LNBWD_SIM_LIBRARY, or the one in the package."""
     return pathlib.Path(os.environ.get("LNBWD_SIM_LIBRARY") or LIBRARY)
+
+
+@contextlib.contextmanager
+def environment(name: str, value: str) -> Iterator[None]:
+    """Sets a variable that the library reads at each launch."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
 
 
 class Library:

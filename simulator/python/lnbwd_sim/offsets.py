@@ -21,7 +21,7 @@ import torch
 
 from .ttgir import places_of
 
-_OPERATION = re.compile(r"^    (?:%([\w$.-]+) = )?([\w.]+) (.*) loc\((#loc\d*)\)$", re.M)
+OPERATION = re.compile(r"^    (?:%([\w$.-]+) = )?([\w.]+) (.*) loc\((#loc\d*)\)$", re.M)
 _ACCESS = re.compile(r"%([\w$.-]+)\[%([\w$.-]+)\](?:(?:,| mask =) %([\w$.-]+))?")
 _Function = Callable[..., torch.Tensor]
 _COMPARISONS: dict[str, _Function] = {
@@ -33,11 +33,13 @@ _EXACT: dict[str, _Function] = {
 _WRAPPED: dict[str, _Function] = {
     "arith.minsi": torch.minimum, "arith.maxsi": torch.maximum, "arith.remsi": torch.fmod,
     "arith.divsi": lambda a, b: torch.div(a, b, rounding_mode="trunc")}
-_SAME = ("arith.trunci", "tt.splat", "tt.broadcast", "ttg.convert_layout")
+SAME = ("arith.trunci", "tt.splat", "tt.broadcast", "ttg.convert_layout")
 
 
 @dataclasses.dataclass(frozen=True)
-class _Operation:
+class Operation:
+    """An operation of the TTGIR."""
+
     result: str
     name: str
     text: str
@@ -59,7 +61,7 @@ class Offsets:
         self._bytes = {name: max(1, int(bits) // 8) for name, bits in re.findall(
             r"%([\w$.-]+): !tt\.ptr<[a-z]+(\d+)", head)}
         self._places = places_of(ttgir)
-        self._operations = [_parse(*found) for found in _OPERATION.findall(body)] \
+        self._operations = [parse_operation(found) for found in OPERATION.findall(body)] \
             if "amdg.buffer_" in body else []
 
     def overflow(self, grid: Sequence[int], arguments: Mapping[str, Any]
@@ -89,7 +91,7 @@ class Offsets:
                 values[operation.result] = value
         return None
 
-    def _of_access(self, operation: _Operation, values: Mapping[str, torch.Tensor]
+    def _of_access(self, operation: Operation, values: Mapping[str, torch.Tensor]
                    ) -> tuple[str, int] | None:
         access = _ACCESS.search(operation.text)
         if not access or access[1] not in self._bytes or access[2] not in values:
@@ -105,17 +107,19 @@ class Offsets:
         offset = int(offsets[wrong][0])
         return f"offset of {offset} bytes from '{access[1]}' does not fit in 31 bits", offset
 
-    def _where(self, operation: _Operation) -> dict[str, Any]:
+    def _where(self, operation: Operation) -> dict[str, Any]:
         instruction = f"{operation.name} {operation.text}".partition(" : ")[0]
         return {"instruction": instruction, "at": "TTGIR", "source": [
             {"file": file, "line": line, "column": column, "function": ""}
             for file, line, column in self._places(operation.loc)]}
 
 
-def _parse(result: str, name: str, text: str, loc: str) -> _Operation:
+def parse_operation(found: tuple[str, str, str, str]) -> Operation:
+    """The operation that OPERATION has found."""
+    result, name, text, loc = found
     operands, _, types = text.rpartition(" : ")
     kinds = re.findall(r"tensor<((?:\d+x)*)[a-z]+(\d+)|\b()i(\d+)\b", types)
-    return _Operation(
+    return Operation(
         result, name, text, loc, tuple(re.findall(r"%([\w$.#-]+)", operands)),
         tuple(map(int, kinds[-1][0].split("x")[:-1])) if kinds else (),
         int(kinds[0][1] or kinds[0][3]) if kinds else 0)
@@ -129,7 +133,7 @@ def _wrapped(value: torch.Tensor, bits: int) -> torch.Tensor:
     return (value + half) % (2 * half) - half
 
 
-def _evaluate(operation: _Operation, values: Mapping[str, torch.Tensor], group: Sequence[int],
+def _evaluate(operation: Operation, values: Mapping[str, torch.Tensor], group: Sequence[int],
               grid: Sequence[int]) -> torch.Tensor | None:
     """The result, in 64 bits; None: not known."""
     name, text = operation.name, operation.text
@@ -153,7 +157,7 @@ def _evaluate(operation: _Operation, values: Mapping[str, torch.Tensor], group: 
         return None
     if name == "tt.expand_dims":
         return known[0].reshape(operation.shape)
-    if name in _SAME:
+    if name in SAME:
         return known[0].expand(operation.shape)
     if name in _EXACT and len(known) == 2:
         return _EXACT[name](*known)

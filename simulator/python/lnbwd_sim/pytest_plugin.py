@@ -63,6 +63,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                          "the shell; others are executed without checks")
     group.addoption("--amdgpu-skip-launches", type=int, default=0, metavar="N",
                     help="execute the first N launches that would be checked without checks")
+    group.addoption("--amdgpu-sample", type=int, metavar="N",
+                    help="check each N-th workgroup, and the last; all are executed")
     group.addoption("--amdgpu-annotations", action="store_true",
                     default=bool(os.environ.get("GITHUB_ACTIONS")),
                     help="print ::error lines for GitHub; by default where GITHUB_ACTIONS is set")
@@ -122,9 +124,11 @@ class Session:
         or no kernel computed what it compared. An element that was never written is an error."""
         if self.device is None or self.device.failed is None:
             return []
+        from .library import environment
         from .repeat import explain
         try:
-            known = explain(self.device.library, self.device.launches, self.device.failed)
+            with environment("LNBWD_SIM_SAMPLE", "1"):
+                known = explain(self.device.library, self.device.launches, self.device.failed)
         except RuntimeError as error:  # The test's own error is what has to be shown.
             return [f"the launch cannot be repeated: {error}"]
         if known is None:
@@ -228,6 +232,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["LNBWD_SIM_KERNELS"] = kernels
     if skipped := config.getoption("--amdgpu-skip-launches"):
         os.environ["LNBWD_SIM_SKIP_LAUNCHES"] = str(skipped)
+    if (sample := config.getoption("--amdgpu-sample")) is not None:
+        os.environ["LNBWD_SIM_SAMPLE"] = str(sample)
     try:
         from . import torch_device, triton_driver
         from .library import Library, SimulatorError

@@ -26,7 +26,8 @@ from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
 from .fidelity import Fidelity
-from .library import Library, library_path
+from .kernel_warnings import NO_WARNINGS, KernelWarnings
+from .library import Library, environment, library_path
 from .offsets import NO_OFFSETS, Offsets
 from .repeat import repeat_of
 from .torch_device import Device, untagged
@@ -85,7 +86,9 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     lds: dict[Any, tuple[str | None, bool]] = {}
     facts: dict[Any, Facts] = {}
     offsets: dict[Any, Offsets] = {}
+    warnings: dict[Any, KernelWarnings] = {}
     """Of functions."""
+    sampled = os.environ.get("LNBWD_SIM_SAMPLE", "1") != "1"
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
         """Describes the arguments to the simulator, and reports what a launch found."""
@@ -120,12 +123,14 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     return library.message()
                 return ""
 
-            strides = None if known.is_random or known.bounds & device.strides.keys() else {
-                self._names.index(name): stride for name, stride in device.strides.items()}
+            strides = None if sampled or known.is_random \
+                or known.bounds & device.strides.keys() else {
+                    self._names.index(name): stride for name, stride in device.strides.items()}
             repeat = repeat_of(device, self._name, grid, self._names, args, self._constant, strides,
                                launch)
-            with _one_thread() if repeat and repeat.rows.pitches and known.has_atomics \
-                    else contextlib.nullcontext():
+            # One thread's order is its own, so that sums of atomics are repeated exactly.
+            with environment("LNBWD_SIM_THREADS", "1") if repeat and repeat.rows.pitches \
+                    and known.has_atomics else contextlib.nullcontext():
                 problem = launch(args, enter_hook)
                 found = library.errors() if problem else []
                 if repeat and not problem:
@@ -139,6 +144,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 problem = problem or text
                 found.append({**entry, "check": "memory", "message": text, "cause": text,
                               "where": where})
+            warnings.get(function, NO_WARNINGS).warn(
+                self._name, dict(zip(self._names, args, strict=False)))
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:
                 exit_hook(launch_metadata)
@@ -167,6 +174,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 lds[function] = use_of_lds(ttgir)
                 facts[function] = Facts.of(ttgir)
                 offsets[function] = Offsets(ttgir)
+                warnings[function] = KernelWarnings(ttgir)
             if file.endswith(".amdgcn"):
                 fidelity.kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))
@@ -201,19 +209,6 @@ def _patch_run(device: Device) -> None:
             device.strides = {}
 
     JITFunction.run = run_untagged
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Executes launches in an order of their own, so that sums of atomics are repeated exactly."""
-    before = os.environ.get("LNBWD_SIM_THREADS")
-    os.environ["LNBWD_SIM_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop("LNBWD_SIM_THREADS")
-        if before is not None:
-            os.environ["LNBWD_SIM_THREADS"] = before
 
 
 def _run_once(fn: Callable[[], Any], *args: Any, quantiles: Any = None,

@@ -151,6 +151,45 @@ def test_wide_offset(step, mask):
     assert out.sum() == 256
 
 
+@triton.jit
+def add_blocks(x, ids, out, stride, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    block = tl.load(ids + tl.program_id(0))
+    if WIDE:
+        block = block.to(tl.int64)
+    tl.store(out + tl.program_id(0) * BLOCK + o, tl.load(x + block * stride + o) + 1)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_blocks_far_apart(wide):
+    """Right, but for a product of 32 bits that overflows from block 2143 on."""
+    stride = 1002240
+    x, out = torch.zeros(3 * stride, dtype=torch.int8, device="cuda"), torch.empty(
+        2, 64, dtype=torch.int8, device="cuda")
+    ids = torch.tensor([2, 1], dtype=torch.int32, device="cuda")
+    add_blocks[(2,)](x, ids, out, stride, WIDE=wide, BLOCK=64)
+    assert (out == 1).all()
+
+
+@triton.jit
+def sum_products(x, y, out, n, HALF: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    sums = tl.zeros([BLOCK, BLOCK], tl.float16 if HALF else tl.float32)
+    for k in range(0, n, BLOCK):
+        product = tl.dot(tl.load(x + o[:, None] * n + k + o),
+                         tl.load(y + (k + o)[:, None] * BLOCK + o))
+        sums += product.to(sums.dtype)
+    tl.store(out + o[:, None] * BLOCK + o, sums)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_sums_of_halves(half):
+    x, y = (torch.ones(size, dtype=torch.float16, device="cuda") for size in ((32, 128), (128, 32)))
+    out = torch.empty(32, 32, dtype=torch.float16, device="cuda")
+    sum_products[(1,)](x, y, out, 128, HALF=half, BLOCK=32)
+    assert (out == 128).all()
+
+
 def test_never_written():
     x, out = torch.empty(64, device="cuda"), torch.empty(64, device="cuda")
     add[(1,)](x, x, out, 64, BLOCK=64)
