@@ -22,13 +22,27 @@
 
 #include "Check/Effects.h"
 #include "Check/HazardChecker.h"
-#include "Check/StaticWaits.h"
 
 #include <map>
 #include <mutex>
 #include <optional>
 
 namespace lnbwd::sim {
+
+/// A register that is read before the wait for it.
+struct MissingWait {
+  const Inst *Use, *Producer;
+  uint16_t Register;
+  bool Scalar;
+  WaitCounter Counter;
+  unsigned Most; ///< the count that a wait needs
+};
+
+/// The first one in what branches and fall-through from an entry reach; callees
+/// and what computed branches lead to are not looked at (WaitChecker.cpp).
+std::optional<MissingWait> findMissingWait(const InstructionTable &P,
+                                           const CodeEffects &Effects,
+                                           const Inst *Entry);
 
 struct CodeAnalysis final : public CodeNotes {
   explicit CodeAnalysis(const InstructionTable &P);

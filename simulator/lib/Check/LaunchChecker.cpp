@@ -18,7 +18,6 @@
 #include "Check/MemoryChecker.h"
 #include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
-#include "Check/StaticWaits.h"
 #include "Check/WaitChecker.h"
 #include "Core/Environment.h"
 #include "Core/Execution.h"
@@ -528,7 +527,7 @@ bool lnbwd::sim::failMissingWait(Launch &L) {
   Parts.Check = "waits";
   Parts.I = Missing->Use;
   Parts.Other = Missing->Producer;
-  Parts.Wave = NoWave;
+  Parts.Wave = ErrorDetails::NoWave;
   Parts.Cause = "in code that this launch has not executed, " +
                 registerName(Missing->Register, Missing->Scalar) +
                 " is read before the result of " + Name(Missing->Producer) +

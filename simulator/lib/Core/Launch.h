@@ -66,6 +66,7 @@ struct InstructionLimit {
 
 /// What a message says of an instruction of a wave, part by part.
 struct ErrorDetails {
+  static constexpr unsigned NoWave = ~0u; ///< found without executing it
   std::string Check;       ///< the check that reports it; empty: none is needed
   const Inst *I = nullptr; ///< null: no instruction is to blame
   const Inst *Other = nullptr; ///< of two that race, the earlier one

@@ -15,7 +15,6 @@
 #include "Hip/HipState.h"
 
 #include "Check/CodeAnalysis.h"
-#include "Check/StaticWaits.h"
 #include "Core/Environment.h"
 #include "Core/Launch.h"
 #include "Load/SourceLines.h"
@@ -64,7 +63,7 @@ static json::Object describe(const Launch &L, const std::string &Message,
   if (!Parts.I)
     return O;
   O["cause"] = json::fixUTF8(Parts.Cause);
-  if (Parts.Wave != NoWave) {
+  if (Parts.Wave != ErrorDetails::NoWave) {
     O["workgroup"] =
         json::Array{Parts.Workgroup[0], Parts.Workgroup[1], Parts.Workgroup[2]};
     O["wave"] = Parts.Wave;
