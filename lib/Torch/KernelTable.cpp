@@ -205,11 +205,10 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
   }
   std::vector<void *> pointers;
   for (const HostRange &argument : arguments) {
-    size_t range = std::upper_bound(ranges.begin(), ranges.end(), argument,
-                                    [](const HostRange &a, const HostRange &b) {
-                                      return a.begin < b.begin;
-                                    }) -
-                   ranges.begin() - 1;
+    size_t range = 0;
+    while (range + 1 < ranges.size() &&
+           ranges[range + 1].begin <= argument.begin)
+      ++range;
     auto *memory = static_cast<char *>(buffers[range].get());
     pointers.push_back(memory ? memory + offsetOf(ranges[range]) +
                                     (argument.begin - ranges[range].begin)
