@@ -14,7 +14,6 @@ whole process, start included. bench/dashboard.py reads the files of --json.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -24,11 +23,11 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
+sys.path.insert(0, str(ROOT / "python"))
 
 from lnbwd.core.base import chip_table  # noqa: E402
-from lnbwd_bench import our_kernels  # noqa: E402
-from lnbwd_bench.shapes import default_shapes, parse_shape  # noqa: E402
+from lnbwd_bench import our_kernels, results  # noqa: E402
+from lnbwd_bench.shapes import default_shapes, shape_argument  # noqa: E402
 
 
 def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.Path
@@ -49,53 +48,35 @@ def measure(arguments: list[str], repetitions: int) -> list[float]:
     return times
 
 
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """The command line; exits with 2 and a message where it is wrong."""
+def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chip", default=chip_table.SIMULATED,
                         help="chip to compile for (default: %(default)s)")
-    parser.add_argument("--shapes", metavar="MxN[:TYPE],...",
+    parser.add_argument("--shapes", type=shape_argument, nargs="+", default=default_shapes(),
                         help="shapes to compile (default: those of the benchmark)")
     parser.add_argument("--repetitions", type=int, default=5, metavar="NUMBER",
                         help="measured compilations of each shape (default: 5)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="also write the figures")
-    options = parser.parse_args(arguments)
-    if options.repetitions < 1:
-        parser.error(f"expected --repetitions of at least 1, got {options.repetitions}")
-    return options
-
-
-def main(arguments: list[str]) -> int:
-    """Runs the benchmark; see the file's head."""
-    options = parse_arguments(arguments)
-    try:
-        shapes = ([parse_shape(text) for text in options.shapes.split(",")] if options.shapes
-                  else default_shapes())
-        opt = our_kernels.find_compiler()
-    except (ValueError, our_kernels.KernelError) as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return 2
+    options = parser.parse_args()
     # One core: this process and, by inheritance, the compiler.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-
     medians: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         source, output = pathlib.Path(folder) / "op.mlir", pathlib.Path(folder) / "kernel"
-        for shape in shapes:
+        for shape in options.shapes:
             source.write_text(our_kernels.operation(shape))
-            arguments = command(opt, source, options.chip, output)
+            arguments = command(our_kernels.find_compiler(), source, options.chip, output)
             measure(arguments, 1)
-            medians[str(shape)] = statistics.median(measure(arguments, options.repetitions))
-            print(f"{shape!s:>16}  {medians[str(shape)] * 1e3:7.1f} ms", flush=True)
-
-    overall = statistics.median(medians.values())
-    print(f"\nmedian over {len(shapes)} shapes, {options.chip}: {overall * 1e3:.1f} ms\n")
-    if options.json:
-        options.json.write_text(json.dumps(
-            {"chip": options.chip, "median_seconds": overall, "shapes": medians}, indent=2) + "\n")
+            medians[str(shape)] = 1e3 * statistics.median(measure(arguments, options.repetitions))
+            print(f"{shape!s:>16}  {medians[str(shape)]:7.1f} ms", flush=True)
+    row = {"chip": options.chip, "median_ms": statistics.median(medians.values()),
+           "worst_ms": max(medians.values()), "shapes_ms": medians}
+    print(f"\nmedian over {len(medians)} shapes, {options.chip}: {row['median_ms']:.1f} ms\n")
+    results.write(options.json, [row])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -8,10 +8,11 @@
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
                                   block of the results: known, random, stream, operations
                                   and operations_random from operations.py, row_functions and
-                                  quantized from row_functions.py, regions from region_times.py,
-                                  converted from fused_nodes.py convert --counts, steps from
+                                  quantized from row_functions.py, regions from regions.py time,
+                                  converted from regions.py convert, steps from
                                   training_step.py, host from host_cost.py, compile_time from
-                                  compile_time.py, linear from layer_norm_linear.py
+                                  compile_time.py, linear and linear_host from
+                                  layer_norm_linear.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
                                   simulator, with the build of LNBWD_BUILD_DIR, build/ otherwise
   dashboard.py chooser            trains the trees of docs/sweeps in five folds, for their regret
@@ -25,22 +26,23 @@ import argparse
 import collections
 import concurrent.futures
 import datetime
+import itertools
 import json
+import multiprocessing
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from statistics import geometric_mean as mean
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench"),
-                str(SOURCE / "test" / "EndToEnd")]
+sys.path.insert(0, str(SOURCE / "python"))
 
-import chips  # noqa: E402
+from lnbwd.core.base import chip_table  # noqa: E402
 from lnbwd.core.base.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
@@ -58,7 +60,8 @@ NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudn
          "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
 _OUTCOMES = ("whole", "part", "left")
 # The chips, types and operations that are counted, with N and the numbers of rows.
-COUNTED_CHIPS = chips.MANY
+COUNTED_CHIPS = [chip for chip, facts in chip_table.FACTS.items()
+                 if facts["simulated"] and facts["tests"] == "many"]
 COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)
 COUNTED_N, COUNTED_ROWS = 1024, 16384
 
@@ -493,10 +496,9 @@ def pictures(blocks: dict[str, Block]) -> dict[str, str]:
         "LayerNorm backward, random shapes: time of the best peer over lnbwd's", drawn, "MB moved")}
 
 
-def of_operations(documents: list[Block]) -> Block:
-    """Of operations.py; several files of seeds make one block."""
-    rows = []
-    for row in (row for document in documents for row in document["results"]):
+def of_operations(rows: Iterable[Block]) -> Iterator[Block]:
+    """Rows of operations.py and row_functions.py as the file has them."""
+    for row in rows:
         kept = {key: row[key] for key in ("name", "m", "n", "dtype", "bytes", "stream_bytes",
                                           "random", "timed") if key in row}
         for method in (GRAPH, INTERLEAVED):
@@ -504,9 +506,8 @@ def of_operations(documents: list[Block]) -> Block:
                             if method in row[who]}
         kept["stream"] = {method: round(times["median_us"], 3)
                           for method, times in row["stream"].items() if method in kept}
-        rows.append({key: value for key, value in kept.items()
-                     if value and (key, value) != ("timed", [*kept[GRAPH]])})
-    return {"rows": rows}
+        yield {key: value for key, value in kept.items()
+               if value and (key, value) != ("timed", [*kept[GRAPH]])}
 
 
 def as_row(kept: Block) -> Block:
@@ -520,119 +521,53 @@ def as_row(kept: Block) -> Block:
     return row
 
 
-def of_quantized(documents: list[Block]) -> Block:
-    """Of row_functions.py --quantized: a row for each function, with figures of all shapes."""
-    rows: dict[str, list[Block]] = {}
-    for row in (row for document in documents for row in document["results"]):
-        rows.setdefault(row["name"].removesuffix(", forward"), []).append(row)
-    return {"rows": [{"name": name, **{
-        key: [round(value, 3) for value in values] for key, values in (
-            ("gains", gains_of(mine)), ("shares", shares_of(mine, 0)), ("large", shares_of(mine)),
-            ("by_hand", gains_of({**row, "timed": ["ours", "liger"]} for row in mine
-                                 if "liger" in row["timed"])))}} for name, mine in rows.items()]}
+def of_quantized(rows: Iterable[Block]) -> Iterator[Block]:
+    """A row for each function of row_functions.py --quantized, with figures of all shapes."""
+    by_name: dict[str, list[Block]] = {}
+    for row in rows:
+        by_name.setdefault(row["name"].removesuffix(", forward"), []).append(row)
+    for name, mine in by_name.items():
+        yield {"name": name, **{
+            key: [round(value, 3) for value in values] for key, values in (
+                ("gains", gains_of(mine)), ("shares", shares_of(mine, 0)),
+                ("large", shares_of(mine)),
+                ("by_hand", gains_of({**row, "timed": ["ours", "liger"]} for row in mine
+                                     if "liger" in row["timed"])))}}
 
 
-def at_place(lines: list[str], row: Block) -> Block:
-    """A row of region_times.py with what is known of its pattern.
-
-    Raises:
-        ValueError: the pattern of that place is of another model.
-    """
-    place = row["place"]
-    pattern = json.loads(lines[place]) if place < len(lines) else {"model": "no model"}
-    if pattern["model"] != row["model"]:
-        raise ValueError(f"expected pattern {place} of {results.PATTERNS.name} to be of "
-                         f"{row['model']}, got {pattern['model']}")
-    return {"pattern": place, "seen": pattern.get("seen", True),
-            "occurs": pattern.get("occurs", 0), **row}
+KEPT = {"regions": "pattern model seen occurs outcome us before_us",
+        "converted": "kind nodes converted", "steps": "model ms memory first_s",
+        "host": "op case pass torch ours overridden patched", "linear": "sizes dtype pass us",
+        "linear_host": "sizes pass us", "compile_time": "chip median_ms worst_ms"}
+"""Fields of a row that the blocks of the other programs keep."""
 
 
-def of_regions(documents: list[Block]) -> Block:
-    """Of region_times.py, or rows that know their patterns and have times of the graph pass too."""
-    lines, rows = results.patterns(), []
-    for row in (row for document in documents for row in document["results"] if "us" in row):
-        known = row if "pattern" in row else at_place(lines, row)
-        rows.append({
-            **{key: known[key] for key in ("pattern", "model", "seen", "occurs", "outcome")},
-            **{times: {who: round(time, 2) for who, time in row[times].items()}
-               for times in ("us", "before_us") if times in row}})
-    return {"rows": rows}
-
-
-def of_rows(documents: list[Block]) -> Block:
-    """Of fused_nodes.py and test/Bench/quantized_cases.py, which write rows."""
-    return {key: documents[0][key] for key in ("shapes", "rows") if key in documents[0]}
-
-
-def of_steps(documents: list[Block]) -> Block:
-    """Of training_step.py."""
-    rows = []
-    for row in (row for document in documents for row in document["results"]):
-        ways = row["ways"]
-        rows.append({"model": f"{row['model']}, {row['precision']}",
-                     "ms": {who: round(statistics.median(ways[who]["times_ms"]), 2)
-                            for who in ("torch", "lnbwd")},
-                     "memory": round(ways["lnbwd"]["peak_bytes"] / ways["torch"]["peak_bytes"], 3),
-                     "first_s": {who: round(ways[who]["first_seconds"], 1)
-                                 for who in ("torch", "lnbwd")}})
-    return {"rows": rows}
-
-
-def of_host(documents: list[Block]) -> Block:
-    """Of host_cost.py."""
-    return {"rows": [{key: round(value, 1) if isinstance(value, float) else value
-                      for key, value in row.items()} for row in documents[0]["rows"]
-                     if row["case"] != "call"]}
-
-
-def of_linear(documents: list[Block]) -> Block:
-    """Of layer_norm_linear.py: times of the device."""
-    return {"rows": [{"sizes": list(map(int, row["shape"].split("x"))), "dtype": row["dtype"],
-                      "pass": what, "us": {who: round(row[times][who], 2)
-                                           for who in ("auto", "eager", "compile")}}
-                     for row in documents[0]["layers"]
-                     for what, times in (("forward", "forward_us"), ("both", "us"))]}
-
-
-def of_linear_host(documents: list[Block]) -> Block:
-    """Of layer_norm_linear.py: times of the host."""
-    return {"rows": [{"sizes": list(map(int, row["shape"].split("x"))), "pass": what,
-                      "us": {who: round(times[way], 1) for who, way in
-                             (("ours", "auto"), ("eager", "eager"), ("compile", "compile"))}}
-                     for row in documents[0]["layers"] for what, times in row["host_us"].items()]}
-
-
-def of_compile_time(documents: list[Block]) -> Block:
-    """Of compile_time.py, a file for each chip."""
-    return {"rows": [{"chip": document["chip"],
-                      "median_ms": round(1e3 * document["median_seconds"], 1),
-                      "worst_ms": round(1e3 * max(document["shapes"].values()), 1)}
-                     for document in documents]}
-
-
-TAKEN: dict[str, Callable[[list[Block]], Block]] = {
-    **dict.fromkeys(OF_OPERATIONS, of_operations), "quantized": of_quantized,
-    "regions": of_regions, "converted": of_rows, "steps": of_steps, "host": of_host,
-    "linear": of_linear, "linear_host": of_linear_host, "compile_time": of_compile_time,
-    "amd_float8": of_rows}
+def rounded(value: Any) -> Any:
+    """Four digits of a number, or of those of a dictionary."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def take(name: str, files: list[pathlib.Path]) -> Block:
-    """A block of what was measured."""
-    documents = [results.read(file) if name in OF_OPERATIONS else json.loads(file.read_text())
+    """A block of what was measured; several files make one block."""
+    is_drawn, names = OF_OPERATIONS.get(name, (False, ()))
+    documents = [json.loads(file.read_text()) if name in KEPT else results.read(file)
                  for file in files]
-    for document in documents if name in OF_OPERATIONS else ():
-        is_drawn, names = OF_OPERATIONS[name]
-        document["results"] = [row for row in document["results"]
-                               if ("random" in row) == is_drawn
-                               and row["name"] in (names or [row["name"]])]
-    first = documents[0]
-    machine = first.get("machine", {})
+    rows: Iterable[Block] = (row for document in documents for row in document["results"])
+    if name in OF_OPERATIONS:
+        rows = of_operations(row for row in rows if ("random" in row) == is_drawn
+                             and row["name"] in (names or [row["name"]]))
+    elif name in KEPT:
+        rows = ({key: rounded(row[key]) for key in KEPT[name].split() if key in row}
+                for row in rows if row.get("block", name) == name)
+    else:
+        rows = of_quantized(rows)
+    machine = documents[0]["machine"]
     parts = [str(machine[key]) if key == "name" else f"{key} {machine[key]}"
              for key in ("name", "driver", "torch", "triton") if key in machine]
-    return {"date": str(first.get("date", datetime.date.today()))[:10],
-            "machine": ", ".join(parts) or str(first.get("head", "one core")),
-            "command": " ".join(first.get("command", [f"{name}.py"])), **TAKEN[name](documents)}
+    return {"date": documents[0]["date"][:10], "machine": ", ".join(parts) or "one core",
+            "command": " ".join(documents[0]["command"]), "rows": list(rows)}
 
 
 def runner(build: pathlib.Path, *options: object) -> Block:
@@ -662,7 +597,8 @@ def predict(build: pathlib.Path, shape: Shape) -> Block:
     with tempfile.TemporaryDirectory(prefix="lnbwd-dashboard-") as folder:
         kernel = pathlib.Path(folder) / "kernel.hsaco"
         subprocess.run([our_kernels.find_compiler(), "-",
-                        f"--lnbwd-pipeline=chip={chips.DEFAULT}", "--emit=hsaco", "-o", kernel],
+                        f"--lnbwd-pipeline=chip={chip_table.SIMULATED}", "--emit=hsaco", "-o",
+                        kernel],
                        input=our_kernels.operation(shape), text=True, check=True,
                        capture_output=True)
         report = runner(build, kernel, "--m", shape.m, "--predict")["prediction"]
@@ -683,9 +619,16 @@ def simulate() -> dict[str, Block]:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         counted = list(pool.map(lambda case: count(build, case), cases))
         predicted = list(pool.map(lambda shape: predict(build, shape), default_shapes()))
+    from lnbwd_bench import quantized
+
+    of_float8 = itertools.product((*quantized.COUNTED_CHIPS, ""), quantized.CASES)
+    with concurrent.futures.ProcessPoolExecutor(
+            mp_context=multiprocessing.get_context("spawn")) as processes:
+        float8 = list(processes.map(quantized.counted, of_float8))
     of_all = [{key: row.pop(key) for key in ("product", "error_percent")} for row in predicted]
     return {"amd_counts": {**about, "rows": counted},
-            "amd_predicted": {**about, **of_all[0], "rows": predicted}}
+            "amd_predicted": {**about, **of_all[0], "rows": predicted},
+            "amd_float8": {**about, "shapes": quantized.counted_shapes(), "rows": float8}}
 
 
 def learn() -> dict[str, Block]:
@@ -726,7 +669,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
     commands = parser.add_subparsers(dest="command")
     taking = commands.add_parser("take", help="put a result in the place of a block")
-    taking.add_argument("block", choices=TAKEN)
+    taking.add_argument("block", choices=[*OF_OPERATIONS, "quantized", *KEPT])
     taking.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
     commands.add_parser("amd", help="count and predict AMD's blocks anew")
     commands.add_parser("chooser", help="measure the regret of the choice of schedules anew")

@@ -21,12 +21,9 @@ sides, so that ratios there are larger than on a GPU. bench/dashboard.py reads t
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import os
 import pathlib
 import platform
-import statistics
 import sys
 import time
 import types
@@ -42,6 +39,7 @@ import lnbwd  # noqa: E402
 from lnbwd.core.compile.spec import ROWS_HINTS  # noqa: E402
 from lnbwd.ops import launching, native, norms, regions  # noqa: E402
 from lnbwd.ops.norms import NORMS  # noqa: E402
+from lnbwd_bench import results, timing  # noqa: E402
 
 SHAPES = {"cuda": (512, 768), "cpu": (1, 64)}  # M and N, of float32.
 EPSILON = 1e-5
@@ -82,32 +80,6 @@ def use_null_kernels(n: int) -> None:
                 native.add_program(program, chip, None)
 
 
-class Clock:
-    """Times functions interleaved."""
-
-    def __init__(self, device: torch.device, repetitions: int) -> None:
-        self.device = device
-        self.repetitions = repetitions
-
-    def wait(self) -> None:
-        """Until the device has done what it was given."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
-
-    def compare(self, functions: dict[str, Callable[[], list[float]]]) -> dict[str, list[float]]:
-        """The medians of what each function returns (microseconds), over the repetitions."""
-        times: dict[str, list[list[float]]] = {name: [] for name in functions}
-        for function in functions.values():
-            for _ in range(3):
-                function()
-        for _ in range(self.repetitions):
-            for name, function in functions.items():
-                self.wait()
-                times[name].append(function())
-        return {name: [statistics.median(column) for column in zip(*rows, strict=True)]
-                for name, rows in times.items()}
-
-
 def forward_and_backward(function: Callable[[], torch.Tensor], count: int, dy: torch.Tensor,
                          leaves: list[torch.Tensor],
                          wait: Callable[[], None]) -> Callable[[], list[float]]:
@@ -138,12 +110,9 @@ def overridden(function: Callable[[], list[float]], device: torch.device) -> Cal
 
 def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str, object]]:
     """All rows of the table: op, case, pass, and microseconds by name."""
-    clock = Clock(device, options.repetitions)
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     (m, n), length = SHAPES[device.type], options.norms
     rows: list[dict[str, object]] = []
-
-    def add(op: str, case: str, pass_: str, times: dict[str, float]) -> None:
-        rows.append({"op": op, "case": case, "pass": pass_, **times})
 
     for op, norm in NORMS.items():
         x, dy = (torch.randn(m, n, device=device, requires_grad=leaf) for leaf in (True, False))
@@ -155,16 +124,17 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
             if who == "patched":  # Without what would concern the other chains.
                 lnbwd.patch(model, override=False)
             chains[who] = forward_and_backward(lambda m=model, x=x: m(x), length, dy,
-                                               [x, *model.parameters()], clock.wait)
+                                               [x, *model.parameters()], wait)
         # F.rms_norm takes itself apart on the CPU.
         if native.load() and (x.is_cuda or norm.count > 1):
             chains["overridden"] = overridden(chains["torch"], device)
             chains["patched"] = overridden(chains["patched"], device)
         else:
             del chains["patched"]
-        got = clock.compare(chains)
+        got = timing.time_host(chains, options.repetitions, wait)
         for index, name in enumerate(("forward", "backward")):
-            add(op, f"chain of {length}", name, {who: times[index] for who, times in got.items()})
+            rows.append({"op": op, "case": f"chain of {length}", "pass": name,
+                         **{who: times[index] for who, times in got.items()}})
     return rows
 
 
@@ -205,10 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(head)
     print("microseconds of the host a norm, medians of", options.repetitions)
     print(table(rows))
-    if options.json:
-        options.json.write_text(json.dumps(
-            {"date": str(datetime.date.today()), "command": ["host_cost.py"], "head": head,
-             "rows": rows}, indent=1) + "\n")
+    results.write(options.json, rows, {"name": head})
     return 0
 
 

@@ -16,14 +16,11 @@ bench/dashboard.py reads the files.
 from __future__ import annotations
 
 import argparse
-import datetime
 import functools
-import json
 import pathlib
-import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -33,41 +30,26 @@ import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd.functional import linear  # noqa: E402
-from region_times import captured  # noqa: E402
+from lnbwd_bench import results, timing  # noqa: E402
+from lnbwd_bench.machine import GpuMachine, described_gpu  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288",
           "1000x640x1920")
 EPSILON = 1e-5
-CALLS, HOST_CALLS, ROUNDS = 6, 30, 15
-
-
-def time_graphs(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of a call of each, medians of rounds interleaved."""
-    graphs = {name: captured(call, [[]] * CALLS) for name, call in calls.items()}
-    times: dict[str, list[float]] = {name: [] for name in graphs}
-    for _ in range(ROUNDS + 2):
-        for name, graph in graphs.items():
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            graph.replay()
-            stop.record()
-            torch.cuda.synchronize()
-            times[name].append(start.elapsed_time(stop) * 1e3 / CALLS)
-    return {name: statistics.median(values[2:]) for name, values in times.items()}
+HOST_CALLS, ROUNDS = 30, 15
 
 
 def time_host(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of the host for a call of each: medians of interleaved loops, each of which
-    begins on an idle device."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(ROUNDS + 2):
-        for name, call in calls.items():
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(HOST_CALLS):
-                call()
-            times[name].append((time.perf_counter() - start) * 1e6 / HOST_CALLS)
-    return {name: statistics.median(values[2:]) for name, values in times.items()}
+    """Microseconds of the host for a call of each, of loops that begin on an idle device."""
+    def loop(call: Callable[[], object]) -> list[float]:
+        start = time.perf_counter()
+        for _ in range(HOST_CALLS):
+            call()
+        return [(time.perf_counter() - start) * 1e6 / HOST_CALLS]
+
+    found = timing.time_host({name: functools.partial(loop, call) for name, call in calls.items()},
+                             ROUNDS, torch.cuda.synchronize)
+    return {name: taken for name, [taken] in found.items()}
 
 
 class Case:
@@ -132,31 +114,36 @@ class Case:
 WAYS = (linear.KERNEL, linear.TORCH, "auto")
 
 
-def measure_layer(shape: str) -> dict[str, Any]:
-    """Errors and times of all contenders."""
-    case = Case(*map(int, shape.split("x")))
+def measure_layer(shape: str, machine: GpuMachine) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of the device's and of the host's times, and what is wrong with the results."""
+    m, k, n = sizes = [*map(int, shape.split("x"))]
+    case = Case(*sizes)
     exact = case.exact()
-    theirs = case.errors("eager", exact)
-    result: dict[str, Any] = {"shape": shape, "dtype": "bf16", "errors": {"eager": theirs},
-                              "failures": []}
+    theirs, failures = case.errors("eager", exact), []
     for way in WAYS:
-        errors = result["errors"][way] = case.errors(way, exact)
-        result["failures"] += [f"{way}: {name} {error:.2e}, eager {theirs[name]:.2e}"
-                               for name, error in errors.items()
-                               if not error <= theirs[name] * 1.05]
+        failures += [f"{way}: {name} {error:.2e}, eager {theirs[name]:.2e}"
+                     for name, error in case.errors(way, exact).items()
+                     if not error <= theirs[name] * 1.05]
         if not all(map(torch.equal, case.run(way), case.run(way))):
-            result["failures"].append(f"{way}: two runs differ")
+            failures.append(f"{way}: two runs differ")
     del exact
-    contenders = (*WAYS, "eager", "compile")
-    result["us"] = time_graphs({who: lambda who=who: case.run(who)  # type: ignore[misc]
-                                for who in contenders})
-    result["forward_us"] = time_graphs({who: functools.partial(case.infer, who)
-                                        for who in ("auto", "eager", "compile")})
-    result["host_us"] = {what: time_host({who: functools.partial(run, who) for who in contenders})
-                         for what, run in (("forward without gradients", case.infer),
-                                           ("forward with gradients", case.forward),
-                                           ("forward and backward", case.run))}
-    return result
+    moved, few = 2 * (m * k + k * n + m * n), ("auto", "eager", "compile")
+
+    def time_device(run: Callable[[str], object], who: Iterable[str]) -> dict[str, float]:
+        return timing.time_in_graphs(machine, {
+            one: lambda _, one=one: run(one) for one in who}, 1, ROUNDS, moved)  # type: ignore
+
+    rows: list[dict[str, Any]] = [
+        {"block": "linear", "sizes": sizes, "dtype": "bf16", "pass": what, "us": us}
+        for what, us in (("forward", time_device(case.infer, few)),
+                         ("both", time_device(case.run, (*WAYS, *few[1:]))))]
+    for what, run in (("forward without gradients", case.infer),
+                      ("forward with gradients", case.forward),
+                      ("forward and backward", case.run)):
+        us = time_host({who: functools.partial(run, who) for who in (*WAYS, *few[1:])})
+        rows.append({"block": "linear_host", "sizes": sizes, "pass": what,
+                     "us": {"ours": us["auto"], **us}})
+    return rows, failures
 
 
 def main() -> int:
@@ -166,19 +153,14 @@ def main() -> int:
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("expected a GPU, got none")
-    results: dict[str, Any] = {
-        "date": str(datetime.date.today()), "command": [pathlib.Path(__file__).name],
-        "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
-        "layers": []}
-
+    machine, found, is_wrong = GpuMachine(), list[dict[str, Any]](), False
     for shape in SHAPES:
-        row = measure_layer(shape)
-        results["layers"].append(row)
-        print(shape, row["us"], *row["failures"], flush=True)
-        if options.out:
-            options.out.write_text(json.dumps(results, indent=1) + "\n")
-    wrong = [row for row in results["layers"] if row["failures"]]
-    return 1 if wrong else 0
+        rows, failures = measure_layer(shape, machine)
+        found += rows
+        is_wrong |= bool(failures)
+        print(shape, rows[1]["us"], *failures, flush=True)
+        results.write(options.out, found, described_gpu())
+    return int(is_wrong)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 """Times cross entropy of a linear layer's output, forward and backward, beside its peers.
 
 Ways: ours, eager (F.cross_entropy of F.linear), torch.compile of that, Liger's, and "products":
-the three products of matrices of the whole alone, by PyTorch. Calls take turns on a device that is
-busy for long; a time is the median of their events.
+the three products of matrices of the whole alone, by PyTorch. Calls take turns; a time is the
+median of their events.
 
 Memory is the peak beside the operands. Errors are relative to float64, of the loss and of both
 gradients, at the first size.
@@ -17,26 +17,27 @@ gradients, at the first size.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
+import functools
 import pathlib
-import statistics
 import sys
 from collections.abc import Callable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().parent)]
+sys.path.insert(0, str(SOURCE / "python"))
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from lnbwd.functional import linear_cross_entropy  # noqa: E402
-from lnbwd_bench import peers  # noqa: E402
+from lnbwd_bench import machine, peers, results, timing  # noqa: E402
 
 SIZES = [f"{rows}x4096x{classes}" for classes in (32000, 128256, 151936)
          for rows in (4096, 8192, 16384, 32768)]
+_WAIT_US = 20_000.0
+"""What the host takes at most to enqueue a call."""
+
 Way = Callable[[Tensor, Tensor, Tensor], Any]
 
 
@@ -69,16 +70,6 @@ def step(way: Way, operands: tuple[Tensor, Tensor, Tensor]) -> Any:
     return loss
 
 
-def time_of(way: Way, operands: tuple[Tensor, Tensor, Tensor]) -> float:
-    """Milliseconds of a call."""
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    first.record()
-    step(way, operands)
-    last.record()
-    last.synchronize()
-    return float(first.elapsed_time(last))
-
-
 def errors(way: Way, operands: tuple[Tensor, Tensor, Tensor], exact: list[Tensor]) -> list[float]:
     """Those of the loss and of the gradients."""
     loss = step(way, operands)
@@ -105,6 +96,7 @@ def main() -> int:
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("expected an NVIDIA GPU, found none")
+    gpu = machine.GpuMachine()
     rows_of: list[dict[str, Any]] = []
     for place, size in enumerate(options.sizes):
         rows, width, classes = map(int, size.split("x"))
@@ -135,11 +127,10 @@ def main() -> int:
                 print(f"{size} {name}: {type(error).__name__}: {error!s:.120}", flush=True)
                 del ways[name]
         del exact
-        times: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(options.repetitions):
-            for name, way in ways.items():
-                times[name].append(time_of(way, operands))
-        row["ms"] = {name: statistics.median(found) for name, found in times.items()}
+        times = timing.measure_interleaved(
+            gpu, [functools.partial(step, way, operands) for way in ways.values()],
+            options.repetitions, wait_us=_WAIT_US)
+        row["ms"] = {name: timing.median(us) / 1e3 for name, us in zip(ways, times, strict=True)}
         rows_of.append(row)
         best = min(ms for name, ms in row["ms"].items() if name not in ("ours", "products"))
         print(f"{size}: " + ", ".join(f"{name} {ms:.2f}" for name, ms in row["ms"].items())
@@ -148,12 +139,7 @@ def main() -> int:
               f"{row['memory']['ours'] / row['memory'].get('eager', float('nan')):.3f}", flush=True)
         for name, found in row["errors"].items():
             print(f"  {name}: errors " + " ".join(f"{one:.2e}" for one in found), flush=True)
-    if options.out:
-        options.out.write_text(json.dumps({
-            "date": datetime.date.today().isoformat(),
-            "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-            "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
-            "results": rows_of}, indent=1) + "\n")
+        results.write(options.out, rows_of, machine.described_gpu())
     return 0
 
 

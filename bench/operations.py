@@ -20,7 +20,6 @@ size and does nothing else. bench/dashboard.py reads the files.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import math
 import os
@@ -31,13 +30,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
-                str(pathlib.Path(__file__).resolve().parent)]
+sys.path.insert(0, str(SOURCE / "python"))
 if "LNBWD_BUILD_DIR" in os.environ:
     os.environ.setdefault("LNBWD_LIBRARY_DIR",
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
-from lnbwd import errors  # noqa: E402
+from lnbwd import errors, runtime  # noqa: E402
 from lnbwd.core.base import chip_table  # noqa: E402
 from lnbwd.core.base.operations import (  # noqa: E402
     LAYER_NORM,
@@ -45,6 +43,7 @@ from lnbwd.core.base.operations import (  # noqa: E402
     RMS_NORM,
     RMS_NORM_BWD,
 )
+from lnbwd.core.compile import kernels as compiling  # noqa: E402
 from lnbwd.core.compile.spec import rows_option  # noqa: E402
 from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
@@ -57,7 +56,7 @@ from lnbwd_bench.results import (  # noqa: E402
     complaints,
     error_of,
     line,
-    write_json,
+    write,
 )
 from lnbwd_bench.shapes import (  # noqa: E402
     Shape,
@@ -74,16 +73,24 @@ EPSILON = 1e-5
 # What our outputs hold before a run: no number, and then another one.
 POISONS = (math.nan, 12345.0)
 
-# (name, kind, element, is_output) of each argument.
+OPS = (LAYER_NORM, RMS_NORM, LAYER_NORM_BWD, RMS_NORM_BWD)
+
 Arguments = list[tuple[str, str, str, bool]]
+"""(name, kind, element, is_output) of each argument."""
 
-def variants(shape: Shape, chip: str) -> dict[str, Any]:
-    """What is timed, by name: cases of test/EndToEnd/family.py."""
-    import family
 
-    rows = rows_option(shape.m, chip)
-    return {op: family.Case(op, chip, shape.dtype, shape.n, pipeline=f"rows={rows}" if rows else "")
-            for op in (LAYER_NORM, RMS_NORM, LAYER_NORM_BWD, RMS_NORM_BWD)}
+def compile_kernel(op: str, shape: Shape, chip: str) -> bytes:
+    """The code that Python runs for tensors of a shape."""
+    epsilon = {} if op.endswith("_bwd") else {"epsilon": EPSILON}
+    return compiling.compile(
+        op, n=shape.n, dtype=shape.dtype, chip=chip, rows=rows_option(shape.m, chip),
+        format=chip_table.code_format(chip), **epsilon).code  # type: ignore[arg-type]
+
+
+def arguments_of(program: runtime.Program) -> Arguments:
+    """The arguments of a kernel, in its order."""
+    return [(each.name, each.kind, each.element, each.access == "write")
+            for each in program.arguments]
 
 
 def traffic_of(arguments: Arguments) -> Traffic:
@@ -94,9 +101,6 @@ def traffic_of(arguments: Arguments) -> Traffic:
 
 def compile_main(options: argparse.Namespace) -> int:
     """Compiles the kernels, and writes what is known of them, to the folder."""
-    import family
-
-    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
     options.out.mkdir(parents=True, exist_ok=True)
     kernels: list[dict[str, Any]] = []
     traffics = set()
@@ -105,16 +109,15 @@ def compile_main(options: argparse.Namespace) -> int:
     # The dashboard has many shapes of LayerNorm backward, and a few of all others.
     few = [parse_shape(text) for text in SHAPES]
     for shape in options.shapes or dict.fromkeys([*default_shapes(), *few]):
-        for name, case in variants(shape, options.chip).items():
-            if options.only and name not in options.only:
+        for op in OPS:
+            if (options.only and op not in options.only) or (
+                    not options.shapes and op != LAYER_NORM_BWD and shape not in few):
                 continue
-            if not options.shapes and name != LAYER_NORM_BWD and shape not in few:
-                continue
-            file = family.compile_case(build, case, options.out)
-            arguments = case.arguments()
-            traffics.add(traffic_of(arguments))
-            kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
-                            "chip": options.chip, "file": file.name, "arguments": arguments,
+            file = options.out / f"{op}-{shape.m}-{shape.n}-{shape.dtype}.{options.chip}"
+            file.write_bytes(compile_kernel(op, shape, options.chip))
+            traffics.add(traffic_of(arguments_of(runtime.Program.from_file(file))))
+            kernels.append({"name": op, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
+                            "chip": options.chip, "file": file.name,
                             **({"random": options.random} if options.random else {})})
     our_kernels.pack_streams(options.chip, options.out, sorted(traffics))
     (options.out / MANIFEST).write_text(json.dumps(kernels, indent=1) + "\n")
@@ -161,7 +164,8 @@ class Timed:
         self.op = entry["name"]
         self._machine, self._torch = machine, torch
         shape = self.shape
-        arguments = entry["arguments"]
+        program = runtime.Program.from_file(kernels / entry["file"])
+        arguments = arguments_of(program)
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
                          for _, kind, element, _ in arguments)
@@ -185,14 +189,11 @@ class Timed:
         self._blocks = [name for wanted in (False, True)
                         for name, kind, _, is_output in arguments
                         if kind == "row_block" and is_output == wanted]
-        self._ours = self._call_of(kernels / entry["file"])
+        self._ours = self._call_of(program)
 
-    def _call_of(self, file: pathlib.Path) -> Callable[[int], None]:
-        """A call of the kernel in a file; each set of buffers has a workspace of its own."""
-        from lnbwd import runtime
-
+    def _call_of(self, program: runtime.Program) -> Callable[[int], None]:
+        """A call of a kernel; each set of buffers has a workspace of its own."""
         machine = self._machine
-        program = runtime.Program.from_file(file)
         kernel = runtime.Kernel(machine.ours, program)
         rows = self.shape.m
         pointers = [[places[argument.name].pointer for argument in program.arguments]
@@ -318,15 +319,11 @@ def run_main(options: argparse.Namespace) -> int:
         return streams[traffic]
 
     results: list[dict[str, Any]] = []
-    document = {"format": FORMAT, "version": VERSION,
-                "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-                "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-                "machine": machine.describe(), "repetitions": options.repetitions,
-                "results": results}
     path = options.out
     if path and (path.is_dir() or not path.suffix):
         path.mkdir(parents=True, exist_ok=True)
         path /= "operations.json"
+    about = {"format": FORMAT, "version": VERSION, "repetitions": options.repetitions}
     start = time.monotonic()
     for entry in entries:
         if options.only and entry["name"] not in options.only:
@@ -344,13 +341,11 @@ def run_main(options: argparse.Namespace) -> int:
                          timed.moved, options.repetitions, foreign)}
         results.append(row)
         print(line(row, GRAPH), flush=True)
-        if path:  # What there is, is kept, whatever becomes of the rest.
-            write_json(document, path)
+        # What there is, is kept, whatever becomes of the rest.
+        write(path, results, machine.describe(), **about)
         del timed, candidates
         machine.release_memory()
-    if path:
-        write_json(document, path)
-        print(f"numbers: {path}")
+    write(path, results, machine.describe(), **about)
     for problem in complaints(results):
         print(f"error: {problem}", file=sys.stderr)
     return 1 if complaints(results) else 0

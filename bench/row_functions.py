@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import functools
 import math
 import pathlib
@@ -26,16 +25,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "test" / "Bench")]
+sys.path.insert(0, str(SOURCE / "python"))
 
-import quantized_cases  # noqa: E402
 import torch  # noqa: E402
-from function_cases import CALLS, PYTORCH, Shape, draw, operands, row_length, tiny  # noqa: E402
 from torch import Tensor  # noqa: E402
-from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd_bench import our_kernels, peers, processes, results, stream, timing  # noqa: E402
+from lnbwd_bench import (  # noqa: E402
+    our_kernels,
+    peers,
+    processes,
+    quantized,
+    results,
+    stream,
+    timing,
+)
+from lnbwd_bench.functions import (  # noqa: E402
+    CALLS,
+    PYTORCH,
+    Shape,
+    draw,
+    operands,
+    row_length,
+    tiny,
+)
 from lnbwd_bench.machine import DryMachine, GpuMachine  # noqa: E402
 
 # The fastest median of several is taken: another process may have disturbed the others.
@@ -115,7 +128,7 @@ def measure(item: tuple[str, Shape, str], who: Sequence[str], is_dry: bool,
     torch._dynamo.reset()
     torch.manual_seed(0)
     first = operands(name, shape, dtype, device)
-    is_quantized = name in quantized_cases.CASES  # Without gradients.
+    is_quantized = name in quantized.CASES  # Without gradients.
     dys = [] if is_quantized else [torch.randn_like(t) if t.dim() else torch.ones_like(t)
                                    for t in _as_tuple(CALLS[name](PYTORCH, *first))]
     contenders, notes = {}, {}
@@ -134,11 +147,11 @@ def measure(item: tuple[str, Shape, str], who: Sequence[str], is_dry: bool,
         exact.sets.append((_copies(first, torch.float64), [dy.double() for dy in dys]))
         expected = [] if is_quantized else exact.run(**options)
         del exact
-        errors, allowed = {}, quantized_cases.ALLOWED if is_quantized else results.ALLOWED[dtype]
+        errors, allowed = {}, quantized.ALLOWED if is_quantized else results.ALLOWED[dtype]
         for each, contender in list(contenders.items()):
             contender.sets[0] = _copies(first), dys
             found = contender.run(**options)
-            error = errors[each] = (quantized_cases.error(name, first, found) if is_quantized
+            error = errors[each] = (quantized.error(name, first, found) if is_quantized
                                     else results.error_of(found, expected))
             if not error <= allowed * (1 if each == "ours" else results.PEER_SLACK):
                 notes[each] = f"error {error:.2g} of {allowed:.2g}"
@@ -185,7 +198,7 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
                                    [torch.randn_like(t) if t.dim() else t for t in dys]))
     pairs = [(what, who, timing.Candidate(f"{who}, {what}", getattr(contender, what)))
              for who, contender in contenders.items() for what in moved]
-    case = quantized_cases.CASES.get(name)
+    case = quantized.CASES.get(name)
     streams, _places = (_streams(machine, case.traffic, moved["forward"], count) if case
                         else ([], None))
     pairs += [(results.STREAM, each.name, each) for each in streams]
@@ -217,10 +230,8 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
 
 def prepare(file: pathlib.Path) -> None:
     """What a process does first."""
-    torch._inductor.config.fx_graph_cache = False
-    torch._inductor.config.compile_threads = 1
+    processes.prepare_inductor(file)
     torch._functorch.config.donated_buffer = False  # Graphs of autograd are kept.
-    processes.take_turns(file, (CachingAutotuner, "autotune_to_one_config"))
     if torch.cuda.is_available():  # Gradients are computed where the results were, in graphs too.
         torch.cuda.graph.default_capture_stream = torch.cuda.Stream()
         torch.cuda.set_stream(torch.cuda.graph.default_capture_stream)
@@ -246,9 +257,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the shapes")
     parser.add_argument("--count", type=int, default=10, help="shapes of each function")
     parser.add_argument("--only", nargs="+", choices=CALLS,
-                        default=[name for name in CALLS if name not in quantized_cases.CASES])
+                        default=[name for name in CALLS if name not in quantized.CASES])
     parser.add_argument("--quantized", dest="only", action="store_const",
-                        const=list(quantized_cases.CASES), help="what writes float8 and float4")
+                        const=list(quantized.CASES), help="what writes float8 and float4")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=3600, help="begins no shape after these")
@@ -261,11 +272,7 @@ def main() -> int:
     items = dict(enumerate((name, tiny(name, shape) if options.dry_run else shape, dtype)
                            for name in options.only
                            for shape, dtype in draw(name, options.seed, options.count)))
-    document: dict[str, Any] = {
-        "format": results.FORMAT, "version": results.VERSION,
-        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-        "machine": _machine(options.dry_run).describe(), "results": []}
+    rows: list[dict[str, Any]] = []
     is_wrong = False
     for found in processes.rows_of(
             [(options.processes, items)], time.time() + options.seconds,
@@ -277,10 +284,11 @@ def main() -> int:
             is_wrong |= who == "ours"
             print(f"{'WRONG' if who == 'ours' else 'note'}: {name} {shape} {dtype}: {who}: {note}")
         for row in found.get("rows", ()):
-            document["results"].append(row)
+            rows.append(row)
             print(results.line(row, results.GRAPH), flush=True)
-        if options.out:  # What there is, is kept, whatever becomes of the rest.
-            results.write_json(document, options.out)
+        # What there is, is kept, whatever becomes of the rest.
+        results.write(options.out, rows, _machine(options.dry_run).describe(),
+                      format=results.FORMAT, version=results.VERSION)
     return int(is_wrong)
 
 

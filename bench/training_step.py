@@ -24,8 +24,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
-import json
+import itertools
 import multiprocessing
 import os
 import pathlib
@@ -36,18 +35,17 @@ from concurrent import futures
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().parent)]
+sys.path.insert(0, str(SOURCE / "python"))
 
 import torch  # noqa: E402
 
-from lnbwd.core.base.files import write_whole  # noqa: E402
-from lnbwd_bench import training  # noqa: E402
+from lnbwd_bench import machine, results, training  # noqa: E402
 from lnbwd_bench.models import CONFIGS, Config  # noqa: E402
 
 
 def line(row: dict[str, Any]) -> str:
     """Of each way: milliseconds a step, the fastest, peak memory, and the first step's seconds."""
-    text = f"{row['model']:12} {row['precision']:8} {row['mode']:16}"
+    text = f"{row['model']:22} {row['mode']:16}"
     for name, way in row["ways"].items():
         text += (f"  {name} {statistics.median(way['times_ms']):7.2f} ({min(way['times_ms']):7.2f})"
                  f" {way['peak_bytes'] / 2**30:5.2f}G {way['first_seconds']:5.1f}s")
@@ -81,7 +79,11 @@ def measure(config: Config, precision: str, mode: str, options: argparse.Namespa
                 found[name]["times_ms"].append(pool.submit(training.take_steps).result())
         for _, pool in ways:
             pool.submit(training.check).result()
-    row = {"model": config.name, "precision": precision, "mode": mode, "ways": found}
+    row: dict[str, Any] = {"model": f"{config.name}, {precision}", "mode": mode, "ways": found}
+    if len(found) == len(training.WAYS):
+        row |= {"ms": {name: statistics.median(way["times_ms"]) for name, way in found.items()},
+                "first_s": {name: way["first_seconds"] for name, way in found.items()},
+                "memory": found["lnbwd"]["peak_bytes"] / found["torch"]["peak_bytes"]}
     print(line(row), flush=True)
     return row
 
@@ -100,18 +102,11 @@ def main() -> int:
     if not torch.cuda.is_available():
         parser.error("expected an NVIDIA GPU, found none")
 
-    results = []
-    for name in options.models:
-        for precision in options.precision:
-            for mode in options.modes:
-                results.append(measure(CONFIGS[name], precision, mode, options))
-                if options.out:
-                    write_whole(options.out, json.dumps({
-                        "date": datetime.date.today().isoformat(),
-                        "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-                        "machine": {"name": torch.cuda.get_device_name(),
-                                    "torch": torch.__version__},
-                        "results": results}, indent=1) + "\n")
+    rows = []
+    for name, precision, mode in itertools.product(
+            options.models, options.precision, options.modes):
+        rows.append(measure(CONFIGS[name], precision, mode, options))
+        results.write(options.out, rows, machine.described_gpu())
     return 0
 
 

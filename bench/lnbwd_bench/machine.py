@@ -79,6 +79,11 @@ def current_gpu() -> str:
     return f"{'hip' if torch.version.hip else 'cuda'}:{torch.cuda.current_device()}"
 
 
+def described_gpu() -> dict[str, str]:
+    """A result file's line on the GPU, of programs that have PyTorch's times alone."""
+    return {"name": torch.cuda.get_device_name(), "torch": torch.__version__}
+
+
 class _Machine:
     """What holds of all machines."""
 

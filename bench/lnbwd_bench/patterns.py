@@ -1,18 +1,33 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs of the patterns of docs/results: what torch.compile fuses in real models."""
+"""Patterns of docs/results, which torch.compile fuses in real models: their graphs, their inputs,
+and their results by PyTorch, in float64 too."""
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch._inductor import inductor_prims
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
+
+from lnbwd.program.evaluation import random_numbers
+
+from .random_inputs import random_inputs
+
+Pattern = dict[str, Any]
+_COMPARED = 1 << 26
+"""Elements that are compared at a time: some tensors are large beside a GPU's memory."""
 
 
-def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
+def graph_of(pattern: Pattern, device: str = "cpu") -> GraphModule:
     """The graph of a pattern: of each input its type, shape and strides; of each node the operator,
     its arguments and its options; and which of them are outputs."""
     graph = Graph()
@@ -43,3 +58,117 @@ def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
     graph.output(tuple(made[place] for place in pattern["outputs"]))
     graph.eliminate_dead_code()
     return GraphModule(torch.nn.Module(), graph)
+
+
+def inputs_of(pattern: Pattern, device: str = "cpu", seed: int = 1,
+              has_special: bool = False) -> list[Tensor]:
+    """Random inputs as a pattern wants them."""
+    with FakeTensorMode():
+        graph = graph_of(pattern, device).graph
+    values = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
+    return random_inputs(graph, values, torch.Generator(device).manual_seed(seed), has_special)
+
+
+def _seeds(count: int, device: torch.device) -> Tensor:
+    """What Inductor draws, of all integers; its operation by itself draws positive ones."""
+    return torch.randint(-(2 ** 63), 2 ** 63 - 1, [count], device=device)
+
+
+def _draw(size: list[int], seed: Tensor, mode: str) -> Tensor:
+    """What kernels of Inductor draw; its operation by itself draws PyTorch's random numbers."""
+    return random_numbers(seed, 1, math.prod(size)).reshape(size)
+
+
+def _in_own_types(target: Any, types: Sequence[torch.dtype | None]) -> Callable[..., Any]:
+    """An operation that PyTorch has not in float64, on arguments and with results of float64."""
+    def compute(*arguments: Any, **options: Any) -> Any:
+        results = target(*(value.to(dtype) if dtype and dtype.is_floating_point else value
+                           for value, dtype in zip(arguments, types, strict=True)), **options)
+        return pytree.tree_map_only(
+            Tensor, lambda x: x.double() if x.is_floating_point() else x, results)
+
+    return compute
+
+
+def runnable(module: GraphModule, is_exact: bool = False) -> GraphModule:
+    """A pattern's graph, to be run by PyTorch; if it is to be exact, in float64, but for attention,
+    whose operations PyTorch has in the types of rows alone."""
+    for node in module.graph.nodes:
+        if is_exact and "attention" in str(node.target):
+            node.target = _in_own_types(node.target, [
+                getattr(value.meta.get("val"), "dtype", None) if isinstance(value, Node)
+                else None for value in node.args])
+
+    def wider(item: Any) -> Any:
+        return (torch.float64 if is_exact and isinstance(item, torch.dtype)
+                and item.is_floating_point else item)
+
+    for node in module.graph.nodes:
+        node.meta = {}
+        node.args = torch.fx.node.map_aggregate(node.args, wider)
+        node.kwargs = torch.fx.node.map_aggregate(node.kwargs, wider)
+        if node.target is inductor_prims.random:
+            node.target = _draw
+        elif node.target is inductor_prims.seeds:
+            node.target = _seeds
+    module.recompile()
+    return module
+
+
+def _add_biases(graph: Graph) -> None:
+    """Has the biases of convolutions be added behind them, as torch.compile has it on a GPU: the
+    results of both are rounded."""
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.convolution.default):
+        if (bias := node.args[2]) is not None:
+            node.update_arg(2, None)
+            with graph.inserting_after(node):
+                row = graph.call_function(torch.ops.aten.reshape.default, (
+                    bias, [-1] + [1] * (node.meta["val"].dim() - 2)))
+            with graph.inserting_after(row):
+                whole = graph.call_function(torch.ops.aten.add.Tensor, (node, row))
+            node.replace_all_uses_with(whole, lambda user, whole=whole: user is not whole)
+
+
+def expected(pattern: Pattern, inputs: Sequence[Tensor]) -> list[Any]:
+    """What PyTorch computes, operation by operation, in the pattern's types and in float64."""
+    device = inputs[0].device.type if inputs else (
+        "cuda" if torch.cuda.is_available() else "cpu")
+    found = []
+    for is_exact in (False, True):
+        with FakeTensorMode():
+            module = graph_of(pattern, device)
+        _add_biases(module.graph)
+        torch.manual_seed(0)
+        found.append(runnable(module, is_exact)(*(
+            x.double() if is_exact and x.is_floating_point() else x for x in inputs)))
+    return found
+
+
+def faults(got: Iterable[Any], eager: Iterable[Any], exact: Iterable[Any]) -> list[str]:
+    """What is wrong with outputs: in the norm, twice eager's error and a few roundings are right.
+    What is finite in one of the two references may be finite."""
+    found = []
+    for place, (mine, theirs, want) in enumerate(zip(got, eager, exact, strict=True)):
+        if not isinstance(mine, Tensor) or mine.is_complex():
+            continue
+        if (mine.shape, mine.dtype) != (theirs.shape, theirs.dtype):
+            found.append(f"output {place}: expected {theirs.dtype} {tuple(theirs.shape)}, got "
+                         f"{mine.dtype} {tuple(mine.shape)}")
+            continue
+        wrong, whole, ours, eagers = 0, 0.0, 0.0, 0.0
+        for part in zip(*(t.reshape(-1).split(_COMPARED) for t in (mine, theirs, want)),
+                        strict=True):
+            of_mine, of_theirs, of_want = (t.isfinite() for t in part)
+            wrong += int(((of_mine != of_theirs) & (of_mine != of_want)).sum())
+            both = of_mine & of_theirs & of_want
+            got_here, eager_here, exactly = (t[both].double() for t in part)
+            whole, ours, eagers = map(math.hypot, (whole, ours, eagers), (
+                t.norm().item() for t in (exactly, got_here - exactly, eager_here - exactly)))
+        if wrong:
+            found.append(f"output {place}: {wrong} of {mine.numel()} are finite that should not "
+                         "be, or the reverse")
+        rounding = torch.finfo(mine.dtype).eps if mine.is_floating_point() else 0.0
+        if ours > 2 * eagers + (4 * rounding + 1e-6) * whole:
+            found.append(f"output {place}: an error of {ours / (whole or 1):.1e}, eager's is "
+                         f"{eagers / (whole or 1):.1e}")
+    return found

@@ -43,6 +43,33 @@ def take_turns(file: pathlib.Path, *functions: tuple[Any, str]) -> None:
         setattr(owner, name, alone)
 
 
+def autotuner() -> Any:
+    """The class whose ``autotune_to_one_config`` times Triton's configurations."""
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    return CachingAutotuner
+
+
+def measure_in_turns(file: pathlib.Path, has_ours: bool = True) -> None:
+    """Has torch.compile, and our backend, measure on the device in :func:`turn`."""
+    owners = [(autotuner(), "autotune_to_one_config")]
+    if has_ours:
+        from lnbwd.core.compile import tuning
+        from lnbwd.inductor import choice
+
+        owners += [(tuning, "measure"), (choice, "time_calls")]
+    take_turns(file, *owners)
+
+
+def prepare_inductor(file: pathlib.Path) -> None:
+    """Prepares a process that compiles beside others."""
+    from torch._inductor import config
+
+    config.fx_graph_cache = False
+    config.compile_threads = 1
+    measure_in_turns(file)
+
+
 def rows_of(pools: Iterable[tuple[int, dict[int, Any]]], end: float,
             work: Callable[[Any], dict[str, Any]],
             prepare: Callable[[], None] | None = None) -> Iterator[dict[str, Any]]:

@@ -11,10 +11,12 @@ under ``stream`` by method the fastest stream, which moves ``stream_bytes``.
 
 from __future__ import annotations
 
+import datetime
 import json
 import lzma
 import math
 import pathlib
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -36,20 +38,27 @@ PEER_SLACK = 16.0
 STREAM = "stream"
 BLOCKS = ("looked at", "not looked at")
 """Of patterns of models, when they were taken."""
-PATTERNS = pathlib.Path(__file__).resolve().parents[2] / "docs/results/region-patterns.jsonl.xz"
+_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results"
+PATTERNS, FUSED_NODES = (_FOLDER / f"{name}.jsonl.xz" for name in (
+    "region-patterns", "fused-nodes"))
 
 Row = Mapping[str, Any]
 
 
 def patterns(file: pathlib.Path = PATTERNS) -> list[str]:
-    """The patterns of a file of region_capture.py, each as JSON. Those of models that nobody had
-    looked at when they were timed have ``"seen": false``."""
+    """The patterns of a file of regions.py, each as JSON. Those of models that nobody had looked at
+    when they were timed have ``"seen": false``."""
     return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 
-def write_json(document: Mapping[str, Any], path: pathlib.Path) -> None:
-    """Writes a result file whole or not at all."""
-    write_whole(path, json.dumps(document, indent=1) + "\n")
+def write(path: pathlib.Path | None, rows: Any, machine: Mapping[str, Any] | None = None,
+          **more: Any) -> None:
+    """Writes a result file whole or not at all, with its date and command, if there is a path."""
+    if path:
+        write_whole(path, json.dumps({
+            **more, "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+            "machine": machine or {}, "results": rows}, indent=1) + "\n")
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:

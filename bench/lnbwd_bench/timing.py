@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,7 @@ from .results import GRAPH, INTERLEAVED, METHODS
 _GRAPH_US, _GRAPH_CALLS, _GRAPH_WAIT_US = 400.0, 64, 100.0
 # What a call is estimated to take, for the number of calls of a graph.
 _BYTES_A_MICROSECOND, _START_US = 2.5e6, 3.0
+_WARM_UPS = 3  # Of calls that the host times.
 # How often each launch shape of the stream is tried, and how many stay to be timed beside others.
 _STREAM_TRIES, _SIMULATED_STREAM_TRIES, _STREAMS_KEPT = 9, 3, 3
 
@@ -68,12 +69,12 @@ def summary(times: Sequence[float]) -> dict[str, Any]:
             "repetitions": len(ordered)}
 
 
-def _measure_interleaved(machine: Any, works: Sequence[Callable[[], Any]], repetitions: int,
-                         seed: int) -> list[list[float]]:
+def measure_interleaved(machine: Any, works: Sequence[Callable[[], Any]], repetitions: int,
+                        seed: int = 1, wait_us: float = _GRAPH_WAIT_US) -> list[list[float]]:
     """Microseconds of each of ``works``, ``repetitions`` times, one after another in an order that
-    changes, each after a wait of the device that hides the host."""
+    changes, each after a wait of the device that hides the host, at first of ``wait_us``."""
     order = random.Random(seed)
-    waits = [_GRAPH_WAIT_US] * len(works)
+    waits = [wait_us] * len(works)
     pairs: list[list[tuple[Any, Any]]] = [[] for _ in works]
     for _ in range(2 * repetitions):
         turn = [index for index, taken in enumerate(pairs) if len(taken) < repetitions]
@@ -142,7 +143,7 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], sets: int, repetit
     graphs = [graph for _, graph, _ in captured] + [graph for graph in alone.values() if graph]
     for graph in graphs:
         graph.replay()
-    times = _measure_interleaved(machine, [graph.replay for graph in graphs], repetitions, seed)
+    times = measure_interleaved(machine, [graph.replay for graph in graphs], repetitions, seed)
     base = dict(zip((calls for calls, graph in alone.items() if graph),
                     map(median, times[len(captured):]), strict=True))
     method = INTERLEAVED if foreign else GRAPH
@@ -174,6 +175,34 @@ def stream_record(streams: Sequence[Candidate]) -> dict[str, Any]:
             fastest = min(timed, key=lambda stream: median(stream.times[method]))
             record[method] = {"variant": fastest.name, **summary(fastest.times[method])}
     return record
+
+
+def time_host(functions: Mapping[str, Callable[[], Sequence[float]]], repetitions: int,
+              wait: Callable[[], Any]) -> dict[str, list[float]]:
+    """Medians of the columns of what functions return, called in turns; ``wait`` waits for the
+    device before each call."""
+    times: dict[str, list[Sequence[float]]] = {name: [] for name in functions}
+    for number in range(-_WARM_UPS, repetitions):
+        for name, function in functions.items():
+            wait()
+            taken = function()
+            if number >= 0:
+                times[name].append(taken)
+    return {name: [*map(median, zip(*rows, strict=True))] for name, rows in times.items()}
+
+
+def time_in_graphs(machine: Any, calls: Mapping[str, Callable[[int], Any]], sets: int,
+                   repetitions: int, moved: float) -> dict[str, float]:
+    """Medians of the microseconds of calls by :func:`time_interleaved`.
+
+    Raises:
+        RuntimeError: one cannot be captured.
+    """
+    candidates = [Candidate(name, call) for name, call in calls.items()]
+    time_interleaved(machine, candidates, sets, repetitions, moved)
+    if refused := [each.name for each in candidates if GRAPH not in each.times]:
+        raise RuntimeError(f"expected calls that a graph can capture, got {', '.join(refused)}")
+    return {each.name: median(each.times[GRAPH]) for each in candidates}
 
 
 def time_interleaved(machine: Any, candidates: Sequence[Candidate], sets: int, repetitions: int,

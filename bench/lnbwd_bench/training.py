@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
 from . import processes
 from .models import Config, make_batch, make_model
@@ -101,13 +100,7 @@ def begin(name: str, mode: str, config: Config, autocast: bool, device: str,
           turns: pathlib.Path) -> dict[str, Any]:
     """What a process does first for the way that it is for: the step that compiles. What it times
     then on the device it times in turns with others."""
-    owners: list[tuple[Any, str]] = [(CachingAutotuner, "autotune_to_one_config")]
-    if name == "lnbwd":
-        from lnbwd.core.compile import tuning
-        from lnbwd.inductor import choice
-
-        owners += [(tuning, "measure"), (choice, "time_calls")]
-    processes.take_turns(turns, *owners)
+    processes.measure_in_turns(turns, has_ours=name == "lnbwd")
     # First steps are to compile: no way is to find what another, or another run, compiled.
     torch.compiler.config.force_disable_caches = True
     warm_up(device)

@@ -21,10 +21,8 @@ import sys
 from unittest import mock
 
 import torch
-from torch._inductor import inductor_prims
 from torch._inductor.utils import fresh_cache
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils import _pytree as pytree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
@@ -32,16 +30,13 @@ import lnbwd
 import lnbwd.inductor
 from lnbwd.inductor.torch_internals import fusion
 from lnbwd.ops import native, regions
-from lnbwd.program.evaluation import random_numbers
 from lnbwd_bench import results
-from lnbwd_bench.patterns import graph_of
-from lnbwd_bench.random_inputs import random_inputs
+from lnbwd_bench.patterns import expected, faults, graph_of, inputs_of
 
 # Operators whose first or second argument is a shape.
 _SHAPED = {f"{name}.default" for name in (
     "aten.reshape", "aten.expand", "aten.full", "aten.repeat", "prims.inductor_random")}
 _MOST_ELEMENTS = 10_000_000  # Of all tensors of a pattern together.
-_COMPARED = 1 << 26  # Elements at a time.
 _SAMPLES_OF_TOKENS, _TOKENS, _SAMPLES_OF_IMAGES = 8, 512, 32
 
 
@@ -131,120 +126,6 @@ def on_few_rows(pattern):
             if _elements(small) <= _MOST_ELEMENTS:
                 return small
     return None
-
-
-def inputs_of(pattern, device="cpu", seed=1, has_special=False):
-    """Random inputs as a pattern wants them."""
-    with FakeTensorMode():
-        graph = graph_of(pattern, device).graph
-    values = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
-    return random_inputs(graph, values, torch.Generator(device).manual_seed(seed), has_special)
-
-
-def _seeds(count, device):
-    """What Inductor draws, of all integers; its operation by itself draws positive ones."""
-    return torch.randint(-(2 ** 63), 2 ** 63 - 1, [count], device=device)
-
-
-def _draw(size, seed, mode):
-    """What kernels of Inductor draw; its operation by itself draws PyTorch's random numbers."""
-    return random_numbers(seed, 1, math.prod(size)).reshape(size)
-
-
-def _in_own_types(target, types):
-    """An operation that PyTorch has not in float64, on arguments and with results of float64."""
-    def compute(*arguments, **options):
-        results = target(*(value.to(dtype) if dtype and dtype.is_floating_point else value
-                           for value, dtype in zip(arguments, types, strict=True)), **options)
-        return pytree.tree_map_only(
-            torch.Tensor, lambda x: x.double() if x.is_floating_point() else x, results)
-
-    return compute
-
-
-def runnable(module, is_exact=False):
-    """A pattern's graph, to be run by PyTorch; if it is to be exact, in float64, but for attention,
-    whose operations PyTorch has in the types of rows alone."""
-    for node in module.graph.nodes:
-        if is_exact and "attention" in str(node.target):
-            node.target = _in_own_types(node.target, [
-                getattr(value.meta.get("val"), "dtype", None) if isinstance(value, torch.fx.Node)
-                else None for value in node.args])
-
-    def wider(item):
-        return (torch.float64 if is_exact and isinstance(item, torch.dtype)
-                and item.is_floating_point else item)
-
-    for node in module.graph.nodes:
-        node.meta = {}
-        node.args = torch.fx.node.map_aggregate(node.args, wider)
-        node.kwargs = torch.fx.node.map_aggregate(node.kwargs, wider)
-        if node.target is inductor_prims.random:
-            node.target = _draw
-        elif node.target is inductor_prims.seeds:
-            node.target = _seeds
-    module.recompile()
-    return module
-
-
-def _add_biases(graph):
-    """Has the biases of convolutions be added behind them, as torch.compile has it on a GPU: the
-    results of both are rounded."""
-    for node in graph.find_nodes(op="call_function", target=torch.ops.aten.convolution.default):
-        if (bias := node.args[2]) is not None:
-            node.update_arg(2, None)
-            with graph.inserting_after(node):
-                row = graph.call_function(torch.ops.aten.reshape.default, (
-                    bias, [-1] + [1] * (node.meta["val"].dim() - 2)))
-            with graph.inserting_after(row):
-                whole = graph.call_function(torch.ops.aten.add.Tensor, (node, row))
-            node.replace_all_uses_with(whole, lambda user, whole=whole: user is not whole)
-
-
-def expected(pattern, inputs):
-    """What PyTorch computes, operation by operation, in the pattern's types and in float64."""
-    device = inputs[0].device.type if inputs else (
-        "cuda" if torch.cuda.is_available() else "cpu")
-    found = []
-    for is_exact in (False, True):
-        with FakeTensorMode():
-            module = graph_of(pattern, device)
-        _add_biases(module.graph)
-        torch.manual_seed(0)
-        found.append(runnable(module, is_exact)(*(
-            x.double() if is_exact and x.is_floating_point() else x for x in inputs)))
-    return found
-
-
-def faults(got, eager, exact):
-    """What is wrong with outputs: in the norm, twice eager's error and a few roundings are right.
-    What is finite in one of the two references may be finite."""
-    found = []
-    for place, (mine, theirs, want) in enumerate(zip(got, eager, exact, strict=True)):
-        if not isinstance(mine, torch.Tensor) or mine.is_complex():
-            continue
-        if (mine.shape, mine.dtype) != (theirs.shape, theirs.dtype):
-            found.append(f"output {place}: expected {theirs.dtype} {tuple(theirs.shape)}, got "
-                         f"{mine.dtype} {tuple(mine.shape)}")
-            continue
-        wrong, whole, ours, eagers = 0, 0.0, 0.0, 0.0
-        # Some tensors are large beside a GPU's memory.
-        for part in zip(*(t.reshape(-1).split(_COMPARED) for t in (mine, theirs, want)),
-                        strict=True):
-            of_mine, of_theirs, of_want = (t.isfinite() for t in part)
-            wrong += int(((of_mine != of_theirs) & (of_mine != of_want)).sum())
-            both = of_mine & of_theirs & of_want
-            got_here, eager_here, exactly = (t[both].double() for t in part)
-            whole, ours, eagers = map(math.hypot, (whole, ours, eagers), (
-                t.norm().item() for t in (exactly, got_here - exactly, eager_here - exactly)))
-        if wrong:
-            found.append(f"output {place}: {wrong} of {mine.numel()} are finite that should not "
-                         "be, or the reverse")
-        rounding = torch.finfo(mine.dtype).eps if mine.is_floating_point() else 0.0
-        if ours > 2 * eagers + (4 * rounding + 1e-6) * whole:
-            found.append(f"output {place}: an error of {ours / (whole or 1):.1e}, eager's is "
-                         f"{eagers / (whole or 1):.1e}")
-    return found
 
 
 @contextlib.contextmanager

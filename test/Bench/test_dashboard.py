@@ -4,7 +4,6 @@
 """bench/dashboard.py: the page is what it writes, and it reads what the programs write."""
 
 import json
-import lzma
 import pathlib
 import sys
 import xml.etree.ElementTree
@@ -74,69 +73,26 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
     assert "Card, driver D, torch 2, 2026-01-02: `operations.py run`" in text
 
 
-@pytest.mark.parametrize("block,document,rows", [
-    ("regions", {"results": [
-        {"pattern": "new12", "model": "tiny", "seen": False, "occurs": 2, "outcome": "whole",
-         "us": {"torch": 3.0, "lnbwd": 2.004}, "before_us": {"torch": 3.001, "lnbwd": 2.5}}]},
-     [{"pattern": "new12", "model": "tiny", "seen": False, "occurs": 2, "outcome": "whole",
-       "us": {"torch": 3.0, "lnbwd": 2.0}, "before_us": {"torch": 3.0, "lnbwd": 2.5}}]),
-    ("steps", {"results": [{"model": "tiny", "precision": "bf16", "ways": {
-        "torch": {"times_ms": [2.0, 4.0, 3.0], "peak_bytes": 100, "first_seconds": 5.0},
-        "lnbwd": {"times_ms": [2.5], "peak_bytes": 99, "first_seconds": 4.0}}}]},
-     [{"model": "tiny, bf16", "ms": {"torch": 3.0, "lnbwd": 2.5}, "memory": 0.99,
-       "first_s": {"torch": 5.0, "lnbwd": 4.0}}]),
-    ("host", {"head": "here", "rows": [
-        {"op": "layer_norm", "case": "operator", "pass": "forward", "torch": 2.04, "ours": 1.96},
-        {"op": "layer_norm", "case": "call", "pass": "forward", "torch": 2.0, "ours": 1.0}]},
-     [{"op": "layer_norm", "case": "operator", "pass": "forward", "torch": 2.0, "ours": 2.0}]),
-    ("linear_host", {"layers": [{"shape": "4x8x16", "dtype": "bf16", "host_us": {"forward": {
-        "auto": 1.0, "eager": 2.0, "compile": 3.0, "kernel": 4.0}}}]},
-     [{"sizes": [4, 8, 16], "pass": "forward", "us": {"ours": 1.0, "eager": 2.0, "compile": 3.0}}]),
-    ("linear", {"layers": [{"shape": "4x8x16", "dtype": "bf16",
-                            "forward_us": {"auto": 0.5, "eager": 1.0, "compile": 2.0},
-                            "us": {"auto": 1.0, "eager": 2.0, "compile": 3.0, "kernel": 4.0}}]},
-     [{"sizes": [4, 8, 16], "dtype": "bf16", "pass": "forward",
-       "us": {"auto": 0.5, "eager": 1.0, "compile": 2.0}},
-      {"sizes": [4, 8, 16], "dtype": "bf16", "pass": "both",
-       "us": {"auto": 1.0, "eager": 2.0, "compile": 3.0}}]),
-    ("compile_time", {"chip": "gfx942", "median_seconds": 0.2,
-                      "shapes": {"8x16:bf16": 0.3, "8x32:bf16": 0.2}},
-     [{"chip": "gfx942", "median_ms": 200.0, "worst_ms": 300.0}])])
-def test_results_of_the_other_programs_are_read(block, document, rows, tmp_path):
+@pytest.mark.parametrize("block,row,kept", [
+    ("regions", {"pattern": "new12", "model": "tiny", "seen": False, "occurs": 2,
+                 "outcome": "whole", "us": {"torch": 3.0, "lnbwd": 2.00004},
+                 "before_us": {"torch": 3.0, "lnbwd": 2.5}, "wrong": [], "decisions": ["one"]},
+     {"pattern": "new12", "model": "tiny", "seen": False, "occurs": 2, "outcome": "whole",
+      "us": {"torch": 3.0, "lnbwd": 2.0}, "before_us": {"torch": 3.0, "lnbwd": 2.5}}),
+    ("steps", {"model": "tiny, bf16", "mode": "compiled", "ms": {"torch": 3.0, "lnbwd": 2.50001},
+               "first_s": {"torch": 5.0, "lnbwd": 4.0}, "memory": 0.99, "ways": {}},
+     {"model": "tiny, bf16", "ms": {"torch": 3.0, "lnbwd": 2.5}, "memory": 0.99,
+      "first_s": {"torch": 5.0, "lnbwd": 4.0}}),
+    ("linear", {"block": "linear", "sizes": [4, 8, 16], "dtype": "bf16", "pass": "forward",
+                "us": {"auto": 0.5, "eager": 1.0}},
+     {"sizes": [4, 8, 16], "dtype": "bf16", "pass": "forward", "us": {"auto": 0.5, "eager": 1.0}}),
+    ("linear", {"block": "linear_host"}, None)])
+def test_results_of_the_other_programs_are_read(block, row, kept, tmp_path):
     path = tmp_path / "results.json"
-    path.write_text(json.dumps(document))
-    assert dashboard.take(block, [path])["rows"] == rows
-
-
-@pytest.fixture
-def corpus(tmp_path, monkeypatch):
-    """A file of patterns of two models, of which the second was not looked at."""
-    patterns = [{"model": "old"}, {"model": "new", "seen": False, "occurs": 3}]
-    file = tmp_path / "patterns.jsonl.xz"
-    file.write_bytes(lzma.compress("\n".join(map(json.dumps, patterns)).encode()))
-    read = dashboard.results.patterns
-    monkeypatch.setattr(dashboard.results, "patterns", lambda: read(file))
-
-
-def test_a_place_is_looked_up_in_the_corpus(corpus):
-    result = {"outcome": "part", "us": {"torch": 2.0, "lnbwd": 1.0}}
-    found = dashboard.of_regions([{"results": [
-        {"place": 0, "model": "old", **result}, {"place": 1, "model": "new", **result}]}])
-    assert found["rows"] == [
-        {"pattern": 0, "model": "old", "seen": True, "occurs": 0, **result},
-        {"pattern": 1, "model": "new", "seen": False, "occurs": 3, **result}]
-
-
-@pytest.mark.parametrize("place,got", [(1, "new"), (2, "no model")])
-def test_places_of_another_file_are_refused(place, got, corpus):
-    row = {"place": place, "model": "old", "outcome": "part", "us": {"torch": 2.0, "lnbwd": 1.0}}
-    with pytest.raises(ValueError, match=f"expected pattern {place} .* of old, got {got}"):
-        dashboard.of_regions([{"results": [row]}])
-
-
-def test_patterns_that_failed_have_no_row(corpus):
-    assert not dashboard.of_regions([{"results": [
-        {"place": 0, "model": "old", "failure": "no room"}]}])["rows"]
+    dashboard.results.write(path, [row], {"name": "Card", "torch": "2"})
+    found = dashboard.take(block, [path, path])
+    assert found["rows"] == [kept, kept] * (kept is not None)
+    assert found["machine"] == "Card, torch 2"
 
 
 def timed(pattern, ours, before=None, **about):
@@ -148,7 +104,7 @@ def timed(pattern, ours, before=None, **about):
 
 def regions_of(*rows):
     """The lines of the section of some rows."""
-    return dashboard.regions({"date": "2026-01-02", "machine": "card", "command": "region_times.py",
+    return dashboard.regions({"date": "2026-01-02", "machine": "card", "command": "regions.py time",
                               "rows": list(rows)}, None)
 
 

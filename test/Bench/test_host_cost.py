@@ -28,7 +28,7 @@ def test_figures(tmp_path, native):
     result = run("--device", "cpu", "--norms", "3", "--repetitions", "2", "--json",
                  str(file), LNBWD_NATIVE=native)
     assert result.returncode == 0, result.stderr
-    rows = json.loads(file.read_text())["rows"]
+    rows = json.loads(file.read_text())["results"]
     cases = {(row["op"], row["case"], row["pass"]) for row in rows}
     assert cases == {(op, "chain of 3", name) for op in ("layer_norm", "rms_norm")
                      for name in ("forward", "backward")}

@@ -15,9 +15,8 @@ pytest.importorskip("torch")
 
 import torch
 
-import region_capture
 from conftest import ROOT
-from lnbwd_bench import results
+from lnbwd_bench import capture, results
 from lnbwd_bench.patterns import graph_of
 
 LEAST = {"mix-order": 0.75, "pointwise": 1.0, "reduction": 0.93}
@@ -25,22 +24,21 @@ LEAST = {"mix-order": 0.75, "pointwise": 1.0, "reduction": 0.93}
 
 COUNT = """
 import collections, json, sys
-import fused_nodes, region_capture
-from lnbwd_bench import results
+import regions
+from lnbwd_bench import capture, results
 
-region_capture.pretend_gpu()
+capture.pretend_gpu()
 counts = collections.Counter()
 for line in results.patterns()[60::120]:
-    for node in fused_nodes.converted(json.loads(line))["fused"]:
-        if kind := node.get("kind"):
-            counts[kind, "calls" in node] += 1
+    for node in regions.converted(json.loads(line)):
+        counts[node["kind"], "reason" not in node] += 1
 print(json.dumps([[*key, count] for key, count in counts.items()]))
 """
 
 
 def test_no_fewer_nodes_are_converted():
     """In a process of its own, which has a GPU that it only pretends to have."""
-    path = [str(ROOT / part) for part in ("bench", "python", "test/python", "test/Bench")]
+    path = [str(ROOT / part) for part in ("bench", "python")]
     process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", f"import sys; sys.path[:0] = {path}\n{COUNT}"],
         capture_output=True, text=True, check=False)
@@ -74,6 +72,6 @@ def test_what_leads_to_other_operands_of_a_convolution_is_of_another_kernel():
     result = graph.call_function(operator.getitem, (both, 0))
     last = graph.call_function(aten.neg.default, (result,))
     nodes = {first, total, other, both, result, last}
-    assert {*map(frozenset, region_capture.parts_of(nodes))} == {
+    assert {*map(frozenset, capture.parts_of(nodes))} == {
         frozenset(part) for part in ((first, total, both, result), (other, both, result),
                                      (both, result, last))}

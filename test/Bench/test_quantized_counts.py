@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import quantized_cases  # noqa: E402
+from lnbwd_bench import quantized  # noqa: E402
 
 # Bytes that lanes access over the least. Both layouts are tiles, few or many; norms read their rows
 # twice for them. Of norms along the rows lanes read the weights once for all rows that they have.
@@ -18,13 +18,13 @@ TILES = {"quantize-mxfp8-both": 1.01, "swiglu-mxfp8-both": 1.01,
 ROWS = {"rms_norm-mxfp4": 1.15, "rms_norm-mxfp8": 1.11, "rms_norm-mxfp8-both": 1.9}
 
 
-@pytest.mark.parametrize("place, name", [*enumerate(quantized_cases.CASES)])
+@pytest.mark.parametrize("place, name", [*enumerate(quantized.CASES)])
 def test_counts(build, monkeypatch, place, name):
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("no simulator in the build")
     monkeypatch.setenv("LNBWD_SIM_CHECK", "0")
-    chip = quantized_cases.COUNTED_CHIPS[place % len(quantized_cases.COUNTED_CHIPS)]
-    ratio, spills = quantized_cases.count(name, (1024 if name in TILES else 25216, 512), chip)
+    chip = quantized.COUNTED_CHIPS[place % len(quantized.COUNTED_CHIPS)]
+    ratio, spills = quantized.count(name, (1024 if name in TILES else 25216, 512), chip)
     assert spills == 0
     assert ratio <= TILES.get(name, ROWS.get(name, 1.1))
 
@@ -36,6 +36,6 @@ def test_weights_come_from_a_cache(build, monkeypatch, name):
         pytest.skip("no simulator in the build")
     monkeypatch.setenv("LNBWD_SIM_CHECK", "0")
     shape = (256, 13568)
-    ratio, _ = quantized_cases.count(name, shape, quantized_cases.MODELLED_CHIP)
+    ratio, _ = quantized.count(name, shape, quantized.MODELLED_CHIP)
     assert ratio > 1.5
-    assert quantized_cases.from_memory(name, shape, quantized_cases.MODELLED_CHIP) <= 1.1
+    assert quantized.from_memory(name, shape, quantized.MODELLED_CHIP) <= 1.1

@@ -12,15 +12,16 @@ torch = pytest.importorskip("torch")
 import pattern_check  # noqa: E402
 
 import lnbwd  # noqa: E402
+import regions  # noqa: E402
 from lnbwd.ops import region_programs  # noqa: E402
-from lnbwd_bench import results  # noqa: E402
+from lnbwd_bench import patterns, results  # noqa: E402
 
 
 def wrong(has_kernels, every, first=0):
-    patterns = list(map(json.loads, results.patterns()))
+    corpus = list(map(json.loads, results.patterns()))
     with lnbwd.simulate(), torch.no_grad():
-        found = {place: pattern_check.check(patterns[place], has_kernels)
-                 for place in range(first, len(patterns), every)}
+        found = {place: pattern_check.check(corpus[place], has_kernels)
+                 for place in range(first, len(corpus), every)}
     return found
 
 
@@ -38,16 +39,16 @@ def test_results_are_right(has_kernels, every, build):
 def test_what_is_wrong_is_found():
     exact = torch.linspace(1, 2, 64, dtype=torch.float64)
     eager = exact.float()
-    assert not pattern_check.faults([eager * (1 + 1e-7)], [eager], [exact])
-    assert "an error of 1.0e-05" in pattern_check.faults(
+    assert not patterns.faults([eager * (1 + 1e-7)], [eager], [exact])
+    assert "an error of 1.0e-05" in patterns.faults(
         [eager * (1 + 1e-5)], [eager], [exact])[0]
     mask = exact > 1.5
-    assert not pattern_check.faults([mask], [mask], [mask])
-    assert pattern_check.faults([~mask], [mask], [mask])
+    assert not patterns.faults([mask], [mask], [mask])
+    assert patterns.faults([~mask], [mask], [mask])
     hole = torch.where(eager > 1.5, eager, torch.nan)
-    assert "32 of 64" in pattern_check.faults([hole], [eager], [exact])[0]
-    assert not pattern_check.faults([hole], [hole], [exact])
-    assert "expected torch.float32 (64,), got torch.bfloat16 (64,)" in pattern_check.faults(
+    assert "32 of 64" in patterns.faults([hole], [eager], [exact])[0]
+    assert not patterns.faults([hole], [hole], [exact])
+    assert "expected torch.float32 (64,), got torch.bfloat16 (64,)" in patterns.faults(
         [eager.bfloat16()], [eager], [exact])[0]
 
 
@@ -96,7 +97,7 @@ def test_attention_is_exact_in_its_own_types():
     both = graph.call_function(torch.ops.attention_of_tests.attend.default, tuple(rows))
     graph.output(both)
     values = [torch.rand(inputs[0][1], dtype=torch.float64) for _ in rows]
-    got = pattern_check.runnable(torch.fx.GraphModule({}, graph), is_exact=True)(*values)
+    got = patterns.runnable(torch.fx.GraphModule({}, graph), is_exact=True)(*values)
     assert seen == [(torch.float32,) * 3]
     torch.testing.assert_close(got[0], attend(*(x.float() for x in values))[0].double(),
                                rtol=0, atol=0)
@@ -104,12 +105,11 @@ def test_attention_is_exact_in_its_own_types():
 
 
 def test_additions_come_in_order():
-    region_times = pytest.importorskip("region_times")
     graph = torch.fx.Graph()
     operands = [graph.placeholder(name) for name in "xiy"]
     for target, has_order in ((torch.ops.aten.add.Tensor, False),
                               (torch.ops.aten.index_put.default, True)):
         graph.call_function(target, (*operands, True) if has_order else (operands[0], 1))
-        with region_times.in_order(graph):
+        with regions.in_order(graph):
             assert torch.are_deterministic_algorithms_enabled() == has_order
         assert not torch.are_deterministic_algorithms_enabled()

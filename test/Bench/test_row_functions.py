@@ -14,13 +14,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import function_cases  # noqa: E402
-import quantized_cases  # noqa: E402
-
 import dashboard  # noqa: E402
 import lnbwd  # noqa: E402
 import row_functions  # noqa: E402
-from lnbwd_bench import results  # noqa: E402
+from lnbwd_bench import functions, quantized, results  # noqa: E402
 from lnbwd_bench.machine import DTYPES  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -33,13 +30,13 @@ def simulator(build):
 
 
 def test_shapes_are_drawn_by_the_seed():
-    for name in function_cases.CALLS:
-        shapes = function_cases.draw(name, 7, 10)
-        assert shapes == function_cases.draw(name, 7, 10) != function_cases.draw(name, 8, 10)
+    for name in functions.CALLS:
+        shapes = functions.draw(name, 7, 10)
+        assert shapes == functions.draw(name, 7, 10) != functions.draw(name, 8, 10)
         assert len({shape for shape, _ in shapes}) == 10
         for shape, dtype in shapes:
             assert 2e6 <= math.prod(shape) * DTYPES[dtype].itemsize <= 4e8
-    assert any(50257 in shape for shape, _ in function_cases.draw("cross_entropy", 7, 10))
+    assert any(50257 in shape for shape, _ in functions.draw("cross_entropy", 7, 10))
 
 
 def test_figures(build, tmp_path):
@@ -87,14 +84,14 @@ def test_figures_of_what_is_quantised(build, tmp_path):
     assert f"| `{name}` | 2 | " in "\n".join(dashboard.quantized(block))
 
 
-@pytest.mark.parametrize("name", quantized_cases.CASES)
+@pytest.mark.parametrize("name", quantized.CASES)
 def test_another_result_than_the_formulas_is_wrong(name):
     """Of each function: its formula is right, and one byte in a hundred is not."""
-    tensors = function_cases.operands(name, (128, 256), "bf16", torch.device("cpu"))
-    found = function_cases.CALLS[name](function_cases.PYTORCH, *tensors)
-    assert quantized_cases.error(name, tensors, found) == 0
+    tensors = functions.operands(name, (128, 256), "bf16", torch.device("cpu"))
+    found = functions.CALLS[name](functions.PYTORCH, *tensors)
+    assert quantized.error(name, tensors, found) == 0
     found[0].view(-1)[::100] += 1
-    assert quantized_cases.error(name, tensors, found) == pytest.approx(0.01, rel=0.02)
+    assert quantized.error(name, tensors, found) == pytest.approx(0.01, rel=0.02)
 
 
 def test_a_wrong_result_is_reported(monkeypatch):

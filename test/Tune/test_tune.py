@@ -15,13 +15,12 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
+sys.path.insert(0, str(ROOT / "python"))
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 PROGRAM = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
 
 from lnbwd import schedule  # noqa: E402
-from lnbwd_bench.shapes import Shape  # noqa: E402
 
 
 def load_program():
@@ -32,6 +31,7 @@ def load_program():
 
 
 tune = load_program()
+Shape = tune.Shape
 
 
 def run(*arguments):

@@ -125,6 +125,8 @@ def main():
             shutil.copy(library, folder / "python" / "lnbwd" / "lib")
     shutil.copy(ROOT / "test" / "python" / "run_on_device.sh", folder / "run.sh")
     shutil.copy(ROOT / "bench" / "host_cost.py", folder / "tests")
+    shutil.copytree(ROOT / "bench" / "lnbwd_bench", folder / "tests" / "lnbwd_bench",
+                    ignore=ignored)
     (folder / "check_arguments").write_text(
         "--n {} --dtype {}\n".format(*SAMPLE_CHECK) if options.sample else "\n")
 

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls of lnbwd.functional and the same by PyTorch, on shapes that are drawn: what
-bench/row_functions.py times and checks, and tests check."""
+"""Calls of lnbwd.functional and the same by PyTorch, on random shapes (row_functions.py)."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import quantized_cases
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lnbwd_bench.machine import DTYPES
+from . import quantized
+from .machine import DTYPES
 
 # Of the first argument; a forward pass reads and writes as much.
 _LEAST_BYTES, _MOST_BYTES = 2e6, 4e8
@@ -44,7 +43,7 @@ PYTORCH = types.SimpleNamespace(
     geglu=lambda a, b, approximate: F.gelu(a, approximate=approximate) * b,
     rms_norm_rope=_rms_norm_rope, gated_rms_norm=lambda x, gate, weight: F.rms_norm(
         x * F.silu(gate), x.shape[-1:], weight), dropout_add_rms_norm=_dropout_add_rms_norm,
-    **vars(quantized_cases.FORMULAS))
+    **vars(quantized.FORMULAS))
 
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -61,7 +60,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "geglu": lambda library, a, b: library.geglu(a, b, "tanh"),
     "dropout_add_rms_norm": lambda library, x, residual, weight, p=0.1:
         library.dropout_add_rms_norm(x, residual, weight, p),
-    **{name: quantized_cases.call(name) for name in quantized_cases.CASES}}
+    **{name: quantized.call(name) for name in quantized.CASES}}
 """What is timed, by name: of a library and tensors."""
 
 
@@ -82,7 +81,7 @@ def _matrix(drawn: random.Random) -> Shape:
 
 DRAWN: dict[str, Callable[[random.Random], Shape]] = {
     **dict.fromkeys(CALLS, _matrix),
-    **dict.fromkeys(quantized_cases.CASES, quantized_cases.draw),
+    **dict.fromkeys(quantized.CASES, quantized.draw),
     "group_norm": lambda drawn: _image(drawn, 64, _GROUPS),
     "batch_norm": lambda drawn: _image(drawn, 256, 8),
     "cross_entropy": lambda drawn: (_log_uniform(drawn, 256, 32768), drawn.choice((
@@ -98,7 +97,7 @@ def draw(name: str, seed: int, count: int) -> list[tuple[Shape, str]]:
     drawn = random.Random(f"{name} {seed}")
     found: dict[Shape, str] = {}
     while len(found) < count:
-        is_bf16 = name == "cross_entropy" or name in quantized_cases.CASES
+        is_bf16 = name == "cross_entropy" or name in quantized.CASES
         dtype = "bf16" if is_bf16 else list(DTYPES)[len(found) % len(DTYPES)]
         shape = DRAWN[name](drawn)
         if _LEAST_BYTES <= math.prod(shape) * DTYPES[dtype].itemsize <= _MOST_BYTES:
@@ -108,7 +107,7 @@ def draw(name: str, seed: int, count: int) -> list[tuple[Shape, str]]:
 
 def tiny(name: str, shape: Shape) -> Shape:
     """A shape for the simulator."""
-    return (128, 256) if name in quantized_cases.CASES else tuple(min(size, 32) for size in shape)
+    return (128, 256) if name in quantized.CASES else tuple(min(size, 32) for size in shape)
 
 
 def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[Tensor]:
@@ -117,8 +116,8 @@ def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[
     def values(*sizes: int, dtype: str = dtype, has_gradient: bool = True) -> Tensor:
         return torch.randn(sizes, device=device).to(DTYPES[dtype]).requires_grad_(has_gradient)
 
-    if name in quantized_cases.CASES:
-        return quantized_cases.operands(name, shape, device)
+    if name in quantized.CASES:
+        return quantized.operands(name, shape, device)
     first, more = values(*shape), []
     if name in ("swiglu", "geglu"):
         more = [values(*shape)]

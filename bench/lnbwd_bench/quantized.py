@@ -1,24 +1,17 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions that write float8 and float4, and their formulas in PyTorch's operations: what
-bench/row_functions.py times and compares, on shapes that are drawn.
-
-    PYTHONPATH=python:bench python test/Bench/quantized_cases.py OUT.json
-
-counts on the simulator what they cost on AMD's chips, for bench/dashboard.py."""
+"""Functions that write float8 and float4, their formulas in PyTorch's operations, and the bytes
+that they move on AMD's chips, which the simulator counts."""
 
 from __future__ import annotations
 
 import ctypes
-import datetime
 import itertools
 import json
 import math
-import pathlib
 import random
 import re
-import sys
 import types
 import unittest.mock
 from collections.abc import Callable, Sequence
@@ -31,8 +24,9 @@ from torch import Tensor
 import lnbwd
 from lnbwd import runtime
 from lnbwd.functional import Quantized
-from lnbwd_bench import results
-from lnbwd_bench.stream import Traffic
+
+from . import results
+from .stream import Traffic
 
 Shape = tuple[int, ...]
 ALLOWED = 1e-3
@@ -48,7 +42,8 @@ def _float4(value: Tensor) -> Tensor:
     code = torch.minimum((size * 2).round(), torch.minimum(
         size.round() + 2, (size * 0.5).round() + 4)).clamp(max=7)
     pair = (code + 8 * value.signbit()).to(torch.uint8).unflatten(-1, (-1, 2))
-    return pair[..., 0] | pair[..., 1] << 4
+    packed: Tensor = pair[..., 0] | pair[..., 1] << 4
+    return packed
 
 
 def _swizzled(scale: Tensor) -> Tensor:
@@ -58,7 +53,7 @@ def _swizzled(scale: Tensor) -> Tensor:
 
 
 def _along_rows(y: Tensor, dtype: torch.dtype, block: str | int | None, factor: Tensor | None,
-                swizzled: bool) -> dict[str, Tensor]:
+                swizzled: bool) -> dict[str, Any]:
     if block == "128x128":
         rows, length = y.shape
         tiles = y.view(rows // 128, 128, -1, 128).transpose(1, 2)
@@ -92,7 +87,7 @@ def _along_rows(y: Tensor, dtype: torch.dtype, block: str | int | None, factor: 
 
 def _quantized(y: Tensor, dtype: torch.dtype = torch.float8_e4m3fn, block: str | None = None,
                factor: Tensor | None = None, columns: bool = False, swizzled: bool = False,
-               **others: Tensor | None) -> Quantized:
+               **others: Any) -> Quantized:
     """By torchao's formulas."""
     if columns:
         others["columns"] = Quantized(**_along_rows(
@@ -129,7 +124,8 @@ def _dequantize(q: Quantized) -> Tensor:
     """Of mxfp8 whose scales are not subnormal."""
     assert q.scale is not None
     scale = (q.scale.view(torch.uint8).int() << 23).view(torch.float32)
-    return (q.data.float().unflatten(-1, (-1, 32)) * scale[..., None]).flatten(-2).bfloat16()
+    values: Tensor = q.data.float().unflatten(-1, (-1, 32)) * scale[..., None]
+    return values.flatten(-2).bfloat16()
 
 
 def _layer_norm_backward(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor,
@@ -203,14 +199,14 @@ def call(name: str) -> Callable[..., tuple[Tensor, ...]]:
     """A call of a case: of a library and tensors."""
     case = CASES[name]
 
-    def run(library: Any, *tensors: Tensor, **statistics: Tensor) -> tuple[Tensor, ...]:
+    def run(library: Any, *tensors: Any, **statistics: Tensor) -> tuple[Tensor, ...]:
         options = {**case.options, **statistics}
         if case.kinds == "qs":
-            tensors = (Quantized(*tensors),)  # type: ignore[assignment]
+            tensors = (Quantized(*tensors),)
         if "f" in case.kinds:
-            *tensors, options["factor"] = tensors
+            tensors, options["factor"] = tensors[:-1], tensors[-1]
         if case.function == "layer_norm_backward_quantized":
-            *tensors, options["grad_sum"] = tensors
+            tensors, options["grad_sum"] = tensors[:-1], tensors[-1]
         return _flat(getattr(library, case.function)(*tensors, **options))
 
     return run
@@ -304,8 +300,9 @@ def from_memory(name: str, shape: Shape, chip: str) -> float:
         device = runtime.Device.open(f"sim:{chip}")
         device.make_current()
         set_timing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(
-            device.symbol("lnbwdSimSetTiming"))
-        get_timing = ctypes.CFUNCTYPE(ctypes.c_char_p)(device.symbol("lnbwdSimGetTimingJson"))
+            device.symbol("lnbwdSimSetTiming") or 0)
+        get_timing = ctypes.CFUNCTYPE(ctypes.c_char_p)(
+            device.symbol("lnbwdSimGetTimingJson") or 0)
         assert set_timing(b"") == 0
         try:
             results = call(name)(lnbwd.functional, *tensors)
@@ -316,22 +313,13 @@ def from_memory(name: str, shape: Shape, chip: str) -> float:
     return float(moved / sum(t.nbytes for t in (*tensors, *results)))
 
 
-def main(file: str) -> None:
-    """The counts of all functions and chips, and what the chip of the timing model moves."""
-    rows = []
-    for chip, name in itertools.product(COUNTED_CHIPS, CASES):
-        counts = [count(name, shape, chip) for shape in counted_shapes()]
-        rows.append({"name": name, "chip": chip, "spills": sum(spills or 0 for _, spills in counts),
-                     "bytes": [round(ratio, 3) for ratio, _ in counts]})
-        print(rows[-1], flush=True)
-    for name in CASES:
-        rows.append({"name": name, "chip": "MI300X, memory", "spills": 0, "bytes": [
-            round(from_memory(name, shape, MODELLED_CHIP), 3) for shape in counted_shapes()]})
-        print(rows[-1], flush=True)
-    results.write_json({"head": "the simulator", "date": str(datetime.date.today()),
-                        "command": ["quantized_cases.py", "OUT.json"],
-                        "shapes": counted_shapes(), "rows": rows}, pathlib.Path(file))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+def counted(case: tuple[str, str]) -> dict[str, Any]:
+    """The dashboard's row of a chip and a function; without a chip, of the timing model's one, with
+    the bytes that reach memory."""
+    chip, name = case
+    if not chip:
+        return {"name": name, "chip": "MI300X, memory", "spills": 0, "bytes": [
+            round(from_memory(name, shape, MODELLED_CHIP), 3) for shape in counted_shapes()]}
+    counts = [count(name, shape, chip) for shape in counted_shapes()]
+    return {"name": name, "chip": chip, "spills": sum(spills or 0 for _, spills in counts),
+            "bytes": [round(ratio, 3) for ratio, _ in counts]}

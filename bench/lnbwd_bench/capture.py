@@ -1,56 +1,44 @@
-#!/usr/bin/env python3
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Takes out of models what torch.compile fuses around reductions, as patterns.
+"""Compiles models as far as the fused nodes of Inductor's scheduler, on fake tensors of a GPU.
 
-Models of transformers (two layers, otherwise as published) and of timm (two of equal layers that
-follow each other) are compiled on fake tensors of a GPU, as far as the fused nodes of Inductor's
-scheduler: no GPU is needed, and no kernel is made (PyTorch without CUDA needs a C++ compiler). Each
-fused node with a reduction is a pattern; those that differ in shapes alone are taken once, with how
-often they occur, and none is taken that --known has.
-
-  region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE ...] [--out FILE]
-
-Without --models, models are drawn that --known has none of. region_times.py --patterns FILE times
-the patterns, and fused_nodes.py convert FILE makes row programs of them.
+No GPU is needed, and no kernel is made (PyTorch without CUDA needs a C++ compiler).
 """
 
+# Inductor's inside has few types.
+# mypy: ignore-errors
 from __future__ import annotations
 
-import argparse
-import itertools
+import functools
+import importlib.util
 import json
-import lzma
 import math
 import operator
 import pathlib
-import random
 import re
-import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / part) for part in ("python", "bench", "test/python")]
+import torch
+from torch._inductor import compile_fx, config, ir
+from torch._inductor.debug import DebugContext
+from torch._inductor.graph import GraphLowering
+from torch._inductor.virtualized import V
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx import Node
+from torch.utils import _pytree as pytree
 
-import torch  # noqa: E402
-from timm_models import define_missing_names  # noqa: E402
-from torch._inductor import compile_fx, config, ir  # noqa: E402
-from torch._inductor.debug import DebugContext  # noqa: E402
-from torch._inductor.graph import GraphLowering  # noqa: E402
-from torch._inductor.virtualized import V  # noqa: E402
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
-from torch.fx import Node  # noqa: E402
-from torch.utils import _pytree as pytree  # noqa: E402
-
-from lnbwd.program.graphs.nodes import is_reduction  # noqa: E402
-from lnbwd.program.row_program import reached  # noqa: E402
-from lnbwd_bench import results  # noqa: E402
+from lnbwd.program.graphs.nodes import is_reduction
+from lnbwd.program.row_program import reached
 
 _DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "
            "num_encoder_layers num_decoder_layers")
+_TORCHVISION = (
+    "nms qnms roi_align qroi_align _roi_align_backward ps_roi_align _ps_roi_align_backward "
+    "roi_pool _roi_pool_backward ps_roi_pool _ps_roi_pool_backward deform_conv2d "
+    "_deform_conv2d_backward box_iou_rotated")
 _BATCH, _TOKENS, _IMAGES = 8, 512, 32
 MODES = ("training autocast", "training float32", "inference bfloat16")
 Pattern = dict[str, Any]
@@ -173,10 +161,10 @@ def parts_of(nodes: set[Node]) -> Iterator[set[Node]]:
         yield part | reached(convolved & {o for n in part for o in beside(n)}, results) & nodes
 
 
-def patterns_of(graph: GraphLowering, model: str, reductions_only: bool = True
+def patterns_of(graph: GraphLowering, model: str, has_pointwise: bool = False
                 ) -> Iterator[Pattern]:
-    """What the fused nodes of a graph compute that have a reduction; or what all compute, each with
-    "reduces", whether its node has one."""
+    """The computations of a graph's fused nodes: of those with a reduction, or of all nodes, each
+    with "reduces", whether its node has one."""
     order = {node: place for place, node in enumerate(graph.module.graph.nodes)}
     groups = []
     for fused in graph.scheduler.nodes:
@@ -186,19 +174,19 @@ def patterns_of(graph: GraphLowering, model: str, reductions_only: bool = True
         origins |= {user for o in origins for user in o.users if user.target is operator.getitem}
         groups.append((origins, any(part.is_reduction() for part in parts)))
     for origins, reduces in groups:
-        if reductions_only and not reduces:
+        if not (has_pointwise or reduces):
             continue
         outputs = {node for node in origins if any(
             user not in origins and not any(user in g and node in g for g, _ in groups)
             for user in node.users)}
         wanted = reached(outputs, lambda node: origins & {*node.all_input_nodes})  # noqa: B023
         for part in parts_of(wanted):
-            if reductions_only and not any(map(is_reduction, part)):
+            if not (has_pointwise or any(map(is_reduction, part))):
                 continue  # It is only beside one in the kernel.
             ends = {n for n in part if n in outputs or (wanted - part).intersection(n.users)}
             pattern = _pattern(*(sorted(some, key=order.__getitem__) for some in (part, ends)),
                                model)
-            yield pattern if reductions_only else {**pattern, "reduces": reduces}
+            yield {**pattern, "reduces": reduces} if has_pointwise else pattern
 
 
 def key_of(pattern: Pattern) -> str:
@@ -208,11 +196,11 @@ def key_of(pattern: Pattern) -> str:
 
 
 class Capture:
-    """Compiles, up to the fused nodes, and keeps the patterns."""
+    """Compiles, up to the fused nodes, and keeps what ``take`` finds in each scheduled graph."""
 
-    def __init__(self, model: str) -> None:
-        self.model = model
-        self.patterns: list[Pattern] = []
+    def __init__(self, take: Callable[[GraphLowering], Iterable[Any]]) -> None:
+        self.take = take
+        self.found: list[Any] = []
 
     def compile(self, module: Any, inputs: Any, is_inference: bool = False,
                 is_backward: bool = False, **_: Any) -> Any:
@@ -229,7 +217,7 @@ class Capture:
                   V.set_debug_handler(DebugContext())):
                 graph.run(*inputs)
                 graph._update_scheduler()
-            self.patterns += patterns_of(graph, self.model)
+                self.found += self.take(graph)
         context = torch._guards.TracingContext.try_get()
         if context and context.output_strides is not None:
             context.output_strides += [
@@ -243,7 +231,7 @@ class Capture:
             return [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=v.device)
                     if isinstance(v, torch.Tensor) else v for v in values]
 
-        call._boxed_call = True  # type: ignore[attr-defined]
+        call._boxed_call = True
         return call
 
     def __call__(self, module: Any, inputs: Any) -> Any:
@@ -252,11 +240,11 @@ class Capture:
             return compile_fx.compile_fx(module, inputs, inner_compile=self.compile)
 
 
-def capture(name: str, mode: str, model: torch.nn.Module, *arguments: Any, **options: Any
-            ) -> list[Pattern]:
-    """The patterns of a model and its arguments, both on the device meta."""
+def capture(take: Callable[[GraphLowering], Iterable[Any]], mode: str, model: torch.nn.Module,
+            *arguments: Any, **options: Any) -> list[Any]:
+    """What ``take`` finds of a model and its arguments, both on the device meta."""
     torch._dynamo.reset()
-    backend, training = Capture(f"{name} {mode}"), "training" in mode
+    backend, training = Capture(take), "training" in mode
     layout = torch.channels_last if "channels-last" in mode else torch.preserve_format
     half = torch.bfloat16 if "bfloat16" in mode else None
 
@@ -276,7 +264,21 @@ def capture(name: str, mode: str, model: torch.nn.Module, *arguments: Any, **opt
             result = compiled(*arguments, **options)
         if training:
             (result if isinstance(result, torch.Tensor) else result[0]).float().sum().backward()
-    return backend.patterns
+    return backend.found
+
+
+def define_missing_names() -> torch.library.Library:
+    """Defines the names of torchvision's operators, without which timm cannot be imported, where
+    they are compiled for another build of PyTorch. The library has to be kept."""
+    [folder] = importlib.util.find_spec("torchvision").submodule_search_locations
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    try:
+        for file in pathlib.Path(folder).glob("_C*.so"):
+            torch.ops.load_library(file)
+    except OSError:
+        for name in _TORCHVISION.split():
+            library.define(f"{name}() -> ()")
+    return library
 
 
 def shorten(model: torch.nn.Module) -> None:
@@ -289,14 +291,15 @@ def shorten(model: torch.nn.Module) -> None:
                     del layers[place]
 
 
-def capture_published(name: str, mode: str) -> list[Pattern]:
+def capture_published(name: str, mode: str, has_pointwise: bool) -> list[Pattern]:
     """The patterns of a class of transformers or a model of timm."""
+    take = functools.partial(patterns_of, model=f"{name} {mode}", has_pointwise=has_pointwise)
     with torch.device("meta"):
         if not name[0].isupper():
             import timm
             model = timm.create_model(name)
             shorten(model)
-            return capture(name, mode, model,
+            return capture(take, mode, model,
                            torch.empty(_IMAGES, *model.default_cfg["input_size"]))
         import transformers
         kind = getattr(transformers, name)
@@ -308,61 +311,5 @@ def capture_published(name: str, mode: str) -> list[Pattern]:
             published.layer_types = published.layer_types[:2]
         longest = getattr(published, "max_position_embeddings", None) or _TOKENS + 2
         ids = torch.empty(_BATCH, min(_TOKENS, longest - 2), dtype=torch.int64)  # Some from 2 on.
-        return capture(name, mode, kind(published), input_ids=ids, use_cache=False,
+        return capture(take, mode, kind(published), input_ids=ids, use_cache=False,
                        **({"labels": ids} if "training" in mode else {}))
-
-
-def draw(count: int, seed: int, known: set[str]) -> list[str]:
-    """Models of transformers and, in turns, of timm that are not known."""
-    import timm
-    from transformers.models.auto import modeling_auto as auto
-    tokens = sorted({name for task in ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
-                     for name in getattr(auto, f"MODEL_FOR_{task}_MAPPING_NAMES").values()
-                     if isinstance(name, str)} - known)
-    images = sorted({*timm.list_models()} - known)
-    for names in (tokens, images):
-        random.Random(seed).shuffle(names)
-    return [name for pair in itertools.zip_longest(tokens, images) for name in pair if name][:count]
-
-
-def main() -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draw", type=int, default=20, metavar="N", help="so many models")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--models", nargs="+", metavar="NAME", help="these, and draw none")
-    parser.add_argument("--known", type=pathlib.Path, nargs="+", default=[results.PATTERNS],
-                        metavar="FILE", help="patterns to leave out")
-    parser.add_argument("--out", type=pathlib.Path, help="file for the patterns, .jsonl.xz")
-    options = parser.parse_args()
-    old = [json.loads(line) for file in options.known for line in results.patterns(file)]
-    taken, names = set(map(key_of, old)), {pattern["model"].split()[0] for pattern in old}
-    pretend_gpu()
-    _library = define_missing_names()
-    made: dict[str, Pattern] = {}
-    for name, mode in itertools.product(
-            options.models or draw(options.draw, options.seed, names), MODES):
-        if name[0].islower() and "float32" not in mode:
-            mode += " channels-last"
-        try:
-            found = [(key_of(pattern), pattern) for pattern in capture_published(name, mode)]
-        except Exception as error:  # Whatever a model does: the others go on.
-            print(f"left out: {name} {mode}: {error!r:.160}", flush=True)
-            continue
-        new = {key: pattern for key, pattern in found if key not in taken and all(
-            name.split(".")[0] in ("aten", "prims", "getitem") for name, *_ in pattern["nodes"])}
-        made |= new
-        taken |= {key for key, _ in found}
-        for key, _ in found:
-            if key in made:
-                made[key]["occurs"] = made[key].get("occurs", 0) + 1
-        print(f"{name} {mode}: {len(dict(found))} patterns, {len(new)} new", flush=True)
-        if options.out:
-            options.out.write_bytes(lzma.compress("".join(
-                json.dumps(pattern, separators=(",", ":")) + "\n" for pattern in made.values()
-            ).encode(), preset=9))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,20 +4,27 @@
 """Whole models through torch.compile: GPT-2, ViT and Llama in small, with their gradients."""
 
 import dataclasses
-import pathlib
-import sys
 
 import pytest
-import torch
-from compiled import BF16, DEVICE, F32, simulated
 
-import lnbwd.inductor
+torch = pytest.importorskip("torch")
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+import lnbwd.inductor  # noqa: E402
 from lnbwd_bench import models  # noqa: E402
 
-pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
+DEVICE, F32, BF16 = "cpu", torch.float32, torch.bfloat16
+
+
+@pytest.fixture(autouse=True)
+def fresh_inductor(build):
+    """Inductor remembers nothing of other tests."""
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    torch._dynamo.reset()
+    lnbwd.inductor.decisions(clear=True)
+    with torch._inductor.utils.fresh_cache():
+        yield
+    torch._dynamo.reset()
 
 
 def small(name, layers=1):
@@ -56,7 +63,7 @@ def test_models(name, precision, layers):
     doubles = [t.double() if t.is_floating_point() else t for t in batch]
     exact_loss, want = gradients(exact, doubles, exact, "float64")
     loss, plain = gradients(model, batch, model, precision)
-    with simulated():
+    with lnbwd.simulate():
         our_loss, ours = gradients(model, batch, torch.compile(model, backend="lnbwd"), precision)
     # PyTorch's own operations round after each, our kernels at their ends.
     assert error(ours, want) <= 1.1 * error(plain, want)
