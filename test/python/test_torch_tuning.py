@@ -146,7 +146,7 @@ def test_nothing_is_searched_for_unless_it_is_asked_for(tune, monkeypatch):
     monkeypatch.setattr(tuning, "_enabled", None)
     monkeypatch.setenv("LNBWD_AUTOTUNE", "1")
     assert tuning.is_on()
-    with pytest.raises(ValueError, match="enabled: expected True or False, got 1"):
+    with pytest.raises(ValueError, match="enabled: expected True, False or None, got 1"):
         lnbwd.autotune(1)
 
 

@@ -53,6 +53,11 @@ def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdErro
                       + (f": {why}" if why else ""))
 
 
+def forget_warnings() -> None:
+    """Has :func:`warn_once` warn of everything again."""
+    _warned.clear()
+
+
 def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
               stacklevel: int = 2) -> None:
     """Warns, unless this process was warned of ``what`` before; ``stacklevel`` as of

@@ -59,7 +59,7 @@ measuring = threading.Lock()
 """Whoever times something on a device has it."""
 
 
-def autotune(enabled: bool = True) -> None:
+def autotune(enabled: bool | None = True) -> None:
     """Whether the first use of a kernel searches for its fastest schedule, from now on.
 
     It holds for the whole process; at first it is what LNBWD_AUTOTUNE in the environment says,
@@ -71,15 +71,15 @@ def autotune(enabled: bool = True) -> None:
     captured.
 
     Args:
-        enabled: whether.
+        enabled: whether; None: as LNBWD_AUTOTUNE says.
 
     Example:
         >>> lnbwd.autotune()
         >>> lnbwd.layer_norm(x, (4096,), weight, bias).sum().backward()
     """
     global _enabled
-    if not isinstance(enabled, bool):
-        raise ValueError(f"enabled: expected True or False, got {enabled!r}")
+    if not isinstance(enabled, bool | None):
+        raise ValueError(f"enabled: expected True, False or None, got {enabled!r}")
     _enabled = enabled
 
 
