@@ -163,16 +163,6 @@ def test_values_are_rounded_by_chance(block):
     assert abs(float((found - wanted).mean())) < 0.02
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"dtype": FLOAT4}, "block: expected .*'nv'.* got None for torch.float4_e2m1fn_x2"),
-    ({"dtype": FLOAT4, "block": "mx", "factor": torch.tensor(1.0)}, "and 'nv' with a factor"),
-    ({"block": "nv"}, "block: expected 'mx', 'mx-rceil', None or 128"),
-    ({"dtype": FLOAT4, "block": "nv", "swizzled": True}, "swizzled: .* multiple of 128 rows")])
-def test_wrong_arguments_are_named(options, message):
-    with lnbwd.simulate("gfx942"), pytest.raises(ValueError, match=message):
-        lnbwd.functional.rms_norm_quantized(made(4, 64), **options)
-
-
 FORMATS_READ = {"nvfp4": ("nv", FLOAT4), "mxfp4": ("mx", FLOAT4),
                 "mxfp8": ("mx", torch.float8_e4m3fn), "rows": (None, torch.float8_e5m2),
                 "128": (128, torch.float8_e4m3fn), "128x128": ("128x128", torch.float8_e4m3fn)}

@@ -516,43 +516,6 @@ def test_autocast_on_a_gpu_gives_the_types_of_pytorch(name, is_enabled):
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
 
 
-@pytest.mark.parametrize("call,kind,words", [
-    (lambda f: f.softmax([1.0], 0), TypeError, "input: expected a tensor, got list"),
-    (lambda f: f.softmax(T, 0), TypeError, "input: expected float16, .*input.float"),
-    (lambda f: f.softmax(X, 2), ValueError, "dim: expected a whole number from -2 to 1 .*got 2"),
-    (lambda f: nn.Softmax()(X), TypeError, "dim: expected a whole number .*got None"),
-    (lambda f: f.log_softmax(X, 0, torch.int64), TypeError, "dtype: expected a floating-point"),
-    (lambda f: f.cross_entropy(X, X), TypeError, "target: expected .*int64, .*probabilities are"),
-    (lambda f: f.cross_entropy(X, T[:3]), ValueError,
-     r"target: expected the shape of classes \[.*\[3\]"),
-    (lambda f: f.cross_entropy(torch.zeros(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)),
-     ValueError, r"it is both. Pass input.flatten\(0, -2\)"),
-    (lambda f: f.cross_entropy(X, T, torch.ones(8)), ValueError, "weight: expected None.*multiply"),
-    (lambda f: f.cross_entropy(X, T, size_average=True), ValueError, "size_average.*reduction"),
-    (lambda f: f.cross_entropy(X, T, reduction="max"), ValueError, "reduction: expected 'mean', "),
-    (lambda f: f.cross_entropy(X, T, label_smoothing=2), ValueError, "label_smoothing: expected a"),
-    (lambda f: f.swiglu(X, X[:1]), ValueError,
-     r"up: expected the shape \[4, 8\] of gate, got \[1, 8"),
-    (lambda f: f.swiglu(X, None), TypeError, "up: expected a tensor, got NoneType"),
-    (lambda f: f.instance_norm(X), ValueError, r"input: expected the shape \[B, C, ...\] of 3"),
-    (lambda f: f.instance_norm(X[:, :, None]), ValueError,
-     r"input: expected two elements or more in a channel, got \[\d+, \d+, 1\]; one has no"),
-    (lambda f: nn.InstanceNorm1d(4)(torch.zeros(4, 1)), ValueError, "two elements or more"),
-    (lambda f: f.instance_norm(X[None], X), ValueError, r"running_mean: .* \[4\] \(channels"),
-    (lambda f: f.batch_norm(X, None, None), ValueError, "running_mean, running_var: expected te"),
-    (lambda f: f.group_norm(X, 3), ValueError, "num_groups: expected a number that divides the 8"),
-    (lambda f: f.group_norm(X[0], 2), ValueError, r"input: .* \[B, C, ...\] of 2 dimensions"),
-    (lambda f: f.dropout_add_rms_norm(X, X[:1]), ValueError, r"residual: .* \[4, 8\] of input"),
-    (lambda f: f.rms_norm_rope(X, X[0], X), ValueError, "cos: expected two dimensions or more"),
-    (lambda f: f.rms_norm_rope(X[:, :7], X, X), ValueError, "input: .* of an even number of"),
-    (lambda f: f.dropout_add_rms_norm(X, X, p=2), ValueError, "p: expected a probability from 0"),
-    (lambda f: f.instance_norm(X[None], weight=X[0]), ValueError, r"weight: .* \[4\] \(channels"),
-    (lambda f: f.geglu(X, X, "erf"), ValueError, "approximate: expected 'none' or 'tanh'")])
-def test_wrong_arguments_are_named(call, kind, words):
-    with pytest.raises(kind, match=words):
-        call(functional)
-
-
 def everything(x, t):
     return (functional.softmax(x, -1).square().sum() + functional.log_softmax(x, 0).mean()
             + functional.cross_entropy(x, t, label_smoothing=0.1) + functional.swiglu(x, x).mean()
@@ -574,7 +537,7 @@ def test_torch_compile_traces_the_operations(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    monkeypatch.setattr(settings, "_warned", set())
+    settings.forget_warnings()
     x = random(4, 40).requires_grad_()
     with pytest.warns(UserWarning, match="is on the CPU, for which there are no kernels"):
         everything(x, T).backward()

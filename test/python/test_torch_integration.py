@@ -399,54 +399,10 @@ def test_no_memory_is_kept(device):
     assert torch.cuda.memory_allocated() == before
 
 
-# ---------------------------------------------------------------------------------------- bad input
+# ------------------------------------------------------------- PyTorch on the CPU, the environment
 
 
 X = torch.zeros(3, 64)
-W = torch.ones(64)
-
-
-@pytest.mark.parametrize("call,kind,words", [
-    (lambda: lnbwd.layer_norm([1.0], (1,)), TypeError, "input: expected a tensor, got list"),
-    (lambda: lnbwd.layer_norm(X.long(), (64,)), TypeError,
-     "input: expected float16.*got torch.int64; convert it"),
-    (lambda: lnbwd.layer_norm(X.to(torch.complex64), (64,)), TypeError, "input: expected float16"),
-    (lambda: lnbwd.layer_norm(X, (32,)), ValueError, r"ends in \[32\].*got \[3, 64\]"),
-    (lambda: lnbwd.layer_norm(X, (2, 3, 64)), ValueError, "input: expected a shape that ends in"),
-    (lambda: lnbwd.layer_norm(X, ()), ValueError, "normalized_shape: expected one dimension"),
-    (lambda: lnbwd.layer_norm(X, (64,), W[:32]), ValueError, r"weight: expected the shape \[64\]"),
-    (lambda: lnbwd.layer_norm(X, (64,), W, W[:1]), ValueError, r"bias: expected the shape \[64\]"),
-    (lambda: lnbwd.layer_norm(X, (64,), 1.0), TypeError, "weight: expected a tensor or None"),
-    (lambda: lnbwd.layer_norm(X, (64,), W.long()), TypeError,
-     "weight: expected float16.*got torch.int64"),
-    (lambda: lnbwd.layer_norm(X, (64,), W.to("meta")), ValueError,
-     "weight: expected a tensor on cpu like input, got one on meta"),
-    (lambda: lnbwd.layer_norm(X, (64,), eps=-1.0), ValueError, "eps: expected a number that is 0"),
-    (lambda: lnbwd.layer_norm(X, (64,), eps=float("nan")), ValueError, "eps: expected a number"),
-    (lambda: lnbwd.rms_norm(X, (63,)), ValueError, r"ends in \[63\]"),
-    (lambda: lnbwd.rms_norm(X, (64,), W[:3]), ValueError, "weight: expected the shape"),
-    (lambda: lnbwd.rms_norm(X, (64,), eps=-1e-5), ValueError, "eps"),
-], ids=lambda value: value if isinstance(value, str) else "")
-def test_wrong_arguments_are_named(call, kind, words):
-    with pytest.raises(kind, match=words):
-        call()
-
-
-OLD_NAMES = [
-    (lambda: lnbwd.functional.swiglu(a=X, b=X), "swiglu.* 'a' since version 0.2: .* 'gate'|'up'"),
-    (lambda: lnbwd.functional.geglu(X, b=X), "geglu.* no argument 'b' since version 0.2: .* 'up'"),
-    (lambda: lnbwd.layer_norm_linear(X, 64, ln_weight=None, norm_bias=None, weight=X),
-     "layer_norm_linear.* 'ln_weight' since version 0.2: it is called 'norm_weight'"),
-    (lambda: lnbwd.rms_norm_linear(x=X, normalized_shape=64, norm_weight=None, weight=X),
-     "rms_norm_linear.* 'x' since version 0.2: it is called 'input'"),
-    (lambda: lnbwd.patch(torch.nn.LayerNorm(4), quiet=True), "patch.* 'quiet' since version 0.2"),
-]
-
-
-@pytest.mark.parametrize(("call", "words"), OLD_NAMES)
-def test_old_names_of_arguments_say_the_new_ones(call, words):
-    with pytest.raises(TypeError, match=words):
-        call()
 
 
 @pytest.mark.parametrize("call", [
@@ -455,7 +411,7 @@ def test_old_names_of_arguments_say_the_new_ones(call, words):
 def test_pytorch_computes_norms_on_the_cpu(monkeypatch, call):
     """Functions and modules alike, with one warning for all, in a graph too."""
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    monkeypatch.setattr(settings, "_warned", set())
+    settings.forget_warnings()
     theirs = types.SimpleNamespace(layer_norm=torch.nn.functional.layer_norm,
                                    rms_norm=torch.nn.functional.rms_norm, nn=torch.nn)
     with pytest.warns(UserWarning, match="is on the CPU, for which there are no kernels"):
