@@ -89,6 +89,40 @@ def device():
 
 
 @pytest.fixture
+def new_process(monkeypatch):
+    """A function that forgets the kernels in memory, as a process that has just begun has none;
+    those that are loaded stay alive. It may have another folder for the cache on disk."""
+    from lnbwd.core.compile import cache, store
+
+    def begin(folder=None):
+        kept = cache.KernelCache(folder or store.kernel_cache().folder)
+        monkeypatch.setattr(store, "_store", store.KernelStore(kept))
+        if torch is not None:
+            from lnbwd.ops import regions
+
+            monkeypatch.setattr(regions, "_kernels", {})
+
+    return begin
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    """An installation without the compiler."""
+    from lnbwd import compiler
+
+    monkeypatch.setattr(compiler, "compiler_id", lambda: None)
+    monkeypatch.setattr(compiler, "available", lambda: False)
+
+
+@pytest.fixture
+def no_kernels(monkeypatch):
+    """No kernel is found, so that PyTorch's operations compute row programs."""
+    from lnbwd.ops import regions
+
+    monkeypatch.setattr(regions, "find_kernel", lambda *_: None)
+
+
+@pytest.fixture
 def fresh_inductor():
     """Inductor and this backend remember nothing of other tests."""
     import lnbwd.inductor

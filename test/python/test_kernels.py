@@ -47,20 +47,15 @@ def compilations(monkeypatch):
 
 
 @pytest.fixture
-def fresh(tmp_path, monkeypatch, compilations):
+def fresh(tmp_path, new_process, compilations):
     """An empty cache on disk, and nothing in memory."""
     folder = tmp_path / "cache"
-    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(folder)))
+    new_process(folder)
     return folder
 
 
 def entries(folder):
     return sorted(folder.rglob("*.kernel"))
-
-
-def new_process():
-    """Forgets what is in memory, as a new process would have it."""
-    store._store = store.KernelStore(cache.KernelCache(store.kernel_cache().folder))
 
 
 def code_of(spec):
@@ -262,7 +257,7 @@ def test_compile_and_run_without_torch():
 # ------------------------------------------------------------------------------------------- cache
 
 
-def test_a_second_process_finds_the_kernel(fresh, compilations):
+def test_a_second_process_finds_the_kernel(fresh, compilations, new_process):
     code = code_of(SPEC)
     assert len(entries(fresh)) == 1
     new_process()
@@ -270,7 +265,7 @@ def test_a_second_process_finds_the_kernel(fresh, compilations):
     assert compilations == [SPEC]
 
 
-def test_another_compiler_compiles_anew(fresh, monkeypatch, compilations):
+def test_another_compiler_compiles_anew(fresh, monkeypatch, compilations, new_process):
     code_of(SPEC)
     new_process()
     monkeypatch.setattr(compiler, "compiler_id", lambda: "lnbwd-another")
@@ -279,11 +274,10 @@ def test_another_compiler_compiles_anew(fresh, monkeypatch, compilations):
     assert "lnbwd-another" in {e.stem for e in entries(fresh)}
 
 
-def test_a_machine_without_a_compiler_loads_from_the_cache(fresh, monkeypatch):
+def test_a_machine_without_a_compiler_loads_from_the_cache(fresh, new_process, request):
     code = code_of(SPEC)
     new_process()
-    monkeypatch.setattr(compiler, "compiler_id", lambda: None)
-    monkeypatch.setattr(compiler, "available", lambda: False)
+    request.getfixturevalue("no_compiler")
     assert code_of(SPEC) == code
     other = KernelSpec("layer_norm_bwd", 65, "f32", "gfx942", "f32", "f32")
     with pytest.raises(LnbwdError, match=r"no kernel for layer_norm_bwd with rows of 65 x f32.*"
@@ -291,14 +285,13 @@ def test_a_machine_without_a_compiler_loads_from_the_cache(fresh, monkeypatch):
         code_of(other)
 
 
-def test_a_new_nvidia_chip_gets_the_ptx_of_the_latest_before_it(fresh, monkeypatch):
+def test_a_new_nvidia_chip_gets_the_ptx_of_the_latest_before_it(fresh, new_process, request):
     def make(chip, form):
         return KernelSpec("layer_norm_bwd", 64, "f32", chip, "f32", "f32", format=form)
 
     assert b".target sm_120" in store.kernel_store().code_for(make, "sm_130")
     new_process()
-    monkeypatch.setattr(compiler, "compiler_id", lambda: None)
-    monkeypatch.setattr(compiler, "available", lambda: False)
+    request.getfixturevalue("no_compiler")
     assert b".target sm_120" in store.kernel_store().code_for(make, "sm_130")
 
 
@@ -324,7 +317,7 @@ DAMAGES = {
 }
 
 
-def test_a_pipe_is_no_entry(fresh, compilations):
+def test_a_pipe_is_no_entry(fresh, compilations, new_process):
     code = code_of(SPEC)
     (entry,) = entries(fresh)
     entry.unlink()
@@ -337,7 +330,8 @@ def test_a_pipe_is_no_entry(fresh, compilations):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_entry_is_compiled_anew_with_one_warning(fresh, compilations, damage):
+def test_a_damaged_entry_is_compiled_anew_with_one_warning(fresh, compilations, damage,
+                                                           new_process):
     code = code_of(SPEC)
     (entry,) = entries(fresh)
     entry.write_bytes(DAMAGES[damage](entry.read_bytes()))
@@ -352,7 +346,7 @@ def test_a_damaged_entry_is_compiled_anew_with_one_warning(fresh, compilations, 
     assert compilations == [SPEC] * 2
 
 
-def test_an_entry_of_another_kernel_is_not_taken(fresh):
+def test_an_entry_of_another_kernel_is_not_taken(fresh, new_process):
     code_of(SPEC)
     other = KernelSpec("layer_norm_bwd", 32, "f32", "gfx942", "f32", "f32")
     code = code_of(other)
@@ -364,7 +358,7 @@ def test_an_entry_of_another_kernel_is_not_taken(fresh):
         assert code_of(other) == code
 
 
-def test_a_half_written_file_is_not_looked_at(fresh, compilations):
+def test_a_half_written_file_is_not_looked_at(fresh, compilations, new_process):
     code_of(SPEC)
     (entry,) = entries(fresh)
     entry.rename(entry.with_name(".half.tmp"))
@@ -374,7 +368,8 @@ def test_a_half_written_file_is_not_looked_at(fresh, compilations):
 
 
 @pytest.mark.parametrize("kind", ["a file", "full", "not writable", "no name"])
-def test_a_folder_that_takes_nothing_gives_one_warning(tmp_path, monkeypatch, compilations, kind):
+def test_a_folder_that_takes_nothing_gives_one_warning(tmp_path, monkeypatch, compilations, kind,
+                                                       new_process):
     folder = tmp_path / "cache"
     if kind == "a file":
         folder.write_text("not a folder")
@@ -396,7 +391,7 @@ def test_a_folder_that_takes_nothing_gives_one_warning(tmp_path, monkeypatch, co
         if IS_ROOT:
             pytest.skip("root may write anywhere")
         folder.mkdir(mode=0o500)
-    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(folder)))
+    new_process(folder)
     with pytest.warns(CacheWarning, match=r"cannot be (written|read).*LNBWD_CACHE_DIR") as record:
         for n in (64, 32):
             assert code_of(KernelSpec("layer_norm_bwd", n, "f32", "gfx942", "f32", "f32"))

@@ -43,8 +43,8 @@ def test_a_choice(monkeypatch):
         settings.choice("LNBWD_AUTOTUNE", ("0", "1"), "'0' or '1'")
 
 
-def test_a_warning_is_given_once(monkeypatch):
-    monkeypatch.setattr(settings, "_warned", set())
+def test_a_warning_is_given_once():
+    settings.forget_warnings()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for what in ("one", "two", "one"):

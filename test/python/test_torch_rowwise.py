@@ -36,9 +36,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, compiler
+from lnbwd import Columns, Rows, Scalars
 from lnbwd.core.base import settings
-from lnbwd.core.compile import store
 from lnbwd.ops import regions
 from lnbwd.program import tracing
 from lnbwd.program.graphs import convert
@@ -580,7 +579,7 @@ def test_the_example_runs():
     assert "dgamma  torch.float32" in done.stdout
 
 
-def test_without_a_compiler(device, tmp_path, monkeypatch):
+def test_without_a_compiler(device, tmp_path, new_process, request):
     """Forward pass and gradient come out of a cache that was filled elsewhere."""
     tensors = [t.to(device) for t in tensors_of(swiglu, (3,), n=40)]
     folder = lnbwd.kernel_cache().folder
@@ -589,9 +588,8 @@ def test_without_a_compiler(device, tmp_path, monkeypatch):
         want = run(lnbwd.rowwise(swiglu), tensors)
         assert (tmp_path / "v1" / "any").is_dir()
         assert "any" not in lnbwd.kernel_cache().chips()
-        monkeypatch.setattr(store, "_store", store.KernelStore(store.kernel_cache()))
-        monkeypatch.setattr(regions, "_kernels", {})
-        monkeypatch.setattr(compiler, "compiler_id", lambda: None)
+        new_process()
+        request.getfixturevalue("no_compiler")
         got = run(lnbwd.rowwise(swiglu), tensors)
         assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
         with pytest.raises(lnbwd.LnbwdError, match=r"there is no gradient of a row program of .*"
@@ -719,7 +717,7 @@ def test_float64_is_pytorchs(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    monkeypatch.setattr(settings, "_warned", set())
+    settings.forget_warnings()
     function = lnbwd.rowwise(gated_rms_norm)
     tensors = tensors_of(gated_rms_norm, (3,))
     with pytest.warns(UserWarning, match=r"a function of lnbwd.rowwise is on the CPU"):

@@ -15,7 +15,7 @@ import torch
 
 import lnbwd
 from lnbwd import errors, schedule
-from lnbwd.core.compile import cache, store, tuning
+from lnbwd.core.compile import store, tuning
 from lnbwd.core.compile.spec import KernelSpec
 from lnbwd.ops import launching, native, norms, regions
 from lnbwd.program.operands import Input, Output
@@ -43,11 +43,11 @@ MEASURE = tuning.measure
 
 
 @pytest.fixture
-def tune(monkeypatch, tmp_path):
+def tune(monkeypatch, tmp_path, new_process):
     """Searches are on, the cache is empty, and a dictionary of times by schedule ("": the
     compiler's own; others: 100) stands for the device. Gives a process that has just begun."""
-    monkeypatch.setattr(tuning, "_enabled", True)
-    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(tmp_path / "cache")))
+    monkeypatch.setenv("LNBWD_AUTOTUNE", "1")
+    new_process(tmp_path / "cache")
 
     class Process:
         def __init__(self):
@@ -57,8 +57,7 @@ def tune(monkeypatch, tmp_path):
 
         def begin(self):
             """Forgets what a process has in memory."""
-            monkeypatch.setattr(regions, "_kernels", {})
-            monkeypatch.setattr(store, "_store", store.KernelStore(store.kernel_cache()))
+            new_process()
             self.schedules = []
 
         def measure(self, device, codes, rows, groups):
@@ -84,6 +83,7 @@ def tune(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning, "measure", process.measure)
     with lnbwd.simulate(CHIP):
         yield process
+    lnbwd.autotune(None)
 
 
 def spec_of(text=""):
@@ -140,18 +140,15 @@ def test_nothing_is_searched_for_unless_it_is_asked_for(tune, monkeypatch):
     lnbwd.autotune(False)
     load()
     assert not tune.searches
-    monkeypatch.setattr(tuning, "_enabled", None)
-    monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
-    assert not tuning.is_on()
-    monkeypatch.setattr(tuning, "_enabled", None)
-    monkeypatch.setenv("LNBWD_AUTOTUNE", "1")
+    lnbwd.autotune(None)
     assert tuning.is_on()
+    monkeypatch.delenv("LNBWD_AUTOTUNE")
+    assert not tuning.is_on()
     with pytest.raises(ValueError, match="enabled: expected True, False or None, got 1"):
         lnbwd.autotune(1)
 
 
 def test_a_malformed_variable_is_an_error(monkeypatch):
-    monkeypatch.setattr(tuning, "_enabled", None)
     monkeypatch.setenv("LNBWD_AUTOTUNE", "yes")
     with pytest.raises(errors.LnbwdError, match="LNBWD_AUTOTUNE: expected '0' or '1', got 'yes'"):
         tuning.is_on()
@@ -203,10 +200,9 @@ def test_damaged_results_are_none(data):
     assert tuning._read(whole, stand_in) == tuning.Tuned("stages=2")
 
 
-def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path):
-    monkeypatch.setattr(tuning, "_enabled", True)
-    monkeypatch.setattr(store, "_store", store.KernelStore(cache.KernelCache(tmp_path)))
-    monkeypatch.setattr(regions, "_kernels", {})
+def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path, new_process):
+    monkeypatch.setenv("LNBWD_AUTOTUNE", "1")
+    new_process(tmp_path)
     monkeypatch.setattr(tuning, "CANDIDATES", 4)
     generator = torch.Generator().manual_seed(0)
     x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))
@@ -270,8 +266,7 @@ GROUPS = 2
 def region(tune, monkeypatch):
     """One of torch.compile, in groups of rows. What says that it is a card is the simulator."""
     monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
-    monkeypatch.setattr(tuning, "_enabled", None)
-    monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
+    monkeypatch.delenv("LNBWD_AUTOTUNE")
     builder = Builder(N)
     x = builder.add("input", 0)
     program = builder.finish(2 * ROWS, [Input("row", "f32")], [

@@ -46,19 +46,23 @@ def assert_evaluated(program, got, inputs):
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    monkeypatch.setattr(settings, "_warned", set())
+def fresh():
+    settings.forget_warnings()
     with lnbwd.simulate():
         yield
 
 
-def refuse(*_):
-    raise LibraryError("there is no kernel; copy the cache's folder here")
+@pytest.fixture
+def refused(monkeypatch):
+    """No kernel can be had."""
+    def refuse(*_):
+        raise LibraryError("there is no kernel; copy the cache's folder here")
+
+    monkeypatch.setattr(KernelStore, "code_for", refuse)
 
 
 @pytest.mark.parametrize("operator", ["region", "python"])
-def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
-    monkeypatch.setattr(KernelStore, "code_for", refuse)
+def test_pytorch_takes_the_place_of_kernels(refused, recwarn, operator):
     call = torch.ops.lnbwd.region if operator == "region" else regions.run_region
     for factor in (0.25, 0.75):
         program, inputs = example(factor + (operator == "python"))
@@ -71,9 +75,8 @@ def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
     assert "there is no kernel; copy the cache's folder here" in words[0]
 
 
-def test_outputs_are_new_tensors(monkeypatch):
+def test_outputs_are_new_tensors(refused):
     """Even those that are an input, so that nothing that is written later changes them."""
-    monkeypatch.setattr(KernelStore, "code_for", refuse)
     b = Builder(N)
     x = b.add("input", 0)
     program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", x)])
@@ -98,9 +101,7 @@ def test_without_the_simulator():
         lnbwd.ops.launching._simulated[:] = simulations
 
 
-def test_a_model_that_is_compiled_without_kernels_is_inductors(monkeypatch, recwarn,
-                                                               fresh_inductor):
-    monkeypatch.setattr(KernelStore, "code_for", refuse)
+def test_a_model_that_is_compiled_without_kernels_is_inductors(refused, recwarn, fresh_inductor):
     for factor in (1.5, 2.5):
         case = Case(lambda x: x * factor - (x * factor).mean(-1, keepdim=True),  # noqa: B023
                     [normal(6, N)])
@@ -112,7 +113,7 @@ def test_a_model_that_is_compiled_without_kernels_is_inductors(monkeypatch, recw
     assert len(words) == 1 and "copy the cache's folder here" in words[0]
 
 
-def test_a_damaged_cache_entry(tmp_path, monkeypatch):
+def test_a_damaged_cache_entry(tmp_path, new_process):
     """It is compiled again, and replaced."""
     program, inputs = example(3.5)
     before = lnbwd.core.compile.store.kernel_cache().folder
@@ -124,9 +125,7 @@ def test_a_damaged_cache_entry(tmp_path, monkeypatch):
         whole = entry.read_bytes()
         entry.write_bytes(whole[:-8] + b"damaged!")
         # As another process finds it; the kernels that are loaded stay alive.
-        store = lnbwd.core.compile.store
-        monkeypatch.setattr(store, "_store", store.KernelStore(store.kernel_cache()))
-        monkeypatch.setattr(regions, "_kernels", {})
+        new_process()
         with pytest.warns(CacheWarning, match="the checksum is wrong"):
             assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
         assert entry.read_bytes() == whole
