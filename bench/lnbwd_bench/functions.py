@@ -17,6 +17,7 @@ from torch import Tensor
 
 from . import quantized
 from .machine import DTYPES
+from .shapes import log_uniform
 
 # Of the first argument; a forward pass reads and writes as much.
 _LEAST_BYTES, _MOST_BYTES = 2e6, 4e8
@@ -64,19 +65,14 @@ CALLS: dict[str, Callable[..., Any]] = {
 """What is timed, by name: of a library and tensors."""
 
 
-def _log_uniform(drawn: random.Random, low: float, high: float, multiple: int = 1) -> int:
-    value = math.exp(drawn.uniform(math.log(low), math.log(high)))
-    return max(1, round(value / multiple)) * multiple
-
-
 def _image(drawn: random.Random, samples: int, multiple: int) -> Shape:
-    side = _log_uniform(drawn, 8, 128, 2) + (drawn.random() < 0.1)
-    return (_log_uniform(drawn, 1, samples), _log_uniform(drawn, 32, 1280, multiple), side, side)
+    side = log_uniform(drawn, 8, 128, 2) + (drawn.random() < 0.1)
+    return (log_uniform(drawn, 1, samples), log_uniform(drawn, 32, 1280, multiple), side, side)
 
 
 def _matrix(drawn: random.Random) -> Shape:
-    columns = _log_uniform(drawn, 128, 32768, 8)
-    return _log_uniform(drawn, 64, 1 << 20), columns - (drawn.random() < 0.1)
+    columns = log_uniform(drawn, 128, 32768, 8)
+    return log_uniform(drawn, 64, 1 << 20), columns - (drawn.random() < 0.1)
 
 
 DRAWN: dict[str, Callable[[random.Random], Shape]] = {
@@ -84,10 +80,10 @@ DRAWN: dict[str, Callable[[random.Random], Shape]] = {
     **dict.fromkeys(quantized.CASES, quantized.draw),
     "group_norm": lambda drawn: _image(drawn, 64, _GROUPS),
     "batch_norm": lambda drawn: _image(drawn, 256, 8),
-    "cross_entropy": lambda drawn: (_log_uniform(drawn, 256, 32768), drawn.choice((
-        _VOCABULARY, _log_uniform(drawn, 8192, 262144)))),
+    "cross_entropy": lambda drawn: (log_uniform(drawn, 256, 32768), drawn.choice((
+        _VOCABULARY, log_uniform(drawn, 8192, 262144)))),
     "rms_norm_rope": lambda drawn: (
-        _log_uniform(drawn, 1, 16), _log_uniform(drawn, 128, 8192), _log_uniform(drawn, 4, 64),
+        log_uniform(drawn, 1, 16), log_uniform(drawn, 128, 8192), log_uniform(drawn, 4, 64),
         drawn.choice((64, 128, 256)))}
 
 

@@ -129,30 +129,44 @@ class Block(nn.Module):
         return x + hidden
 
 
-class GPT2(nn.Module):
+class Decoder(nn.Module):
+    """A language model: embedded tokens, blocks, a norm, and the loss of the next tokens."""
+
+    def __init__(self, config: Config, norm: Callable[[int], nn.Module],
+                 block: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.checkpointing, self.is_wide = config.checkpointing, norm is not nn.LayerNorm
+        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.blocks = nn.ModuleList(block() for _ in range(config.layers))
+        self.norm = norm(config.width)
+        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+
+    def embed(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """The first values of the residual stream, and what blocks take beside it."""
+        return (self.tokens(tokens),)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss of the next tokens; of a model with RMSNorm in float32."""
+        x, *more = self.embed(tokens)
+        for block in self.blocks:
+            x = (checkpoint(block, x, *more, use_reentrant=False) if self.checkpointing
+                 else block(x, *more))
+        logits = self.head(self.norm(x)).flatten(0, 1)
+        return F.cross_entropy(logits.float() if self.is_wide else logits, targets.view(-1))
+
+
+class GPT2(Decoder):
     """A decoder with learned positions, LayerNorm and GELU."""
 
     def __init__(self, config: Config) -> None:
-        super().__init__()
-        width = config.width
-        self.checkpointing = config.checkpointing
-        self.tokens = nn.Embedding(config.vocabulary, width)
-        self.positions = nn.Embedding(config.tokens, width)
-        self.blocks = nn.ModuleList(
-            Block(width, config.heads, config.hidden or 4 * width, True, "tanh")
-            for _ in range(config.layers))
-        self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, config.vocabulary, bias=False)
+        super().__init__(config, nn.LayerNorm, lambda: Block(
+            config.width, config.heads, config.hidden or 4 * config.width, True, "tanh"))
+        self.positions = nn.Embedding(config.tokens, config.width)
 
-    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss of the next tokens."""
+    def embed(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Tokens and positions."""
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.tokens(tokens) + self.positions(places)
-        for block in self.blocks:
-            x = (checkpoint(block, x, use_reentrant=False) if self.checkpointing
-                 else block(x))
-        logits = self.head(self.norm(x))
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+        return (self.tokens(tokens) + self.positions(places),)
 
 
 class ViT(nn.Module):
@@ -233,15 +247,14 @@ class LlamaBlock(nn.Module):
         return x + hidden
 
 
-class Llama(nn.Module):
-    """A decoder like Llama's."""
+class Llama(Decoder):
+    """A decoder like Llama's, with rotary positions."""
+
+    cos: Tensor
+    sin: Tensor
 
     def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(config.vocabulary, config.width)
-        self.blocks = nn.ModuleList(LlamaBlock(config) for _ in range(config.layers))
-        self.norm = LlamaNorm(config.width)
-        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+        super().__init__(config, LlamaNorm, lambda: LlamaBlock(config))
         size = config.width // config.heads
         rates = 10000.0 ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
         angles = torch.outer(torch.arange(config.tokens, dtype=torch.float32), rates)
@@ -249,14 +262,10 @@ class Llama(nn.Module):
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", angles.sin(), persistent=False)
 
-    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss of the next tokens."""
+    def embed(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Tokens, and the positions' factors."""
         x = self.tokens(tokens)
-        cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)
-        for block in self.blocks:
-            x = block(x, cos, sin)
-        logits = self.head(self.norm(x))
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
+        return x, self.cos.to(x.dtype), self.sin.to(x.dtype)
 
 
 class GemmaNorm(nn.Module):
@@ -292,25 +301,6 @@ class GemmaBlock(nn.Module):
         hidden = self.down(F.gelu(self.gate(h), approximate="tanh") * self.up(h))
         result: Tensor = x + self.norms[3](hidden)
         return result
-
-
-class Gemma(nn.Module):
-    """A decoder with four norms a layer, without positions."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(config.vocabulary, config.width)
-        self.blocks = nn.ModuleList(GemmaBlock(config) for _ in range(config.layers))
-        self.norm = GemmaNorm(config.width)
-        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
-
-    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss of the next tokens."""
-        x = self.tokens(tokens)
-        for block in self.blocks:
-            x = block(x)
-        logits = self.head(self.norm(x))
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
 def _modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
@@ -405,7 +395,9 @@ class Vision(nn.Module):
 
 
 _KINDS: dict[str, Callable[[Config], nn.Module]] = {
-    "gpt2": GPT2, "vit": ViT, "llama": Llama, "gemma": Gemma, "dit": DiT}
+    "gpt2": GPT2, "vit": ViT, "llama": Llama, "dit": DiT,
+    "gemma": lambda config: Decoder(config, GemmaNorm, lambda: GemmaBlock(config))}
+"""Models that are written here; Gemma's has no positions."""
 
 
 def make_model(config: Config, device: str = "cpu", dtype: torch.dtype = torch.float32,

@@ -11,12 +11,11 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lnbwd import operations, runtime
+from lnbwd import compiler, operations, runtime
 from lnbwd.core.base import chip_table
 from lnbwd.core.base.files import read_document, write_whole
 
@@ -64,21 +63,13 @@ def compile_streams(chip: str, folder: pathlib.Path, most: int | None,
 
     Returns:
         the files, by what each is called.
-
-    Raises:
-        KernelError: it cannot be compiled.
     """
     files = {}
     for index, text in enumerate(stream.schedules()[:most]):
         name = f"stream-{traffic.reads}-{traffic.writes}-{chip.replace(':', '-')}-{index}.hsaco"
-        options = f"chip={chip} schedule={text}" if text else f"chip={chip}"
-        result = subprocess.run(
-            [find_compiler(), "-", f"--lnbwd-pipeline={options}", "--emit=hsaco", "-o",
-             folder / name], input=stream.stream_mlir(traffic), capture_output=True, text=True,
-            check=False)
-        if result.returncode != 0:
-            raise KernelError(f"lnbwd-opt could not compile the stream ({traffic}) for {chip}: "
-                              f"{result.stderr.strip() or 'no message'}")
+        options = f"schedule={text}" if text else ""
+        (folder / name).write_bytes(compiler.compile_mlir(
+            stream.stream_mlir(traffic), chip, pipeline_options=options).code)
         files[text or "the compiler's schedule"] = name
     return files
 
@@ -89,7 +80,7 @@ def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
     what a folder of kernels has, or what is compiled now. ``few``: two of them.
 
     Raises:
-        KernelError: they can neither be found nor compiled.
+        KernelError: they are not in the folder.
     """
     most = 2 if few else None
     if chip_table.is_nvidia(chip):
@@ -111,11 +102,7 @@ def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
 
 def pack_streams(chip: str, folder: pathlib.Path, traffics: Iterable[stream.Traffic]) -> None:
     """Compiles the streams that kernels in a folder are compared with, with a list; for
-    NVIDIA nothing.
-
-    Raises:
-        KernelError: one cannot be compiled.
-    """
+    NVIDIA nothing."""
     if chip.startswith("gfx"):
         document = {"format": STREAMS_FORMAT, "version": VERSION, "chip": chip, "streams": {
             str(traffic): compile_streams(chip, folder, None, traffic) for traffic in traffics}}

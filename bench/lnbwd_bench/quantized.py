@@ -26,6 +26,7 @@ from lnbwd import runtime
 from lnbwd.functional import Quantized
 
 from . import results
+from .shapes import log_uniform
 from .stream import Traffic
 
 Shape = tuple[int, ...]
@@ -214,8 +215,7 @@ def call(name: str) -> Callable[..., tuple[Tensor, ...]]:
 
 def draw(drawn: random.Random) -> Shape:
     """Rows and elements of them in multiples of 128: whole tiles of swizzled scales."""
-    rows, length = (round(2 ** drawn.uniform(*bounds) / 128) * 128 for bounds in ((7, 17), (9, 14)))
-    return rows, length
+    return log_uniform(drawn, 1 << 7, 1 << 17, 128), log_uniform(drawn, 1 << 9, 1 << 14, 128)
 
 
 def operands(name: str, shape: Shape, device: torch.device) -> list[Tensor]:

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.fx import Graph, Node
-from torch.fx.node import map_arg
 
 from lnbwd.program.graphs.nodes import VIEWS
 from lnbwd.program.row_program import reached
@@ -135,35 +134,3 @@ def limit(node: Node) -> int:
                     return 1
                 sizes += found
     return min(sizes, default=2)
-
-
-def has_index_outside(graph: Graph, inputs: Sequence[Tensor]) -> bool:
-    """Whether an index that is computed of the integers among the inputs, as a position less one,
-    is or may be outside of its table: PyTorch's kernels would end the program."""
-    uses = [(one, user) for user in filter(_has_index, graph.nodes)
-            for one in {*user.all_input_nodes} if _is_integer(one) and one.op != "placeholder"]
-    needed = reached((one for one, _ in uses), lambda one: one.all_input_nodes)
-    found: dict[Node, Any] = {node: value.cpu() for node, value in zip(
-        graph.find_nodes(op="placeholder"), inputs, strict=True) if node in needed}
-    try:
-        for node in graph.nodes:
-            if node in needed and node not in found:
-                options: Any = node.kwargs
-                if "device" in options:
-                    options = {**options, "device": "cpu"}
-                found[node] = node.target(*map_arg(node.args, found.__getitem__),
-                                          **map_arg(options, found.__getitem__))
-    except Exception:  # An index is, on the host.
-        return True
-    return any(found[one].numel() and not (  # A list of indices may count from the end.
-        -size * isinstance(user.args[1], list) <= found[one].min() <= found[one].max() < size)
-        for one, user in uses for size in _indexed_by(one, user) or ())
-
-
-def has_index_of_numbers(graph: Graph) -> bool:
-    """Whether an index is computed of numbers that are no integers: random ones could give one that
-    is outside of its table, and end the program."""
-    indices = [one for node in filter(_has_index, graph.nodes) for one in node.all_input_nodes
-               if _is_integer(one)]
-    return any(one.op == "placeholder" and one.meta["val"].is_floating_point()
-               for one in reached(indices, lambda one: one.all_input_nodes))

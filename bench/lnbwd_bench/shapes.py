@@ -53,21 +53,23 @@ def default_shapes() -> list[Shape]:
             + [Shape(m, n, "f32") for m, n in FLOAT32])
 
 
+def log_uniform(random: Random, low: float, high: float, multiple: int = 1) -> int:
+    """A random number of a range, on a logarithmic scale, rounded to a multiple."""
+    value = math.exp(random.uniform(math.log(low), math.log(high)))
+    return max(1, round(value / multiple)) * multiple
+
+
 def random_shapes(seed: int, count: int) -> list[Shape]:
     """Different shapes drawn log-uniformly in M and in N, 4 MB to 1.6 GB of rows to move: M from 64
     to 2^20, N from 128 to 65536. A tenth (rounded up) has an odd N, the others one that is a
     multiple of 8; the types take turns. The same seed gives the same shapes.
     """
     random = Random(seed)
-
-    def draw(low: int, high: int) -> int:
-        return round(math.exp(random.uniform(math.log(low), math.log(high))))
-
     shapes: list[Shape] = []
     while len(shapes) < count:
-        n = draw(128, 65536)
+        n = log_uniform(random, 128, 65536)
         n = (n | 1) if len(shapes) % 10 == 0 else (n + 4) // 8 * 8
-        shape = Shape(draw(64, 1 << 20), n, tuple(ELEMENT_BYTES)[len(shapes) % 3])
+        shape = Shape(log_uniform(random, 64, 1 << 20), n, tuple(ELEMENT_BYTES)[len(shapes) % 3])
         if RANDOM_BYTES[0] <= shape.stream_bytes <= RANDOM_BYTES[1] and shape not in shapes:
             shapes.append(shape)
     return shapes
