@@ -40,6 +40,7 @@ def load(rows=ROWS):
 # What there is to choose from is the same whatever the times are: it is compiled once.
 candidates = functools.cache(tuning._candidates)
 MEASURE = tuning.measure
+SHORT = tuning.Effort(rotated_bytes=1, filler_bytes=64, launches=2, rounds=(1, 2))
 
 
 @pytest.fixture
@@ -227,24 +228,14 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     assert len(results) == 1 and len(counts) > 2 and all(count > 0 for count in counts)
 
 
-@pytest.fixture
-def short(monkeypatch):
-    """Little is measured, of little memory."""
-    monkeypatch.setattr(tuning, "_FILLER_BYTES", 64)
-    monkeypatch.setattr(tuning, "_ROTATED_BYTES", 1)
-    monkeypatch.setattr(tuning, "_MOST_LAUNCHES", 2)
-    monkeypatch.setattr(tuning, "_LEAST_ROUNDS", 1)
-    monkeypatch.setattr(tuning, "_MOST_ROUNDS", 2)
-
-
-def test_a_device_that_is_not_simulated_is_timed(short, monkeypatch):
+def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
     """The simulator, said to be a card: batches between events, on buffers that rotate, and all
     memory given back."""
     device = lnbwd.runtime.Device.open(f"sim:{CHIP}")
     monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
     codes = [candidate.code for candidate in candidates(spec_of(), tuning.CANDIDATES)][:8]
     free, _ = device.memory()
-    times = tuning.measure(device, codes, 64)
+    times = tuning.measure(device, codes, 64, effort=SHORT)
     assert device.memory()[0] == free
     assert len(times) == len(codes) > 5 and min(times) > 0
 
@@ -334,8 +325,8 @@ def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, 
     assert not recwarn and tune.schedules == [""]
 
 
-def test_groups_of_rows_are_timed(tune, load_region, short):
+def test_groups_of_rows_are_timed(tune, load_region):
     load_region()
     codes = [candidate.code for candidate in tune.found]
-    times = MEASURE(launching.open_device(torch.device("cpu")), codes, 2 * ROWS, GROUPS)
+    times = MEASURE(launching.open_device(torch.device("cpu")), codes, 2 * ROWS, GROUPS, SHORT)
     assert len(times) == len(codes) and min(times) > 0

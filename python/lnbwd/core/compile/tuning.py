@@ -43,11 +43,9 @@ REGION_CANDIDATES = 2
 the best of three took 1.01 times as long as the best of six or seven, the first one 1.03."""
 
 _LEAST_GAIN = 1.02
-_ROTATED_BYTES, _FILLER_BYTES, _MOST_SETS = 400_000_000, 1 << 28, 16
-_BATCH_US, _MOST_LAUNCHES = 150.0, 24
+_MOST_SETS, _BATCH_US = 16, 150.0
 # The host makes so many launches while the device fills memory once.
 _LAUNCHES_AHEAD = 12
-_LEAST_ROUNDS, _MOST_ROUNDS = 5, 24
 _ALIGNMENT, _WORKSPACE = 256, ""
 # Bytes of small numbers, neither zero nor subnormal, in each element type.
 _PATTERN = 0x3C
@@ -157,8 +155,18 @@ class _Rotation:
                       kernel.workspace_size(self.rows, self.groups), groups=self.groups)
 
 
-def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation,
-                  filler: Buffer) -> list[float]:
+class Effort(NamedTuple):
+    """Bytes that launches rotate through and that fill a device's time; the most launches of a
+    batch; the fewest rounds of batches, and the most."""
+
+    rotated_bytes: int = 400_000_000
+    filler_bytes: int = 1 << 28
+    launches: int = 24
+    rounds: tuple[int, int] = (5, 24)
+
+
+def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation, filler: Buffer,
+                   effort: Effort) -> list[float]:
     """The median microseconds of a launch of each kernel: of batches between two events, on buffers
     that rotate so that none finds its inputs in a cache. Before each batch the device fills memory,
     ``filler``, so that the host is ahead of it. All kernels take turns."""
@@ -191,10 +199,11 @@ def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation,
         rotation.launch_next(kernel)
     device.synchronize()
     [estimate] = medians(kernels[:1], 3, 3)
-    launches = int(min(_MOST_LAUNCHES, max(1, -(-_BATCH_US // max(estimate, 1.0)))))
+    launches = int(min(effort.launches, max(1, -(-_BATCH_US // max(estimate, 1.0)))))
     # Kernels that take longer than a batch should are measured less often.
-    rounds = int(_MOST_ROUNDS * min(1.0, _BATCH_US / max(launches * estimate, 1.0)))
-    return medians(kernels, launches, max(_LEAST_ROUNDS, rounds))
+    least, most = effort.rounds
+    rounds = int(most * min(1.0, _BATCH_US / max(launches * estimate, 1.0)))
+    return medians(kernels, launches, max(least, rounds))
 
 
 def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
@@ -211,8 +220,8 @@ def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
     return counts
 
 
-def measure(device: Device, codes: list[bytes], rows: int,
-            groups: int | None = None) -> list[float]:
+def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = None,
+            effort: Effort = Effort()) -> list[float]:  # noqa: B008
     """Microseconds of a launch of each; on the simulator, counts.
 
     Raises:
@@ -223,14 +232,15 @@ def measure(device: Device, codes: list[bytes], rows: int,
              for index, argument in enumerate(programs[0].arguments)}
     size = sum(sizes.values())
     simulated = device.is_stand_in
-    count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
+    count = 1 if simulated else min(
+        _MOST_SETS, effort.rotated_bytes // max(size, 1) + 1)
     # A driver that compiles PTX takes longer than what is measured.
     loaded = [Kernel(device, program, not simulated) for program in programs]
     with measuring:
         rotation = _Rotation(loaded, rows, sizes, count, groups)
         if simulated:
             return _count(device, loaded, rotation)
-        return _time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
+        return _time_launches(loaded, rotation, device.allocate(effort.filler_bytes), effort)
 
 
 def _search(spec: Spec, device: Device, rows: int, groups: int | None,
