@@ -39,49 +39,58 @@ def test_shapes_are_drawn_by_the_seed():
     assert any(50257 in shape for shape, _ in functions.draw("cross_entropy", 7, 10))
 
 
-def test_figures(build, tmp_path):
-    file = tmp_path / "figures.json"
+QUANTIZED = "rms_norm-mxfp8-both"
+
+
+@pytest.fixture(scope="module")
+def figures(build, tmp_path_factory):
+    """The command's output and its file, for functions with and without gradients."""
+    file = tmp_path_factory.mktemp("figures") / "figures.json"
     result = subprocess.run(
-        [sys.executable, ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "1",
+        [sys.executable, ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "2",
          "--processes", "1", "--peers", "eager", "liger", "--only", "cross_entropy",
-         "dropout_add_rms_norm", "--out", file],
+         "dropout_add_rms_norm", QUANTIZED, "--out", file],
         env={**os.environ, "LNBWD_BUILD_DIR": str(build), "PYTHONPATH": str(ROOT / "python")},
-        capture_output=True, text=True, timeout=300, check=False)
+        capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout, file
+
+
+def test_figures(figures):
+    printed, file = figures
     # What Liger has not, it is not asked for.
-    note, = (line for line in result.stdout.splitlines() if line.startswith("note"))
-    assert "cross_entropy (32, 32) bf16: liger: " in note
-    rows = results.read(file)["results"]
+    notes = {line.partition("liger: ")[0] for line in printed.splitlines()
+             if line.startswith("note")}
+    assert notes == {"note: cross_entropy (32, 32) bf16: "}
+    rows = [row for row in results.read(file)["results"] if not row["name"].startswith(QUANTIZED)]
     assert {row["name"] for row in rows} == {
         f"{name}, {what}" for name in ("cross_entropy", "dropout_add_rms_norm")
         for what in ("forward", "backward", "both")}
     assert all(row["timed"] == list(row["errors"]) == ["ours", "eager"] for row in rows)
     block = dashboard.take("row_functions", [file])
-    assert len(block["rows"]) == len(rows)
-    page = dashboard.row_functions({**block, "rows": list(map(dashboard.as_row, block["rows"]))})
+    kept = [row for row in block["rows"] if not row["name"].startswith(QUANTIZED)]
+    assert len(kept) == len(rows) == 12
+    page = dashboard.row_functions({**block, "rows": list(map(dashboard.as_row, kept))})
     assert [line.split("|")[1:3] for line in page if line.startswith("| `")] == [
-        [f" `{name}` ", " 1 "] for name in dict.fromkeys(
-            row["name"].partition(",")[0] for row in json.loads(file.read_text())["results"])]
+        [f" `{name}` ", " 2 "] for name in dict.fromkeys(
+            row["name"].partition(",")[0] for row in rows)]
 
 
-def test_figures_of_what_is_quantised(build, tmp_path):
-    file, name = tmp_path / "figures.json", "rms_norm-mxfp8-both"
-    result = subprocess.run(
-        [sys.executable, ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "2",
-         "--processes", "1", "--peers", "eager", "--only", name, "--out", file],
-        env={**os.environ, "LNBWD_BUILD_DIR": str(build), "PYTHONPATH": str(ROOT / "python")},
-        capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    first, _ = rows = results.read(file)["results"]
-    assert first["name"] == f"{name}, forward" and first["timed"] == ["ours", "eager"]
+def test_figures_of_what_is_quantised(figures, tmp_path):
+    _, file = figures
+    document = results.read(file)
+    first, _ = rows = [row for row in document["results"] if row["name"].startswith(QUANTIZED)]
+    assert first["name"] == f"{QUANTIZED}, forward" and first["timed"] == ["ours", "eager"]
     # 2 bytes an element read and 2 written, 2 / 32 of scales, weights and statistics.
     assert first["bytes"] == 128 * 256 * (4 + 2 / 32) + 4 * (256 + 128)
     assert first["errors"]["eager"] == 0 and first["errors"]["ours"] <= 1e-6
-    block = dashboard.take("quantized", [file])
+    (tmp_path / "quantized.json").write_text(json.dumps({**document, "results": rows}))
+    block = dashboard.take("quantized", [tmp_path / "quantized.json"])
     shares = [round(results.share(row, "graph"), 3) for row in rows]
-    assert block["rows"] == [{"name": name, "gains": [round(results.gain(row), 3) for row in rows],
-                              "shares": shares, "large": [], "by_hand": []}]
-    assert f"| `{name}` | 2 | " in "\n".join(dashboard.quantized(block))
+    assert block["rows"] == [{
+        "name": QUANTIZED, "gains": [round(results.gain(row), 3) for row in rows],
+        "shares": shares, "large": [], "by_hand": []}]
+    assert f"| `{QUANTIZED}` | 2 | " in "\n".join(dashboard.quantized(block))
 
 
 @pytest.mark.parametrize("name", quantized.CASES)
