@@ -12,7 +12,8 @@
                                   converted from regions.py convert, steps from
                                   training_step.py, host from host_cost.py, compile_time from
                                   compile_time.py, linear and linear_host from
-                                  layer_norm_linear.py
+                                  layer_norm_linear.py, linear_losses from
+                                  linear_cross_entropy.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
                                   simulator, with the build of LNBWD_BUILD_DIR, build/ otherwise
   dashboard.py chooser            trains the trees of docs/sweeps in five folds, for their regret
@@ -340,6 +341,26 @@ def steps(block: Block) -> list[str]:
                     "first step: lnbwd, s", "torch.compile, s"), cells), where(block), ""]
 
 
+def linear_losses(block: Block) -> list[str]:
+    """Cross entropy of a linear layer's output."""
+    cells = []
+    for row in block["rows"]:
+        ms, memory = row["ms"], row["memory"]
+        best = min(taken for who, taken in ms.items() if who not in ("ours", "products"))
+        cells.append(("×".join(row["size"].split("x")), *(
+            f"{ms[who]:.1f}" if who in ms else "" for who in (
+                "ours", "eager", "compile", "liger", "products")),
+            f"{best / ms['ours']:.2f}", f"{ms['products'] / ms['ours']:.2f}",
+            f"{memory['ours'] / memory['eager']:.2f}" if "eager" in memory else ""))
+    return ["## Cross entropy of a linear layer", "",
+            "`lnbwd.functional.linear_cross_entropy`, forward and backward, in bf16. \"products\" "
+            "are the three products of matrices alone, of all rows at once, by PyTorch. Memory is "
+            "the peak beside the operands.", "",
+            *table(("rows × H × V", "lnbwd, ms", "eager", "torch.compile", "Liger", "products",
+                    "best peer ÷ lnbwd", "products ÷ lnbwd", "memory ÷ eager's"), cells),
+            where(block), ""]
+
+
 def host(block: Block) -> list[str]:
     """What a call costs the host."""
     cells = [(f"{row['op']}, {row['pass']}",
@@ -478,7 +499,8 @@ def page(blocks: dict[str, Block]) -> str:
         (operations, ("operations", "operations_random")), (row_functions, ("row_functions",)),
         (quantized, ("quantized",)),
         (regions, ("regions", "converted")),
-        (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
+        (steps, ("steps",)), (linear, ("linear", "linear_host")),
+        (linear_losses, ("linear_losses",)), (host, ("host",)),
         (compile_time, ("compile_time",)),
         (amd, ("amd_counts", "amd_predicted", "amd_float8")),
         (chooser, ("chooser",))]
@@ -538,7 +560,8 @@ def of_quantized(rows: Iterable[Block]) -> Iterator[Block]:
 KEPT = {"regions": "pattern model seen occurs outcome us before_us",
         "converted": "kind nodes converted", "steps": "model ms memory first_s",
         "host": "op case pass torch ours overridden patched", "linear": "sizes dtype pass us",
-        "linear_host": "sizes pass us", "compile_time": "chip median_ms worst_ms"}
+        "linear_host": "sizes pass us", "linear_losses": "size ms memory errors",
+        "compile_time": "chip median_ms worst_ms"}
 """Fields of a row that the blocks of the other programs keep."""
 
 

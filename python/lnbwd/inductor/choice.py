@@ -28,8 +28,7 @@ from ..core.base.errors import LnbwdError
 from ..core.compile import compiler, tuning
 from ..core.compile.spec import MeasurementSpec
 from ..core.compile.store import kernel_cache
-from ..ops import launching
-from ..ops import regions as regions_op
+from ..ops import launching, regions
 from . import torch_internals as internals
 from .converter import Argument, Call
 
@@ -188,7 +187,7 @@ class Choice:
         free, _ = torch.cuda.mem_get_info(self.device)
         if size * count > _MOST_OF_MEMORY * free:
             raise LnbwdError("its operands take too much of the device's memory")
-        functions = [regions_op.region_call(call.program.text(), str(self.device))
+        functions = [regions.region_call(call.program.text(), str(self.device))
                      for call in self.calls]
 
         def run(tensors: dict[Argument, Tensor]) -> None:

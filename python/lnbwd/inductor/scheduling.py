@@ -21,8 +21,7 @@ import torch
 
 from ..core.base import settings
 from ..core.base.errors import CompileError, LnbwdError
-from ..ops import launching
-from ..ops import regions as regions_op
+from ..ops import launching, regions
 from . import torch_internals as internals
 from .choice import Choice, is_timed
 from .converter import Argument, Call, Memory, convert
@@ -168,7 +167,7 @@ class _Prepared:
     nodes: Sequence[Any]
     calls: Sequence[Call] = ()
     reason: str = ""
-    programs: list[regions_op.RegionProgram] = field(default_factory=list)
+    programs: list[regions.RegionProgram] = field(default_factory=list)
     choice: Choice | None = None
 
     @property
@@ -237,9 +236,9 @@ class _Rows:
                 found.reason = str(error)
             except Exception as error:
                 found.reason = _report(error)
-            found.programs = [regions_op.register_row_program(call.program, is_tuned=True)
+            found.programs = [regions.register_row_program(call.program, is_tuned=True)
                               for call in found.calls]
-        loaded = {device: regions_op.load_all(
+        loaded = {device: regions.load_all(
             (program for node, found in result.items() if node.get_device() == device
              for program in found.programs), device)
             for device in {node.get_device() for node in result}}
