@@ -226,6 +226,34 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
 // Long rows
 //===----------------------------------------------------------------------===//
 
+/// Lanes of a workgroup that holds a part of a row, least and most, and the
+/// bytes that each holds.
+static constexpr int64_t heldRowThreads = 128, mostHeldRowThreads = 256,
+                         heldRowBytes = 256;
+/// Such workgroups for each compute unit, and rows of each of them at least.
+static constexpr int64_t heldRowWorkgroups = 8, heldRowsPerWorkgroup = 2;
+void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
+  ScheduleFields fields;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  fields.vectorWidth = chooseAccessWidth(op, chip);
+  fields.rowsPerWorkgroup = heldRowsPerWorkgroup;
+  fields.workgroupsPerComputeUnit = heldRowWorkgroups;
+  fields.prefetch = 1;
+  for (int64_t threads = heldRowThreads; threads <= mostHeldRowThreads;
+       threads *= 2)
+    for (int64_t split = 2; split <= chip.workgroups.clusterWorkgroups;
+         split *= 2) {
+      bool isHeld = program.length * program.bytesRead <=
+                    double(threads * split * heldRowBytes);
+      bool fillsChip = program.rows * double(split) >= chip.computeUnits ||
+                       2 * split > chip.workgroups.clusterWorkgroups;
+      fields.threadsPerRow = threads;
+      fields.workgroupsPerRow = split;
+      if (isHeld && fillsChip && visit(fields))
+        return;
+    }
+}
+
 /// Workgroups that share a row too long for anything else, and lanes of each.
 static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
 /// Where no row of such a length is summed: lanes of a tile of columns, and

@@ -37,6 +37,8 @@ struct ScheduleSpace {
 
   /// Rows in `splits`, or in as many as fill the chip where that is 0.
   void forEachOfSplits(int64_t splits, Visitor visit);
+  /// Long rows that small workgroups of a cluster hold in registers.
+  void forEachOfHeldRows(Visitor visit);
   /// Rows that no workgroup and no cluster has the registers for by the model,
   /// and that no column sums keep with a lane.
   void forEachOfLongRows(Visitor visit);
