@@ -60,3 +60,17 @@ SmallVector<Operation *> RowPhases::getScalars(unsigned phase) const {
       scalars.push_back(&bodyOp);
   return scalars;
 }
+
+bool RowPhases::isNeededAtFirst(BlockArgument column) const {
+  SetVector<Value> needing;
+  needing.insert(column);
+  for (size_t i = 0; i < needing.size(); ++i)
+    for (Operation *user : needing[i].getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>() || getSummedRow(user))
+        return true;
+      for (Value result : user->getResults())
+        if (getPhase(result) == 0)
+          needing.insert(result);
+    }
+  return false;
+}

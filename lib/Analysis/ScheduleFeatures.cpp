@@ -20,7 +20,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -54,21 +53,6 @@ static bool isOperation(Operation *op) {
   return isa<arith::ArithDialect>(op->getDialect()) &&
          !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
               arith::BitcastOp>(op);
-}
-
-/// Whether a row needs `column` before it waits for its first sum.
-static bool isNeededAtFirst(BlockArgument column, const RowPhases &phases) {
-  SetVector<Value> needing;
-  needing.insert(column);
-  for (size_t i = 0; i < needing.size(); ++i)
-    for (Operation *user : needing[i].getUsers()) {
-      if (user->hasTrait<OpTrait::IsTerminator>() || getSummedRow(user))
-        return true;
-      for (Value result : user->getResults())
-        if (phases.getPhase(result) == 0)
-          needing.insert(result);
-    }
-  return false;
 }
 
 ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
@@ -111,7 +95,7 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   }
   for (BlockArgument column : op.getBody().front().getArguments().slice(
            op.getRows().size(), op.getAllColumns().size()))
-    if (!isNeededAtFirst(column, phases))
+    if (!phases.isNeededAtFirst(column))
       facts.lateColumnBytes +=
           double(cast<VectorType>(column.getType()).getElementTypeBitWidth()) /
           8;

@@ -53,7 +53,6 @@ static void addLaneLevel(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernels.addPass(createLowerContractionsPass());
   kernels.addPass(createReloadPhasesPass());
-  kernels.addPass(createSinkColumnsPass());
   kernels.addPass(createPrefetchFirstRowsPass());
   kernels.addPass(createPipelineRowsPass());
   kernels.addPass(createPeelLastRowsPass());

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Vectors that are loaded after a row's sum (lnbwd-sink-columns), where several waves share rows:
+"""Columns that are loaded after a row's sum (late_columns), where several waves share rows:
 executed on the simulator in several orders of waves, checked, and beside the reference."""
 
 import subprocess
@@ -22,7 +22,7 @@ def test_valid_in_any_order(build, op, rows, groups):
 
 
 def test_vectors_come_behind_the_sum(build):
-    """What is executed above has the pass applied."""
+    """What is executed above loads them so."""
     source = """func.func @f(%x: memref<?x1032xbf16>, %gamma: memref<1032xbf16>,
     %y: memref<?x1032xbf16>, %rstd: memref<?xf32>) {
   lnbwd.rms_norm x(%x : memref<?x1032xbf16>) gamma(%gamma : memref<1032xbf16>)
@@ -33,7 +33,7 @@ def test_vectors_come_behind_the_sum(build):
                 "workgroups_per_compute_unit=0,prefetch=0")
     text = subprocess.run(
         [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip=gfx942 {schedule}",
-         "--mlir-print-ir-after=lnbwd-sink-columns"], input=source, text=True, check=True,
+         "--mlir-print-ir-after=lnbwd-distribute-rows"], input=source, text=True, check=True,
         capture_output=True, timeout=120).stderr
     body = text[text.index("lane.for_rows"):]
     assert body.index("lane.reduce") < body.index("lane.load_columns")

@@ -37,6 +37,8 @@ public:
   llvm::ArrayRef<mlir::Operation *> getSums(unsigned phase) const {
     return sums[phase];
   }
+  /// Whether a row needs `column` before it waits for its first sum.
+  bool isNeededAtFirst(mlir::BlockArgument column) const;
   /// The operations on scalars that can first be computed in a phase.
   llvm::SmallVector<mlir::Operation *> getScalars(unsigned phase) const;
 

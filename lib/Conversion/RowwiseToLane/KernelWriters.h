@@ -103,6 +103,8 @@ private:
   void writePhase(unsigned phase, mlir::Value row,
                   llvm::MutableArrayRef<mlir::Value> sums,
                   mlir::Value iteration);
+  /// Whether a column is loaded where a row first needs it, after a sum.
+  bool isLate(mlir::BlockArgument column);
   /// A value of the region as this lane has it: a scalar, or its part of a row.
   mlir::Value get(mlir::Value value);
   /// The row at work where accesses depend on it; null where they do not.

@@ -39,20 +39,34 @@ static bool isNumber(RowwiseOp op, size_t operand) {
   return rows == RowDims::None || rows == RowDims::OfGroup;
 }
 
+/// A workgroup with one tile of rows uses a column once. Loaded ahead, it would
+/// stay in registers while the row's sums are formed, and the compute unit
+/// would have room for fewer workgroups, which keep its memory busy.
+bool RowWriter::isLate(BlockArgument column) {
+  return schedule.getLateColumns() && !schedule.getWidenColumns() &&
+         !schedule.getReload() && op.hasRowSums() && !hasLeaves(op) &&
+         !column.use_empty() && !phases.isNeededAtFirst(column);
+}
+
 void RowWriter::loadShared() {
   Block &body = op.getBody().front();
   lane::LayoutType layoutType = layout.getType();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
-  if (numColumns) {
-    SmallVector<Type> types;
-    for (Value column : op.getAllColumns())
+  SmallVector<BlockArgument> early;
+  SmallVector<Type> types;
+  SmallVector<Value> memories;
+  for (BlockArgument column : body.getArguments().slice(numRows, numColumns))
+    if (!isLate(column)) {
+      early.push_back(column);
       types.push_back(
           layoutType.getFragmentType(getElementTypeOrSelf(column.getType())));
-    auto columns = lane::LoadColumnsOp::create(
-        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), layout,
-        /*each=*/false);
-    for (auto [i, part] : llvm::enumerate(columns.getFragments()))
-      known[body.getArgument(numRows + i)] = part;
+      memories.push_back(kernel.buffers[column.getArgNumber()]);
+    }
+  if (!early.empty()) {
+    auto columns = lane::LoadColumnsOp::create(b, types, memories, layout,
+                                               /*each=*/false);
+    for (auto [column, part] : llvm::zip_equal(early, columns.getFragments()))
+      known[column] = part;
   }
   for (size_t i = 0; i < op.getScalars().size(); ++i)
     if (size_t operand = numRows + numColumns + i; isNumber(op, operand))
@@ -343,8 +357,18 @@ Value RowWriter::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
   Operation *producer = value.getDefiningOp();
-  assert(producer && !getSummedRow(producer) &&
-         "inputs are loaded, and sums exchanged, before they are used");
+  if (!producer) {
+    // A late column: a group whose row does not exist may not come here.
+    auto column = cast<BlockArgument>(value);
+    assert(isLate(column) && "other inputs are loaded before they are used");
+    auto load = lane::LoadColumnsOp::create(
+        b,
+        layout.getType().getFragmentType(
+            getElementTypeOrSelf(column.getType())),
+        kernel.buffers[column.getArgNumber()], layout, /*each=*/true);
+    return known[value] = load.getFragments().front();
+  }
+  assert(!getSummedRow(producer) && "sums are exchanged before they are used");
   if (auto index = dyn_cast<IndexOp>(producer))
     return known[value] = getIndex(index);
   if (auto gather = dyn_cast<GatherOp>(producer))
@@ -355,8 +379,11 @@ Value RowWriter::get(Value value) {
                   : type;
   };
   IRMapping mapping;
-  for (Value operand : producer->getOperands())
-    mapping.map(operand, get(operand));
+  // Late columns last: right before their first use.
+  for (bool isInput : {false, true})
+    for (Value operand : producer->getOperands())
+      if (isa<BlockArgument>(operand) == isInput)
+        mapping.map(operand, get(operand));
   Operation *copy = lane::cloneForPart(b, producer, mapping, getType);
   for (auto [from, to] :
        llvm::zip_equal(producer->getResults(), copy->getResults()))

@@ -185,7 +185,6 @@ static void writeLoop(KernelContext &context, RowWriter &rows, Value workgroup,
       lane::ForRowsOp::create(b, begin, kernel.rows, step, context.layout,
                               workgroup, kernel.workgroups, sums, carried);
   loop.setOnce(schedule.takesOneTile(int64_t(op.getFixedWorkgroups())));
-  loop.setLateColumns(schedule.getLateColumns());
   rows.setTransfers(loop);
   if (int64_t iterations = schedule.getSumBlock())
     loop.setSumBlock(uint64_t(iterations));

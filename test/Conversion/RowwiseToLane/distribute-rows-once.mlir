@@ -2,7 +2,7 @@
 
 // A grid without a bound has a workgroup for each tile of rows.
 // CHECK-LABEL: gpu.func @once
-// CHECK:         lane.for_rows {{.*}} attributes {late_columns, once}
+// CHECK:         lane.for_rows {{.*}} attributes {once}
 // CHECK-LABEL: gpu.func @wave
 // CHECK:         lane.for_rows {{.*}} attributes {once}
 func.func @once(%x: memref<?x512xf32>) {

@@ -67,43 +67,6 @@ def ReloadPhasesPass
   let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
 }
 
-def SinkColumnsPass : Pass<"lnbwd-sink-columns", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Sink loads of columns to their first use";
-  let description = [{
-    In a loop with `late_columns`, columns that `lane.load_columns` loads before
-    the loop, but that are used only after a `lane.reduce`, are loaded right
-    before their first use, by each group for itself (late-loaded columns).
-    Their registers are free until then, which raises the occupancy.
-
-    Before:
-
-    ```mlir
-    %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
-    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {late_columns, once} : ... {
-      ...
-      %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : ...
-      ...
-      %wide = arith.extf %gamma : vector<2x8xbf16> to vector<2x8xf32>
-      ...
-    }
-    ```
-
-    After:
-
-    ```mlir
-    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {late_columns, once} : ... {
-      ...
-      %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : ...
-      ...
-      %gamma = lane.load_columns %gammas at %layout each : ... -> vector<2x8xbf16>
-      %wide = arith.extf %gamma : vector<2x8xbf16> to vector<2x8xf32>
-      ...
-    }
-    ```
-  }];
-  let statistics = [Statistic<"numLateLoads", "late-loads", "Column vectors loaded late">];
-}
-
 def PrefetchFirstRowsPass
     : Pass<"lnbwd-prefetch-first-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Prefetch the first rows before the grid dependency wait";

@@ -597,9 +597,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     iterations, so that the error of a long sum stays small. An iteration may
     add to a sum conditionally, by an `scf.if` that yields the sum otherwise.
     With `last_row_apart`, the last row is in no full tile, since accesses to a
-    full tile may reach into the row that follows. With `late_columns`, columns
-    are to be loaded where a row first needs them; with `reload`, rows again in
-    each phase; with `stages = n`, rows through n stages in workgroup memory;
+    full tile may reach into the row that follows. With `reload`, rows are to be
+    loaded again in each phase; with `stages = n`, rows through n stages in workgroup memory;
     with `prefetch`, a tile ahead; with `unroll = n`, n tiles an iteration; with
     `prefetch_before_dependency`, the first tiles to a cache while the kernel
     waits for the one before. `carried` are other loop-carried values. The
@@ -623,7 +622,7 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
     UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
     OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block,
-    UnitAttr:$last_row_apart, UnitAttr:$late_columns, UnitAttr:$reload,
+    UnitAttr:$last_row_apart, UnitAttr:$reload,
     OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$stages,
     UnitAttr:$prefetch, UnitAttr:$prefetch_before_dependency,
     OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$unroll);
