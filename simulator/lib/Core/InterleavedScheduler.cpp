@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Core/InterleavedScheduler.h"
+#include "Core/Scheduler.h"
 
 #include "Core/ResidentWorkgroup.h"
 

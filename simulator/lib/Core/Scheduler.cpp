@@ -15,7 +15,6 @@
 #include "Core/Scheduler.h"
 
 #include "Core/Environment.h"
-#include "Core/InterleavedScheduler.h"
 #include "Core/Interrupt.h"
 #include "Core/ResidentWorkgroup.h"
 

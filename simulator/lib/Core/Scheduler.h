@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs the workgroups of a launch on the host's cores.
+// Runs the workgroups of a launch on the host's cores, one after the other or
+// in turns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,11 @@ bool run(Launch &L);
 
 /// Host threads that a launch uses: all cores, or LNBWD_SIM_THREADS.
 unsigned hostThreads();
+
+/// Executes what there is of a launch whose Turns say how, on this host thread.
+/// As many workgroups as MostResident may run at a time where they wait for
+/// each other.
+void workInterleaved(Launch &L, size_t MostResident);
 
 } // namespace lnbwd::sim
 

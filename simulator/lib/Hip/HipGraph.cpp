@@ -17,8 +17,6 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include "Hip/LaunchArguments.h"
-
 #include <mutex>
 #include <string>
 

@@ -16,7 +16,6 @@
 
 #include "Core/Environment.h"
 #include "Execute/HostTables.h"
-#include "Hip/LaunchFilter.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
 

@@ -32,6 +32,8 @@
 #include "SimulatedChip.h"
 #include "Timing/Prediction.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -224,6 +226,29 @@ unsigned unitsOfMultiprocessor(const SimulatedChip &Chip);
 /// Workgroups of a kernel that a multiprocessor holds at a time.
 int occupancy(const SimulatedChip &Chip, const Kernel &K, unsigned BlockSize,
               size_t DynamicLds);
+
+/// Whether the launch that begins is to be checked; counts it if its kernel is
+/// one of those to check.
+bool passesFilter(const Kernel &K);
+
+/// What is wrong with LNBWD_SIM_KERNELS and LNBWD_SIM_SKIP_LAUNCHES, or "".
+std::string problemOfFilter();
+
+/// The explicit arguments as the kernel has them in memory.
+struct PackedArguments {
+  const void *Bytes = nullptr;
+  size_t Size = 0; ///< 0 where there are no Bytes
+};
+
+/// Reads HIP's array `extra`: pairs of a kind and a pointer, in any order, up
+/// to HIP_LAUNCH_PARAM_END. Empty if all is well; otherwise what is wrong.
+std::string readExtra(void **Extra, PackedArguments &Packed);
+
+/// Gives each explicit argument and where kernelParams has its value, in order.
+/// Empty if all is well; otherwise what is wrong.
+std::string readParameters(
+    const Kernel &K, void **Parameters,
+    llvm::function_ref<void(const KernelArgument &A, const void *Value)> Take);
 
 } // namespace lnbwd::sim
 

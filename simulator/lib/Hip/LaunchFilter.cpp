@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Hip/LaunchFilter.h"
+#include "Hip/HipState.h"
 
 #include "Core/Environment.h"
 #include "Core/Kernel.h"

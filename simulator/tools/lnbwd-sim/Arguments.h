@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel's arguments: numbers, structures by value, and buffers with what
-// they hold before the launch; "--arg" in its forms. ArgumentFile.h has the
+// they hold before the launch; "--arg" in its forms. readArguments has the
 // other way to give them.
 //
 //===----------------------------------------------------------------------===//
@@ -95,6 +95,18 @@ double elementValue(Element Type, const uint8_t *Bytes);
 
 /// The element's value as text.
 std::string formatElement(Element Type, const uint8_t *Bytes);
+
+/// "--args-file": an array with an object for each argument, in order.
+/// Understands, with TYPE and FILL as --arg has them,
+///   {"type": TYPE, "value": NUMBER}
+///   {"bytes": "HEX" or "@FILE"}
+///   {"kind": "in", "type": TYPE, "count": N, "fill": FILL}
+///   {"kind": "inout", "type": TYPE, "values": [NUMBER, ...], "save": FILE}
+///   {"kind": "out", "type": TYPE, "count": N, "save": FILE}
+/// A number may be a string, "0x7f" or "nan". An Error names the line of what
+/// is no JSON, or the place of what is not as above: "args.json: [2].type".
+llvm::Expected<std::vector<Argument>> readArguments(llvm::StringRef Path,
+                                                    bool WithZeros);
 
 } // namespace lnbwd::simtool
 

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ArgumentFile.h"
+#include "Arguments.h"
 #include "CheckedRun.h"
 #include "Comparison.h"
 
