@@ -6,8 +6,9 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* The broken and the mended code of what docs/evidence.md lists, as far as C can
-|* say it. data and flags have 4096 elements that are 0; nobody has written out.
+|* The broken and the mended code of what docs/evidence.md lists, as far as C
+|* can say it. data and flags have 4096 elements that are 0; nobody has written
+|* out.
 |*
 \*===----------------------------------------------------------------------===*/
 
