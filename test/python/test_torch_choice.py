@@ -229,8 +229,23 @@ class Nodes:
         return []
 
 
+class Priced(Choice):
+    """Nothing is known of it before, and nothing kept; the times are given."""
+
+    ours, torch_us = 0.0, None
+
+    def _look_up(self):
+        return False
+
+    def spec(self):
+        return None
+
+    def _measured(self, kernels):
+        return {"rows": self.ours - 1, "torch": self.torch_us}
+
+
 @pytest.fixture
-def make(monkeypatch):
+def make(monkeypatch, no_compiler):
     """A choice for a program that moves 8 MB, in 10 us at best, and has a measured time; with the
     time of Inductor's kernel."""
     builder = Builder(1024)
@@ -240,19 +255,15 @@ def make(monkeypatch):
     monkeypatch.setattr(choice, "_peak", lambda device: (8 << 20) / 10)
     monkeypatch.setattr(torch_internals, "dtype_of", lambda name: F32)
     monkeypatch.setattr(torch_internals, "has_triton", lambda: True)
-    monkeypatch.setattr(Choice, "_look_up", lambda self: False)
-    monkeypatch.setattr(Choice, "spec", lambda self: None)
-    monkeypatch.setattr(choice.compiler, "compiler_id", lambda: None)
     monkeypatch.setattr(torch_internals, "scheduled", lambda node: [])
 
     def made(ours, torch_us=None, is_changed=False, **fields):
         kernel = types.SimpleNamespace(microseconds=ours, program=types.SimpleNamespace(
             arguments=[types.SimpleNamespace(alignment=16)] * 2))
-        found = Choice(Nodes(), [dataclasses.replace(call, **fields)], [kernel],
+        found = Priced(Nodes(), [dataclasses.replace(call, **fields)], [kernel],
                        torch.device(DEVICE), is_changed)
+        found.ours, found.torch_us = ours, torch_us
         monkeypatch.setattr(torch_internals, "compiled_kernels", lambda node: [lambda: None])
-        monkeypatch.setattr(Choice, "_measured", lambda self, _: {
-            "rows": ours - 1, "torch": torch_us})
         monkeypatch.setattr(torch.cuda, "device", lambda device: torch.no_grad())
         found.start()
         found.finish()
