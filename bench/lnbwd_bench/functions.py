@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lnbwd.core.base.operations import RMS_NORM
+
 from . import quantized
 from .machine import DTYPES
 from .shapes import log_uniform
@@ -54,7 +56,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "softmax": lambda library, x: library.softmax(x, -1),
     "log_softmax": lambda library, x: library.log_softmax(x, -1),
     "cross_entropy": lambda library, x, target: library.cross_entropy(x, target),
-    "rms_norm_rope": lambda library, x, weight, cos, sin: library.rms_norm_rope(
+    f"{RMS_NORM}_rope": lambda library, x, weight, cos, sin: library.rms_norm_rope(
         x, cos, sin, weight),
     "gated_rms_norm": lambda library, x, gate, weight: library.gated_rms_norm(x, gate, weight),
     "swiglu": lambda library, a, b: library.swiglu(a, b),
@@ -82,7 +84,7 @@ DRAWN: dict[str, Callable[[random.Random], Shape]] = {
     "batch_norm": lambda drawn: _image(drawn, 256, 8),
     "cross_entropy": lambda drawn: (log_uniform(drawn, 256, 32768), drawn.choice((
         _VOCABULARY, log_uniform(drawn, 8192, 262144)))),
-    "rms_norm_rope": lambda drawn: (
+    f"{RMS_NORM}_rope": lambda drawn: (
         log_uniform(drawn, 1, 16), log_uniform(drawn, 128, 8192), log_uniform(drawn, 4, 64),
         drawn.choice((64, 128, 256)))}
 
@@ -119,7 +121,7 @@ def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[
         more = [values(*shape)]
     elif name == "cross_entropy":
         more = [torch.randint(shape[1], shape[:1], device=device)]
-    elif name == "rms_norm_rope":
+    elif name == f"{RMS_NORM}_rope":
         more = [values(shape[-1]), *(values(shape[1], 1, shape[-1], has_gradient=False)
                                      for _ in range(2))]
     elif name in ("dropout_add_rms_norm", "gated_rms_norm"):

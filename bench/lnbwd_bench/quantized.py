@@ -23,6 +23,7 @@ from torch import Tensor
 
 import lnbwd
 from lnbwd import runtime
+from lnbwd.core.base.operations import LAYER_NORM, RMS_NORM
 from lnbwd.functional import Quantized
 
 from . import results
@@ -164,21 +165,21 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "rms_norm-mxfp8-both": Case("rms_norm_quantized", "xw", _BOTH, Traffic(1, 1)),
-    "rms_norm-mxfp8": Case("rms_norm_quantized", "xw", {"block": "mx"}, Traffic(2, 1)),
-    "rms_norm-mxfp4": Case("rms_norm_quantized", "xw", {"block": "mx", "dtype": _FLOAT4},
+    f"{RMS_NORM}-mxfp8-both": Case(f"{RMS_NORM}_quantized", "xw", _BOTH, Traffic(1, 1)),
+    f"{RMS_NORM}-mxfp8": Case(f"{RMS_NORM}_quantized", "xw", {"block": "mx"}, Traffic(2, 1)),
+    f"{RMS_NORM}-mxfp4": Case(f"{RMS_NORM}_quantized", "xw", {"block": "mx", "dtype": _FLOAT4},
                            Traffic(4, 1)),
-    "rms_norm-nvfp4": Case("rms_norm_quantized", "xw", {"block": "nv", "dtype": _FLOAT4},
+    f"{RMS_NORM}-nvfp4": Case(f"{RMS_NORM}_quantized", "xw", {"block": "nv", "dtype": _FLOAT4},
                            Traffic(4, 1)),
-    "layer_norm-float8-rows": Case("layer_norm_quantized", "xww", {}, Traffic(2, 1)),
-    "layer_norm-float8-tensor": Case("layer_norm_quantized", "xwwf", {}, Traffic(2, 1)),
-    "layer_norm_backward-float8": Case("layer_norm_backward_quantized", "xxmrwx", {},
+    f"{LAYER_NORM}-float8-rows": Case(f"{LAYER_NORM}_quantized", "xww", {}, Traffic(2, 1)),
+    f"{LAYER_NORM}-float8-tensor": Case(f"{LAYER_NORM}_quantized", "xwwf", {}, Traffic(2, 1)),
+    f"{LAYER_NORM}_backward-float8": Case(f"{LAYER_NORM}_backward_quantized", "xxmrwx", {},
                                        Traffic(2, 1)),
-    "layer_norm_backward-mxfp8-both": Case("layer_norm_backward_quantized", "xxmrwx", _BOTH,
+    f"{LAYER_NORM}_backward-mxfp8-both": Case(f"{LAYER_NORM}_backward_quantized", "xxmrwx", _BOTH,
                                            Traffic(3, 2)),
     "swiglu-mxfp8-both": Case("glu_quantized", "xx", _BOTH, Traffic(2, 1)),
     "quantize-mxfp8-both": Case("quantize", "x", _BOTH, Traffic(1, 1)),
-    "rms_norm-float8-128": Case("rms_norm_quantized", "xw", {"block": 128}, Traffic(2, 1)),
+    f"{RMS_NORM}-float8-128": Case(f"{RMS_NORM}_quantized", "xw", {"block": 128}, Traffic(2, 1)),
     "quantize-float8-128x128": Case("quantize", "x", {"block": "128x128"}, Traffic(2, 1)),
     "dequantize-mxfp8": Case("dequantize", "qs", {}, Traffic(1, 2)),
     # Its tiles want the most registers, and the test's place has it on a chip with waves of 32.
@@ -206,7 +207,7 @@ def call(name: str) -> Callable[..., tuple[Tensor, ...]]:
             tensors = (Quantized(*tensors),)
         if "f" in case.kinds:
             tensors, options["factor"] = tensors[:-1], tensors[-1]
-        if case.function == "layer_norm_backward_quantized":
+        if case.function == f"{LAYER_NORM}_backward_quantized":
             tensors, options["grad_sum"] = tensors[:-1], tensors[-1]
         return _flat(getattr(library, case.function)(*tensors, **options))
 
@@ -235,7 +236,7 @@ def _expected(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> 
     """The formula's result, with the statistics of one that was found, whose sums had another
     order."""
     of_rows = [t for t in found if t.shape == (*tensors[0].shape[:-1], 1)]
-    names = {"layer_norm_quantized": ("mean", "rstd"), "rms_norm_quantized": ("rstd",)}.get(
+    names = {f"{LAYER_NORM}_quantized": ("mean", "rstd"), f"{RMS_NORM}_quantized": ("rstd",)}.get(
         CASES[name].function, ())
     given = of_rows[-len(names):] if names else []
     return call(name)(FORMULAS, *tensors, **dict(zip(names, given, strict=True)))
