@@ -94,12 +94,14 @@ def capture(options: argparse.Namespace) -> int:
     from lnbwd_bench import capture
 
     old = [json.loads(line) for file in options.known for line in results.patterns(file)]
-    taken, names = {*map(capture.key_of, old)}, {pattern["model"].split()[0] for pattern in old}
+    taken = {*map(capture.key_of, old)}
     capture.pretend_gpu()
-    _library = capture.define_missing_names()
+    if not options.models or any(name[0].islower() for name in options.models):
+        _library = capture.define_missing_names()
+    models = options.models or draw_models(
+        options.draw, options.seed, {pattern["model"].split()[0] for pattern in old})
     made: dict[str, Pattern] = {}
-    for name, mode in itertools.product(
-            options.models or draw_models(options.draw, options.seed, names), capture.MODES):
+    for name, mode in itertools.product(models, capture.MODES):
         if name[0].islower() and "float32" not in mode:
             mode += " channels-last"
         try:
