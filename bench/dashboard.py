@@ -50,15 +50,13 @@ from lnbwd.core.base.operations import (  # noqa: E402
     RMS_NORM,
     RMS_NORM_BWD,
 )
-from lnbwd_bench import our_kernels, plots, results  # noqa: E402
+from lnbwd_bench import PEERS, our_kernels, plots, results  # noqa: E402
 from lnbwd_bench.results import GRAPH, INTERLEAVED, gain, gains_of  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes  # noqa: E402
 
 FILE = SOURCE / "docs" / "results" / "performance.json"
 PAGE = SOURCE / "docs" / "performance.md"
 IMAGES = SOURCE / "docs" / "images"
-NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
-         "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
 _OUTCOMES = ("whole", "part", "left")
 # The chips, types and operations that are counted, with N and the numbers of rows.
 COUNTED_CHIPS = [chip for chip, facts in chip_table.FACTS.items()
@@ -124,7 +122,7 @@ def known_shapes(block: Block) -> list[str]:
         cells.append((of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{ours:.1f}",
                       f"{row['bytes'] / ours / 1e3:.0f}",
                       f"{100 * (results.share(row, GRAPH) or 0):.0f}",
-                      f"{NAMES[name]} {theirs:.1f}", f"{theirs / ours:.2f}"))
+                      f"{PEERS[name]} {theirs:.1f}", f"{theirs / ours:.2f}"))
     gains, apart = gains_of(rows), gains_of(rows, INTERLEAVED)
     text = [f"The fastest of five peers takes {mean(gains):.2f} times as long as lnbwd (geometric "
             f"mean of {len(gains)} shapes; least {min(gains):.2f}). lnbwd reaches "
@@ -173,7 +171,7 @@ def random_shapes(block: Block, large: Block | None) -> list[str]:
     return ["## LayerNorm backward, random shapes", "",
             "Shapes are drawn by a seed: 4 MB to 1.6 GB, log-uniform in M and N, all types, a "
             "tenth with odd N. The mean of a peer's time over lnbwd's is "
-            + ", ".join(f"{factor:.1f} ({NAMES[who]})" for who, factor in beside.items())
+            + ", ".join(f"{factor:.1f} ({PEERS[who]})" for who, factor in beside.items())
             + "; cuDNN and Quack do not support all shapes. The least factor "
             f"is that of {sizes(worst['m'], worst['n'])} {worst['dtype']}: lnbwd "
             f"{worst[GRAPH]['ours']:.1f} µs, "
@@ -188,7 +186,7 @@ def random_shapes(block: Block, large: Block | None) -> list[str]:
 def best_words(row: results.Row) -> tuple[str, str]:
     """The best peer's name and microseconds."""
     name, time = results.best_peer(row, GRAPH) or ("", 0.0)
-    return NAMES[name], f"{time:.1f}"
+    return PEERS[name], f"{time:.1f}"
 
 
 def operations(block: Block, drawn: Block | None) -> list[str]:

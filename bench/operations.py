@@ -368,7 +368,7 @@ def main() -> int:
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a "
                          "folder: operations.json there")
     running.add_argument("--repetitions", type=int, default=30)
-    running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
+    running.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS),
                          help=f"of {', '.join(PEERS)} (default: all)")
     running.add_argument("--interleave", action="store_true",
                          help="time a second way too: in graphs with a kernel of somebody else in "

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the programs of bench/ share: ours, the peers and the memory stream in one run."""
 
-PEERS = ("eager", "compile", "liger", "cudnn", "quack", "aiter")
-"""Who is measured beside ours; peers.py says what each is. Named here, where no PyTorch is
-needed."""
+PEERS = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
+         "quack": "Quack", "aiter": "AITER"}
+"""Who is measured beside ours, and how pages call them; peers.py says what each is. Named here,
+where no PyTorch is needed."""
