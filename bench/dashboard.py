@@ -58,9 +58,7 @@ FILE = SOURCE / "docs" / "results" / "performance.json"
 PAGE = SOURCE / "docs" / "performance.md"
 IMAGES = SOURCE / "docs" / "images"
 _OUTCOMES = ("whole", "part", "left")
-# The chips, types and operations that are counted, with N and the numbers of rows.
-COUNTED_CHIPS = [chip for chip, facts in chip_table.FACTS.items()
-                 if facts["simulated"] and facts["tests"] == "many"]
+# The types and operations that are counted, with N and the numbers of rows.
 COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)
 COUNTED_N, COUNTED_ROWS = 1024, 16384
 
@@ -416,7 +414,7 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
     found = {(row["chip"], row["dtype"], row["op"]): f"{row['bytes']:.2f}; {row['vector']:.1f}"
              for row in counts["rows"]}
     cells = [(f"{chip} {dtype}", *(found[chip, dtype, op] for op in COUNTED_OPS))
-             for chip in COUNTED_CHIPS for dtype in COUNTED_TYPES]
+             for chip in our_kernels.COUNTED_CHIPS for dtype in COUNTED_TYPES]
     of_float8 = {(row["name"], row["chip"]): " to ".join(dict.fromkeys(
         f"{ratio:.2f}" for ratio in (min(row["bytes"]), max(row["bytes"]))))
                  for row in float8["rows"]}
@@ -633,7 +631,7 @@ def predict(build: pathlib.Path, shape: Shape) -> Block:
 def simulate() -> dict[str, Block]:
     """The blocks of AMD's chips."""
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build")).resolve()
-    cases = [(chip, dtype, op) for chip in COUNTED_CHIPS for dtype in COUNTED_TYPES
+    cases = [(chip, dtype, op) for chip in our_kernels.COUNTED_CHIPS for dtype in COUNTED_TYPES
              for op in COUNTED_OPS]
     about = {"date": str(datetime.date.today()), "machine": "the simulator",
              "command": "dashboard.py amd"}
@@ -642,7 +640,7 @@ def simulate() -> dict[str, Block]:
         predicted = list(pool.map(lambda shape: predict(build, shape), default_shapes()))
     from lnbwd_bench import quantized
 
-    of_float8 = itertools.product((*quantized.COUNTED_CHIPS, ""), quantized.CASES)
+    of_float8 = itertools.product((*our_kernels.COUNTED_CHIPS, ""), quantized.CASES)
     with concurrent.futures.ProcessPoolExecutor(
             mp_context=multiprocessing.get_context("spawn")) as processes:
         float8 = list(processes.map(quantized.counted, of_float8))

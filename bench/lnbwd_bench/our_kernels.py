@@ -22,6 +22,10 @@ from lnbwd.core.base.files import read_document, write_whole
 from . import stream, timing
 from .shapes import Shape
 
+COUNTED_CHIPS = [chip for chip, facts in chip_table.FACTS.items()
+                 if facts["simulated"] and facts["tests"] == "many"]
+"""AMD's chips on whose simulator instructions and bytes are counted."""
+
 # The list of pack_streams.
 STREAMS, STREAMS_FORMAT, VERSION = "streams.json", "lnbwd-bench-streams", 1
 

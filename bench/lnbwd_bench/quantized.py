@@ -23,6 +23,7 @@ from torch import Tensor
 
 import lnbwd
 from lnbwd import runtime
+from lnbwd.core.base import chip_table
 from lnbwd.core.base.operations import LAYER_NORM, RMS_NORM
 from lnbwd.functional import Quantized
 
@@ -255,8 +256,7 @@ def error(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> floa
     return max(*errors, results.error_of(*zip(*floats, strict=True)) if floats else 0.0)
 
 
-MODELLED_CHIP = "gfx942"
-COUNTED_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+MODELLED_CHIP = chip_table.SIMULATED
 
 
 def counted_shapes() -> list[Shape]:

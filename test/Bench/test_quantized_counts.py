@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from lnbwd_bench import quantized  # noqa: E402
+from lnbwd_bench import our_kernels, quantized  # noqa: E402
 
 # Bytes that lanes access over the least. Both layouts are tiles, few or many; norms read their rows
 # twice for them. Of norms along the rows lanes read the weights once for all rows that they have.
@@ -23,7 +23,7 @@ def test_counts(build, monkeypatch, place, name):
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("no simulator in the build")
     monkeypatch.setenv("LNBWD_SIM_CHECK", "0")
-    chip = quantized.COUNTED_CHIPS[place % len(quantized.COUNTED_CHIPS)]
+    chip = our_kernels.COUNTED_CHIPS[place % len(our_kernels.COUNTED_CHIPS)]
     ratio, spills = quantized.count(name, (1024 if name in TILES else 25216, 512), chip)
     assert spills == 0
     assert ratio <= TILES.get(name, ROWS.get(name, 1.1))
