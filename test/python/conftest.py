@@ -11,6 +11,7 @@ LNBWD_TEST_RECORD=FILE a run leaves a list of them (pack_for_device.py).
 """
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -88,21 +89,32 @@ def device():
         yield torch.device("cpu")
 
 
+def forget_kernels(monkeypatch, folder=None):
+    """Forgets the kernels in memory until ``monkeypatch`` is undone."""
+    from lnbwd.core.compile import cache, store
+
+    kept = cache.KernelCache(folder or store.kernel_cache().folder)
+    monkeypatch.setattr(store, "_store", store.KernelStore(kept))
+    if torch is not None:
+        from lnbwd.ops import regions
+
+        monkeypatch.setattr(regions, "_kernels", {})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_kernels_of_other_files():
+    """A file's tests find no kernel in memory that another file's tests have loaded: which files
+    share a process is chance."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        forget_kernels(monkeypatch)
+        yield
+
+
 @pytest.fixture
 def new_process(monkeypatch):
     """A function that forgets the kernels in memory, as a process that has just begun has none;
     those that are loaded stay alive. It may have another folder for the cache on disk."""
-    from lnbwd.core.compile import cache, store
-
-    def begin(folder=None):
-        kept = cache.KernelCache(folder or store.kernel_cache().folder)
-        monkeypatch.setattr(store, "_store", store.KernelStore(kept))
-        if torch is not None:
-            from lnbwd.ops import regions
-
-            monkeypatch.setattr(regions, "_kernels", {})
-
-    return begin
+    return functools.partial(forget_kernels, monkeypatch)
 
 
 @pytest.fixture

@@ -582,21 +582,17 @@ def test_the_example_runs():
 def test_without_a_compiler(device, tmp_path, new_process, request):
     """Forward pass and gradient come out of a cache that was filled elsewhere."""
     tensors = [t.to(device) for t in tensors_of(swiglu, (3,), n=40)]
-    folder = lnbwd.kernel_cache().folder
-    lnbwd.set_cache_folder(tmp_path)
-    try:
-        want = run(lnbwd.rowwise(swiglu), tensors)
-        assert (tmp_path / "v1" / "any").is_dir()
-        assert "any" not in lnbwd.kernel_cache().chips()
-        new_process()
-        request.getfixturevalue("no_compiler")
-        got = run(lnbwd.rowwise(swiglu), tensors)
-        assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
-        with pytest.raises(lnbwd.LnbwdError, match=r"there is no gradient of a row program of .*"
-                                                   "this installation has no compiler"):
-            run(lnbwd.rowwise(scaled_gelu), [t.to(device) for t in tensors_of(scaled_gelu, (3,))])
-    finally:
-        lnbwd.set_cache_folder(folder)
+    new_process(tmp_path)
+    want = run(lnbwd.rowwise(swiglu), tensors)
+    assert (tmp_path / "v1" / "any").is_dir()
+    assert "any" not in lnbwd.kernel_cache().chips()
+    new_process()
+    request.getfixturevalue("no_compiler")
+    got = run(lnbwd.rowwise(swiglu), tensors)
+    assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
+    with pytest.raises(lnbwd.LnbwdError, match=r"there is no gradient of a row program of .*"
+                                               "this installation has no compiler"):
+        run(lnbwd.rowwise(scaled_gelu), [t.to(device) for t in tensors_of(scaled_gelu, (3,))])
 
 
 def test_copies_and_pickles():

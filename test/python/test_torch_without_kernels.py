@@ -116,21 +116,17 @@ def test_a_model_that_is_compiled_without_kernels_is_inductors(refused, recwarn,
 def test_a_damaged_cache_entry(tmp_path, new_process):
     """It is compiled again, and replaced."""
     program, inputs = example(3.5)
-    before = lnbwd.core.compile.store.kernel_cache().folder
-    lnbwd.core.compile.store.set_cache_folder(tmp_path)
-    try:
-        regions.register_row_program(program)
+    new_process(tmp_path)
+    regions.register_row_program(program)
+    assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
+    entry, = tmp_path.rglob("*.kernel")
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-8] + b"damaged!")
+    # As another process finds it; the kernels that are loaded stay alive.
+    new_process()
+    with pytest.warns(CacheWarning, match="the checksum is wrong"):
         assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
-        entry, = tmp_path.rglob("*.kernel")
-        whole = entry.read_bytes()
-        entry.write_bytes(whole[:-8] + b"damaged!")
-        # As another process finds it; the kernels that are loaded stay alive.
-        new_process()
-        with pytest.warns(CacheWarning, match="the checksum is wrong"):
-            assert_evaluated(program, regions.run_region(inputs, program.text()), inputs)
-        assert entry.read_bytes() == whole
-    finally:
-        lnbwd.core.compile.store.set_cache_folder(before)
+    assert entry.read_bytes() == whole
 
 
 # --------------------------------------------------------------------------------------------------
