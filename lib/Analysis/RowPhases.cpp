@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace lnbwd;
 
 static bool isDistributable(Operation &op) {
-  return isRowElementOp(op) || isa<IndexOp, BlockMaxOp, GatherOp>(op) ||
+  return isRowElementOp(op) ||
+         isa<IndexOp, BlockMaxOp, GatherOp, GatherSumOp>(op) ||
          (isPure(&op) && getSummedRow(&op));
 }
 
@@ -25,8 +26,8 @@ LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
           "cannot be distributed over lanes: expected an elementwise "
           "operation, a splat constant, vector.broadcast of a scalar, "
           "vector.reduction <add> or <maximumf> into f32 without an "
-          "accumulator, lnbwd.block_max, lnbwd.gather, or a pure operation on "
-          "scalars");
+          "accumulator, lnbwd.block_max, lnbwd.gather, lnbwd.gather_sum, or a "
+          "pure operation on scalars");
   return success();
 }
 

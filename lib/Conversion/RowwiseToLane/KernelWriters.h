@@ -115,6 +115,8 @@ private:
   mlir::Value getIndex(IndexOp index);
   /// This lane's part of a row of a table.
   mlir::Value loadGathered(GatherOp gather);
+  /// This lane's part of a sum of rows of a table.
+  mlir::Value sumGathered(GatherSumOp sum);
 
   KernelContext &context;
   RowKernel &kernel;

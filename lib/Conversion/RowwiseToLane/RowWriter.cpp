@@ -353,6 +353,59 @@ Value RowWriter::loadGathered(GatherOp gather) {
       .getFragments()[0];
 }
 
+Value RowWriter::sumGathered(GatherSumOp sum) {
+  // Rows whose loads are under way at once.
+  constexpr int64_t kRowsAtOnce = 4;
+  auto getMemory = [&](Value table) {
+    return kernel.buffers[cast<BlockArgument>(table).getArgNumber()];
+  };
+  auto getSize = [](Value table) {
+    return cast<VectorType>(table.getType()).getDimSize(0);
+  };
+  Value table = getMemory(sum.getTable());
+  Value list = sum.getList() ? getMemory(sum.getList()) : Value();
+  Value lastRow = b.index(getSize(sum.getTable()) - 1);
+  auto asIndex = [&](Value number) -> Value {
+    return arith::IndexCastUIOp::create(b, b.getIndexType(), get(number));
+  };
+  // Whatever the numbers of a row that does not exist are, they are in bounds.
+  Value end = b.atMost(asIndex(sum.getEnd()),
+                       b.index(getSize(list ? sum.getList() : sum.getTable())));
+  Value begin = b.atMost(asIndex(sum.getBegin()), end);
+  Type element = cast<VectorType>(sum.getTable().getType()).getElementType();
+  VectorType type = layout.getType().getFragmentType(element);
+  Type sumType = layout.getType().getFragmentType(b.getF32Type());
+  auto addRows = [&](Value from, Value to, int64_t count, Value before) {
+    auto loop = scf::ForOp::create(b, from, to, b.index(count), before);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < count; ++i) {
+      Value row = b.add(loop.getInductionVar(), i);
+      if (list) {
+        row = arith::IndexCastUIOp::create(
+            b, b.getIndexType(), memref::LoadOp::create(b, list, row));
+        row = b.atMost(row, lastRow);
+      }
+      rows.push_back(lane::GatherOp::create(b, type, table, row, layout,
+                                            /*access=*/IntegerAttr())
+                         .getFragments()[0]);
+    }
+    Value result = loop.getRegionIterArg(0);
+    for (Value row : rows) {
+      if (element != b.getF32Type())
+        row = arith::ExtFOp::create(b, sumType, row);
+      result = arith::AddFOp::create(b, result, row);
+    }
+    scf::YieldOp::create(b, result);
+    return loop.getResult(0);
+  };
+  Value rest = b.remainder(b.subtract(end, begin), kRowsAtOnce);
+  Value whole = b.subtract(end, rest);
+  Value result = addRows(begin, whole, kRowsAtOnce, b.zero(sumType));
+  return addRows(whole, end, 1, result);
+}
+
 Value RowWriter::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
@@ -373,6 +426,8 @@ Value RowWriter::get(Value value) {
     return known[value] = getIndex(index);
   if (auto gather = dyn_cast<GatherOp>(producer))
     return known[value] = loadGathered(gather);
+  if (auto sum = dyn_cast<GatherSumOp>(producer))
+    return known[value] = sumGathered(sum);
   auto getType = [&](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? layout.getType().getFragmentType(vector.getElementType())

@@ -5,7 +5,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
-    // expected-error@+1 {{cannot be distributed over lanes: expected an elementwise operation, a splat constant, vector.broadcast of a scalar, vector.reduction <add> or <maximumf> into f32 without an accumulator, lnbwd.block_max, lnbwd.gather, or a pure operation on scalars}}
+    // expected-error@+1 {{cannot be distributed over lanes: expected an elementwise operation, a splat constant, vector.broadcast of a scalar, vector.reduction <add> or <maximumf> into f32 without an accumulator, lnbwd.block_max, lnbwd.gather, lnbwd.gather_sum, or a pure operation on scalars}}
     %e = vector.extract %xr[3] : f32 from vector<256xf32>
     %y = vector.broadcast %e : f32 to vector<256xf32>
     lnbwd.yield %y : vector<256xf32>

@@ -357,10 +357,10 @@ LogicalResult RowwiseOp::verifyRegions() {
   for (BlockArgument argument : block.getArguments())
     for (OpOperand &use : argument.getUses())
       if (getForm(argument.getArgNumber()).getAccess() == Access::Table &&
-          !isa<GatherOp>(use.getOwner()))
-        return use.getOwner()->emitOpError("expected a table of the row "
-                                           "program to be used by "
-                                           "lnbwd.gather alone");
+          !isa<GatherOp, GatherSumOp>(use.getOwner()))
+        return use.getOwner()->emitOpError(
+            "expected a table of the row program to be used by lnbwd.gather "
+            "and lnbwd.gather_sum alone");
 
   auto yield = cast<YieldOp>(block.getTerminator());
   auto numOutputs = size_t(getNumDpsInits());
@@ -408,18 +408,39 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
   return success();
 }
 
+/// Whether an operand of `op` is a table of the row program.
+static LogicalResult verifyTable(Operation *op, Value table) {
+  auto program = cast<RowwiseOp>(op->getParentOp());
+  auto argument = dyn_cast<BlockArgument>(table);
+  if (argument &&
+      program.getForm(argument.getArgNumber()).getAccess() == Access::Table)
+    return success();
+  return op->emitOpError("expected a table to be an input of the row program "
+                         "with the map '[*, n]' or '[*]'");
+}
+
 LogicalResult GatherOp::verify() {
-  auto program = cast<RowwiseOp>(getOperation()->getParentOp());
-  auto table = dyn_cast<BlockArgument>(getTable());
-  if (!table ||
-      program.getForm(table.getArgNumber()).getAccess() != Access::Table)
-    return emitOpError("expected a table to be an input of the row program "
-                       "with the map '[*, n]' or '[*]'");
+  if (failed(verifyTable(*this, getTable())))
+    return failure();
   if (getTable().getType().getRank() == 2 &&
       isa<VectorType>(getIndex().getType()))
     return emitOpError("expected one index for a row of a table '[*, n]', got ")
            << getIndex().getType() << "; take elements of a table '[*]'";
   return success();
+}
+
+Type GatherSumOp::getSumType(Type table) {
+  auto type = dyn_cast<VectorType>(table);
+  if (!type || type.getRank() != 2)
+    return Type();
+  return VectorType::get({type.getDimSize(1)},
+                         Float32Type::get(table.getContext()));
+}
+
+LogicalResult GatherSumOp::verify() {
+  if (failed(verifyTable(*this, getTable())))
+    return failure();
+  return getList() ? verifyTable(*this, getList()) : success();
 }
 
 LogicalResult BlockMaxOp::verify() {

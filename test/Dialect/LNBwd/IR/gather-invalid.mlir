@@ -85,7 +85,7 @@ func.func @f(%t: memref<5x8xf32>, %i: memref<?xi32>, %y: memref<?x8xf32>) {
 func.func @f(%i: memref<?xi32>, %t: memref<5x8xf32>, %y: memref<?x8xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi32>, %t[*, n] : memref<5x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%ir: i32, %tr: vector<5x8xf32>):
-    // expected-error@+1 {{expected a table of the row program to be used by lnbwd.gather alone}}
+    // expected-error@+1 {{expected a table of the row program to be used by lnbwd.gather and lnbwd.gather_sum alone}}
     %n = arith.negf %tr : vector<5x8xf32>
     %r = lnbwd.gather %tr[%ir] : vector<5x8xf32>, i32
     lnbwd.yield %r : vector<8xf32>
@@ -113,6 +113,31 @@ func.func @f(%i: memref<?x8xi32>, %t: memref<5x8xf32>, %y: memref<?x8xf32>) {
   ^row(%ir: vector<8xi32>, %tr: vector<5x8xf32>):
     // expected-error@+1 {{expected one index for a row of a table '[*, n]', got 'vector<8xi32>'; take elements of a table '[*]'}}
     %r = lnbwd.gather %tr[%ir] : vector<5x8xf32>, vector<8xi32>
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %b: memref<?xi32>, %t: memref<5x8xf32>, %l: memref<9xi32>, %y: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %b[m] : memref<?xi32>, %t[*, n] : memref<5x8xf32>, %l[*] : memref<9xi32>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%xr: vector<8xf32>, %br: i32, %tr: vector<5x8xf32>, %lr: vector<9xi32>):
+    %i = arith.fptosi %xr : vector<8xf32> to vector<8xi32>
+    // expected-error@+1 {{expected a table to be an input of the row program with the map '[*, n]' or '[*]'}}
+    %r = lnbwd.gather_sum %tr[%br to %br] of %i : vector<5x8xf32>, i32, vector<8xi32>
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%b: memref<?xi32>, %t: memref<5xf32>, %y: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%b[m] : memref<?xi32>, %t[*] : memref<5xf32>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%br: i32, %tr: vector<5xf32>):
+    // expected-error@+1 {{custom op 'lnbwd.gather_sum' 'table' must be vector of 16-bit float or bfloat16 type or 32-bit float values of ranks 2, but got 'vector<5xf32>'}}
+    %r = lnbwd.gather_sum %tr[%br to %br] : vector<5xf32>, i32
     lnbwd.yield %r : vector<8xf32>
   }
   return

@@ -52,3 +52,20 @@ func.func @elements(%i: memref<?x8xi32>, %t: memref<5xi16>, %y: memref<?x8xi16>,
   }
   return
 }
+
+// Rows of a table that a part of a list names, and neighbouring rows.
+// CHECK-LABEL: func.func @sums(
+// CHECK:         ^{{.*}}(%[[B:.*]]: i32, %[[E:.*]]: i32, %[[T:.*]]: vector<5x8xbf16>, %[[L:.*]]: vector<9xi64>):
+// CHECK:           lnbwd.gather_sum %[[T]][%[[B]] to %[[E]]] of %[[L]] : vector<5x8xbf16>, i32, vector<9xi64>
+// CHECK:           lnbwd.gather_sum %[[T]][%[[B]] to %[[E]]] : vector<5x8xbf16>, i32
+func.func @sums(%b: memref<?xi32>, %e: memref<?xi32>, %t: memref<5x8xbf16>, %l: memref<9xi64>, %y: memref<?x8xf32>) {
+  lnbwd.rowwise @f domain(m | n) ins(%b[m] : memref<?xi32>, %e[m] : memref<?xi32>, %t[*, n] : memref<5x8xbf16>, %l[*] : memref<9xi64>)
+      outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%br: i32, %er: i32, %tr: vector<5x8xbf16>, %lr: vector<9xi64>):
+    %r = lnbwd.gather_sum %tr[%br to %er] of %lr : vector<5x8xbf16>, i32, vector<9xi64>
+    %s = lnbwd.gather_sum %tr[%br to %er] : vector<5x8xbf16>, i32
+    %h = arith.addf %r, %s : vector<8xf32>
+    lnbwd.yield %h : vector<8xf32>
+  }
+  return
+}

@@ -44,7 +44,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     addition. `*` is a dimension that is not part of the domain: of an output
     and of row scalars that of partial sums, whose sum is meant; of an input
     `[*, n]` or `[*]` the rows or elements of a table, of which `lnbwd.gather`
-    takes some. An input
+    takes some and `lnbwd.gather_sum` adds some. An input
     `[m, n + 64]` has at n what it has at index (n + 64) mod its own size.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
@@ -77,8 +77,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
     `vector.reduction <add>` for a row sum and `<maximumf>` for a row's largest
-    element, `lnbwd.block_max`, `lnbwd.gather`, splat constants, and any pure operation on
-    scalars.
+    element, `lnbwd.block_max`, `lnbwd.gather`, `lnbwd.gather_sum`, splat
+    constants, and any pure operation on scalars.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
     order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid
@@ -381,6 +381,52 @@ def LNBwd_GatherOp : LNBwd_Op<"gather", [Pure, HasParent<"RowwiseOp">,
                      :$result);
   let assemblyFormat = [{
     $table `[` $index `]` attr-dict `:` type($table) `,` type($index)
+  }];
+  let hasVerifier = 1;
+}
+
+def LNBwd_GatherSumOp : LNBwd_Op<"gather_sum", [
+    Pure, HasParent<"RowwiseOp">, AllTypesMatch<["begin", "end"]>,
+    TypesMatchWith<"a vector of the columns of the table, of f32", "table",
+                   "result", "getSumType($_self)">]> {
+  let summary = "The sum of rows of a table that a part of a list names";
+  let description = [{
+    Adds, in float32 and in their order, the rows of `table` that elements
+    `begin` to `end` of `list` name; without a list, rows `begin` to `end`
+    themselves. `end` is none of them. Sums of segments, such as the gradient of
+    an embedding, are those of a list that is sorted by segment.
+
+    `table` and `list` are arguments of the row program, inputs with the maps
+    `[*, n]` and `[*]`. All indices are unsigned: an end beyond the list, or the
+    table, means its end, an element that names no row the last one, and the sum
+    of no rows is 0. The number of rows may differ from row to row, and lanes of
+    a wave wait for the longest sum among theirs. It has no derivative.
+
+    Example (the rows of one segment):
+
+    ```mlir
+    %sum = lnbwd.gather_sum %rows[%begin to %end] of %order
+        : vector<8192x768xbf16>, i64, vector<8192xi64>
+    ```
+
+    Example (neighbouring rows):
+
+    ```mlir
+    %sum = lnbwd.gather_sum %rows[%begin to %end] : vector<8192x768xf32>, i32
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F16, BF16, F32]>:$table,
+                       Optional<VectorOfRankAndType<[1], [I32, I64]>>:$list,
+                       AnyTypeOf<[I32, I64]>:$begin,
+                       AnyTypeOf<[I32, I64]>:$end);
+  let results = (outs VectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $table `[` $begin `to` $end `]` (`of` $list^)? attr-dict `:` type($table)
+    `,` type($begin) (`,` type($list)^)?
+  }];
+  let extraClassDeclaration = [{
+    /// The type of a sum of rows of a table of type `table`.
+    static ::mlir::Type getSumType(::mlir::Type table);
   }];
   let hasVerifier = 1;
 }
