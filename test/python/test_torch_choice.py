@@ -189,32 +189,19 @@ def test_sums_are_taken_out_of_scatters(split, lowered):
 
 
 def test_gradients_of_embeddings_without_atomics(monkeypatch):
-    """PyTorch's sorted kernel computes those of 16 bits, and all where Triton has no atomics."""
-    def is_left(dtype, device="cuda"):
+    """Those of 16 bits, and all where Triton has no atomics, stay whole."""
+    def is_whole(dtype, device="cuda"):
         with FakeTensorMode():
             return lowering._embedding_gradient(lambda gradient: gradient, torch.empty(
                 4, 8, dtype=dtype, device=device)) is NotImplemented
 
     monkeypatch.setattr(lowering, "has_triton", lambda: True)
-    with torch_internals.sorted_embeddings():
-        assert is_left(torch.bfloat16) and not is_left(torch.float32)
-        assert not is_left(torch.bfloat16, "cpu")
+    with torch_internals.whole_embeddings({"cuda"}):
+        assert is_whole(torch.bfloat16) and not is_whole(torch.float32)
+        assert not is_whole(torch.bfloat16, "cpu")
         monkeypatch.setattr(lowering, "has_triton", lambda: False)
-        assert is_left(torch.float32)
-    assert not is_left(torch.bfloat16)  # In graphs of Inductor alone.
-
-
-def test_gradients_of_embeddings_by_deterministic_algorithms(lowered):
-    ids = torch.arange(64) * 7 % 10
-    torch.use_deterministic_algorithms(True)
-    try:
-        found = run(lambda table, ids: F.embedding(ids, table).sin(), leaf(10, 32), ids)
-    finally:
-        torch.use_deterministic_algorithms(False)
-    assert "embedding_dense_backward" in {node.target.name().split("::")[1].split(".")[0]
-                                          for node in lowered[-1].module.graph.nodes
-                                          if node.op == "call_function"}
-    assert all(one.taken for one in found.decisions)
+        assert is_whole(torch.float32)
+    assert not is_whole(torch.bfloat16)  # In graphs of Inductor alone.
 
 
 # --------------------------------------------------------------------------------------------------

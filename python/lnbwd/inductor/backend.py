@@ -20,6 +20,7 @@ from ..core.compile import compiler, tuning
 from ..ops import launching
 from ..program.graphs.maxima import compared
 from . import torch_internals as internals
+from .additions import sum_segments
 from .scheduling import classes, count_programs
 
 
@@ -56,6 +57,23 @@ class Key(internals.CustomGraphPass):
         """Runs the user's passes."""
         for one in self._then:
             one(graph)
+
+
+def _kernel_devices() -> set[str]:
+    """The types of devices for which there are kernels."""
+    return {"cuda"} if launching.simulated_chip() is None else {"cuda", "cpu"}
+
+
+class Sum(Key):
+    """A pass over what Inductor is going to lower. It has sums of segments add rows to places of a
+    tensor, where they are added in one order."""
+
+    def __call__(self, graph: torch.fx.Graph) -> None:
+        """Replaces these nodes, and runs the user's passes."""
+        devices = _kernel_devices()
+        sum_segments(graph, lambda values: values.device.type in devices
+                     and internals.adds_in_order(values, devices))
+        super().__call__(graph)
 
 
 class Keep(Key):
@@ -98,9 +116,9 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
     patches = internals.options_of(mode, options)
     if is_simulated:
         patches = {**internals.lowering_options(), **patches}
-    for name, of_ours in (("post_grad_custom_pre_pass", Key), ("joint_custom_post_pass", Keep)):
+    for name, of_ours in (("post_grad_custom_pre_pass", Sum), ("joint_custom_post_pass", Keep)):
         patches[name] = of_ours(patches.get(name) or internals.option(name))
-    with internals.sorted_embeddings():
+    with internals.whole_embeddings(_kernel_devices()):
         return internals.compile_graph(model, example_inputs, _compile_inner, patches)
 
 

@@ -110,6 +110,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             kind = types[len(values)]
             value = table[index if table.dim() == 1 else index[:, 0]].to(
                 wide if kind == "f32" else torch.bool if kind == "i1" else TYPES[kind])
+        elif name == "sum_rows":
+            value = _sum_rows([values[operand] for operand in operands], rows, wide)
         elif name == "integer":
             [given, dtype] = operands
             node = program.nodes[given]
@@ -179,6 +181,22 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = value.to(torch.uint8).view(torch.bool)
         outputs.append(_narrow(value, TYPES[output.dtype]) if rounds else value)
     return outputs
+
+
+def _sum_rows(operands: Sequence[Tensor], rows: int, wide: Any) -> Tensor:
+    """The sums of rows of a table that parts of a list name, or of neighbouring rows."""
+    table, begin, end, *lists = operands
+    begin, end = (one.long().expand(rows, 1)[:, 0] for one in (begin, end))
+    count = (lists[0] if lists else table).shape[0]
+    end = torch.where(end < 0, count, end.clamp(max=count))
+    lengths = (end - torch.where(begin < 0, end, torch.minimum(begin, end)))
+    row = torch.arange(rows, device=table.device).repeat_interleave(lengths)
+    place = torch.arange(len(row), device=table.device) - (lengths.cumsum(0) - end)[row]
+    if lists:
+        place = lists[0][place].long()
+        place = torch.where(place < 0, len(table) - 1, place.clamp(max=len(table) - 1))
+    total = torch.zeros(rows, table.shape[1], dtype=wide, device=table.device)
+    return total.index_add_(0, row, table[place].to(wide))
 
 
 def _places(element: Tensor, parts: Sequence[tuple[int, ...]]) -> Tensor:

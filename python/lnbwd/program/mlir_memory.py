@@ -48,6 +48,12 @@ class Layout:
         return self.program.has_groups and (
             name == "b" or bool(group and name != "t" and distance >= group))
 
+    def dims_of_place(self, distance: int, size: int) -> list[int]:
+        """The dimensions that make an index. The one column of rows of one element makes none."""
+        rows = len(self.row_dims)
+        return [dim for dim, (_, step, _) in enumerate(self.dims)
+                if distance <= step < distance * size and (dim < rows or self.program.length > 1)]
+
     def dims_of_parts(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         """The same of a tensor that has parts of the dimensions."""
         found = []

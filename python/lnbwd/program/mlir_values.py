@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .mlir_lines import Lines
 from .mlir_memory import Layout
 from .mlir_operations import (
     BINARY,
@@ -25,19 +26,18 @@ from .operands import (
     RANDOM_STEP,
     SUMS,
     TABLES,
-    Input,
     element_of,
 )
 from .row_program import RowProgram
 
 
-class Values(Layout):
+class Values(Layout, Lines):
     """Writes the values of a program, as lines of MLIR."""
 
     def __init__(self, program: RowProgram, is_exact: bool) -> None:
-        super().__init__(program)
+        Layout.__init__(self, program)
+        Lines.__init__(self, program)
         self.rows, self.elements = program.is_row(), program.is_row(of_blocks=False)
-        self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, str, bool], str] = {}
         self.narrow: dict[tuple[int, str, bool], str] = {}
@@ -48,37 +48,6 @@ class Values(Layout):
         self.rounded_products = {
             node[1] for node in program.nodes
             if node[0] == "round" and program.nodes[node[1]][0] == "mul"}
-
-    def type(self, element: str, is_row: bool) -> str:
-        """The type of a value: a vector for a row."""
-        return f"vector<{self.program.length}x{element}>" if is_row else element
-
-    def argument(self, value: Input) -> str:
-        """The type of an input in the region."""
-        if value.kind == "table":
-            return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
-        if value.kind == "elements":
-            return f"vector<{value.rows}x{element_of(value.dtype)}>"
-        return self.type(element_of(value.dtype), value.is_row(self.program.length))
-
-    def emit(self, text: str) -> str:
-        """Writes an operation; the name of its result."""
-        name = f"%{len(self.lines)}"
-        self.lines.append(f"    {name} = {text}")
-        return name
-
-    def op(self, name: str, type_: str, *operands: object) -> str:
-        """The same of an operation whose operands and result have one type."""
-        return self.emit(f"{name} {', '.join(map(str, operands))} : {type_}")
-
-    def cast(self, name: str, value: str, type_: str, to: str) -> str:
-        """The same of one from a type to another."""
-        return self.emit(f"{name} {value} : {type_} to {to}")
-
-    def constant(self, number: int | str, type_: str) -> str:
-        """The name of a constant, which is the same for all elements of a vector."""
-        text = f"dense<{number}>" if type_.startswith("vector") else number
-        return self.emit(f"arith.constant {text}" + (f" : {type_}" if type_ != "i1" else ""))
 
     def value(self, index: int, is_row: bool, element: str = "f32") -> str:
         """The name of a node's value; spread over the row if that is wanted; of a constant, as an
@@ -128,14 +97,6 @@ class Values(Layout):
                                self.type(wide, is_row), self.type(element, is_row))
         self.narrow[key] = result
         return result
-
-    def resized(self, value: str, element: str, to: str, is_row: bool, sign: str = "s") -> str:
-        """An integer in another type."""
-        bits, wanted = int(element[1:]), int(to[1:])
-        if bits == wanted:
-            return value
-        return self.cast("arith.trunci" if wanted < bits else f"arith.ext{sign}i", value,
-                         self.type(element, is_row), self.type(to, is_row))
 
     def integer(self, index: int, dtype: str, is_row: bool) -> str:
         """A value as an integer of a type in memory, in the one in which it is computed."""
@@ -279,8 +240,7 @@ class Values(Layout):
     def compared(self, name: str, distance: int, size: int, number: int, is_row: bool) -> str:
         """How an index compares with a whole number, by as few of its dimensions as decide: those
         inside do not where they are passed a whole number of times."""
-        dims = [dim for dim, (_, step, _) in enumerate(self.dims)
-                if distance <= step < distance * size]
+        dims = self.dims_of_place(distance, size)
         number += name in ("le", "gt")
         units = [self.dims[dim][1] // self.dims[dims[-1]][1] for dim in dims]
         last, unit = next(
@@ -298,6 +258,8 @@ class Values(Layout):
             return self.integer(operands[0], operands[1], is_row)
         if name == "take":
             return self.take(operands[0], operands[1], is_row)
+        if name == "sum_rows":
+            return self.sum_rows(*operands)
         if element in INTEGERS:
             return self.of_integers(name, operands, element, is_row)
         type_ = self.type("f32", is_row)
@@ -406,10 +368,20 @@ class Values(Layout):
         return found if given.dtype == "f32" else self.cast(
             "arith.extf", found, memory, self.type("f32", is_row))
 
+    def sum_rows(self, table: int, begin: int, end: int, *of: int) -> str:
+        """The sum of rows of a table."""
+        places = [self.program.nodes[one][1] for one in (table, *of)]
+        element = next(self.types[one] for one in (begin, end) if self.types[one] in INTEGERS)
+        first, last = (self.value(one, False, element) for one in (begin, end))
+        rows, *lists = (self.argument(self.program.inputs[place]) for place in places)
+        types = ", ".join((rows, element, *lists))
+        names = f" of %in{places[1]}" if of else ""
+        return self.emit(
+            f"lnbwd.gather_sum %in{places[0]}[{first} to {last}]{names} : {types}")
+
     def place(self, distance: int, size: int, type_: str) -> str:
         """The index along a dimension, as an integer."""
-        return self.index([dim for dim, (_, step, _) in enumerate(self.dims)
-                           if distance <= step < distance * size], type_)
+        return self.index(self.dims_of_place(distance, size), type_)
 
     def of_integers(self, name: str, operands: Sequence[int], element: str, is_row: bool) -> str:
         """What makes an integer of integers."""

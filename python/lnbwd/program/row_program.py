@@ -82,6 +82,9 @@ class RowProgram:
             ``("take", table, index)``, a row of an input that is a table, by an input of integers,
             an integer, or a number, exact below 2^24; of "elements" for each of the row's integers
             one; the last one where there is none of that index,
+            ``("sum_rows", table, begin, end)``, the sum of rows of a table from one integer up to
+            another, or with ``list``, an input of elements, as the last operand, of the rows that
+            these elements of it name,
             ``("integer", value, dtype)``, an input, an index, a condition or another value as an
             integer of one of :data:`INTEGERS`, exact, which wraps around: numbers are truncated,
             ``("float", integer)``, an integer rounded to float32,
@@ -231,7 +234,7 @@ class RowProgram:
         for node in self.nodes:
             if node[0] == "input":
                 result.append(self.inputs[node[1]].is_row(self.length))
-            elif node[0] in ("index", "random"):
+            elif node[0] in ("index", "random", "sum_rows"):
                 result.append(True)
             elif node[0] == "place":
                 result.append(node[1] < self.length)

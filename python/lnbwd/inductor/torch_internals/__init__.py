@@ -38,7 +38,7 @@ from .graph import (
 )
 from .kernels import CompiledKernel, compiled_kernels, own_kernels
 from .loops import FloorDiv, LoopBody
-from .lowering import lowering_options, sorted_embeddings, without_scatters
+from .lowering import adds_in_order, lowering_options, whole_embeddings, without_scatters
 from .registration import (
     compile_graph,
     option,
@@ -48,10 +48,11 @@ from .registration import (
 )
 
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",
-           "FloorDiv", "LeftError", "LoopBody", "TritonScheduling", "V", "as_of_cpu", "attempt",
-           "compile_again", "compile_fx_inner", "compile_graph", "compiled_kernels", "dtype_of",
-           "first_element", "fused_nodes", "get_hash_for_files", "has_triton", "hint_of", "ir",
-           "is_apart", "is_changed", "is_local", "is_scatter", "layout_of", "lowering_options",
-           "memory_name", "memory_order", "names_of", "option", "options_of", "own_kernels",
-           "register_backend", "registered", "results_of", "scheduled", "sorted_embeddings",
-           "unset_fake_temporarily", "without_scatters", "write_call", "write_header", "writes_cpp"]
+           "FloorDiv", "LeftError", "LoopBody", "TritonScheduling", "V", "adds_in_order",
+           "as_of_cpu", "attempt", "compile_again", "compile_fx_inner", "compile_graph",
+           "compiled_kernels", "dtype_of", "first_element", "fused_nodes", "get_hash_for_files",
+           "has_triton", "hint_of", "ir", "is_apart", "is_changed", "is_local", "is_scatter",
+           "layout_of", "lowering_options", "memory_name", "memory_order", "names_of", "option",
+           "options_of", "own_kernels", "register_backend", "registered", "results_of", "scheduled",
+           "unset_fake_temporarily", "whole_embeddings", "without_scatters", "write_call",
+           "write_header", "writes_cpp"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 from unittest import mock
 
@@ -39,27 +39,34 @@ def _replace_decomposition() -> None:
         table[operator] = functools.partial(_embedding_gradient, table[operator])
 
 
+def adds_in_order(values: torch.Tensor, devices: Collection[str]) -> bool:
+    """Whether rows are added to places of a tensor in one order: if PyTorch's deterministic
+    algorithms are asked for, and on ``devices`` if Triton has no atomics, or if the rows have 16
+    bits, which atomics round in each step. Atomics take less time."""
+    return torch.are_deterministic_algorithms_enabled() or (values.device.type in devices and (
+        values.dtype.itemsize < 4 or (values.is_cuda and not has_triton())))
+
+
 def _embedding_gradient(original: Callable[..., Any], gradient: torch.Tensor,
                         *arguments: Any) -> Any:
-    is_sorted = getattr(own, "sorts_embeddings", False) and (
-        torch.are_deterministic_algorithms_enabled()
-        or (gradient.is_cuda and (gradient.dtype.itemsize < 4 or not has_triton())))
-    return NotImplemented if is_sorted else original(gradient, *arguments)
+    devices = getattr(own, "keeps_embeddings", None)
+    if devices is not None and adds_in_order(gradient, devices):
+        return NotImplemented
+    return original(gradient, *arguments)
 
 
 @contextlib.contextmanager
-def sorted_embeddings() -> Iterator[None]:
-    """Has PyTorch's own kernel compute gradients of embeddings in graphs that this thread traces,
-    but for those of float32, which Triton adds up by atomics. It sorts the indices and adds in that
-    order, so that all runs give the same bits, and needs no float32 copy of a gradient of 16 bits.
-    """
+def whole_embeddings(devices: Collection[str]) -> Iterator[None]:
+    """In graphs that this thread traces, leaves the gradient of an embedding one operation where
+    :func:`adds_in_order` holds. PyTorch's own kernel of it sorts the indices, and needs no float32
+    copy of a gradient of 16 bits."""
     _replace_decomposition()
-    before = getattr(own, "sorts_embeddings", False)
-    own.sorts_embeddings = True
+    before = getattr(own, "keeps_embeddings", None)
+    own.keeps_embeddings = devices
     try:
         yield
     finally:
-        own.sorts_embeddings = before
+        own.keeps_embeddings = before
 
 
 @contextlib.contextmanager
