@@ -51,7 +51,6 @@ static void addBufferization(OpPassManager &pm) {
 static void addLaneLevel(OpPassManager &pm) {
   pm.addPass(createDistributeRowsPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
-  kernels.addPass(createLowerContractionsPass());
   kernels.addPass(createReloadPhasesPass());
   kernels.addPass(createPrefetchFirstRowsPass());
   kernels.addPass(createPipelineRowsPass());

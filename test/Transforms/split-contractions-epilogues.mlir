@@ -8,10 +8,10 @@
 // CHOSEN:         lnbwd.rowwise @k domain
 // CHOSEN-NOT:     schedule =
 // CHECK:       gpu.func @k(
-// CHECK:         vector.contract
+// CHECK:         lane.multiply
 // CHECK:         arith.addf
 // CHECK:         arith.truncf
-// CHECK:         vector.transfer_write %{{.*}} : vector<32x32xbf16>, memref<?x96xbf16
+// CHECK:         vector.store %{{.*}} : memref<?x96xbf16, {{.*}}>, vector<4xbf16>
 // CHECK-LABEL: func @bias(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xbf16> {{{.*}}lnbwd.name = "x"}, %[[W:.*]]: memref<96x64xbf16> {{{.*}}lnbwd.name = "w", lnbwd.row_rank = 2 : i64},
 // CHECK-SAME:    %[[B:.*]]: memref<96xf32> {{{.*}}lnbwd.name = "b"}, %[[Y:.*]]: memref<?x96xbf16> {{{.*}}lnbwd.name = "y"}

@@ -33,9 +33,19 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     elements. Tiles of A and B go through registers to workgroup memory, 128
     bytes of each row at a time, in blocks of 16 bytes that are swizzled so that
     the lanes of an access have no bank conflicts; a matrix whose rows are not
-    along the sum is transposed in registers. A wave contracts its part of the
-    tiles (`vector.contract`), which `lnbwd-lower-contractions` lowers. Two
-    matrices of f16 or of bf16 are multiplied as they are, other types as
+    along the sum is transposed in registers. A wave has fragments of 16 x 16
+    elements of the result, to which it adds products (`lane.multiply`); the
+    chip's instruction says what a lane has of them:
+
+    | chips | elements of a fragment of the result in a lane |
+    |---|---|
+    | CDNA | 4 neighbours of a row |
+    | RDNA 3 | 8 of every second row |
+    | RDNA 4 | 8 neighbours of a row |
+    | NVIDIA | two neighbours of a row, four times |
+    | others; float32 but on CDNA | one; a wave is 256 work-items |
+
+    Two matrices of f16 or of bf16 are multiplied as they are, other types as
     float32. Elements out of bounds count as 0, so that any size is correct.
 
     A kernel that adds up the partial sums of an allocation and is the last to
@@ -139,8 +149,9 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
   }];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::ROCDL::ROCDLDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::ROCDL::ROCDLDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {

@@ -14,11 +14,14 @@
 
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/MatrixTiles.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace lnbwd {
@@ -28,6 +31,17 @@ namespace lnbwd {
 
 using namespace mlir;
 using namespace lnbwd;
+
+/// Whether lanes of `chip` have such vectors of fragments.
+static bool areFragments(lane::MultiplyOp op, const ChipInfo &chip) {
+  VectorType matrix = op.getLhs().getType();
+  auto wave = lane::MatrixWave::get(matrix.getElementType(), chip);
+  int64_t bytes = lane::blockBytes * int64_t(wave.lhs.offsets.size());
+  return matrix.getNumElements() * matrix.getElementTypeBitWidth() ==
+             bytes * 8 &&
+         op.getType().getNumElements() == wave.countElements() &&
+         (wave.unit != MatrixUnit::None || matrix.getElementType().isF32());
+}
 
 /// Says what `op` waits for, if it cannot be converted: a pass, or another
 /// chip.
@@ -45,6 +59,10 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
   if (llvm::any_of(op->getOperandTypes(), lane::asFragment) ||
       llvm::any_of(op->getResultTypes(), lane::asFragment))
     return fail("; run lnbwd-split-fragments before");
+  if (auto multiply = dyn_cast<lane::MultiplyOp>(op);
+      multiply && !areFragments(multiply, chip))
+    return fail(": the chip's fragments of such matrices have other elements "
+                "in a lane");
   if (isa<lane::LoadPredicatedOp, lane::LoadScalarPredicatedOp,
           lane::BroadcastScalarOp>(op) &&
       !chip.dropsLoads)
@@ -81,6 +99,7 @@ class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
     populateLanePlacesToGPUPatterns(patterns, converter);
     populateLaneToGPUPatterns(patterns, converter);
     populateLaneSumsToGPUPatterns(patterns, converter);
+    populateLaneMatricesToGPUPatterns(patterns, converter);
     if (converter.chip.backend == Backend::AMDGPU)
       populateLaneToAMDPatterns(patterns, converter);
     else

@@ -119,6 +119,9 @@ void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
 /// Column sums over the groups of a workgroup, and their stores.
 void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
                                    const LaneTypeConverter &converter);
+/// Products of fragments of matrices, for each kind of instruction.
+void populateLaneMatricesToGPUPatterns(mlir::RewritePatternSet &patterns,
+                                       const LaneTypeConverter &converter);
 /// Column operands that one group reads for all, loads that are dropped,
 /// barriers of LDS alone.
 void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,

@@ -14,7 +14,11 @@
 //     wait until nobody reads the tiles before
 //     blocks to workgroup memory
 //     wait until all have written
-//     contract what the wave has of the tiles
+//     multiply the fragments that the wave has of the tiles
+//
+// A wave's part of the result is fragments of 16 x 16 elements, of each of
+// which a lane has a vector: what the region does after the product is done to
+// these vectors.
 //
 // Each element of the result is a sum in the order of these tiles, and in a
 // tile in that of the instructions. Where sums over the rows are taken apart, a
@@ -41,9 +45,12 @@
 
 using namespace mlir;
 using namespace lnbwd;
-using lane::blockBytes, lane::rowBlocks, lane::MatrixWave;
+using lane::blockBytes, lane::rowBlocks, lane::fragmentSize;
+using lane::FragmentPlaces, lane::MatrixWave;
 
 static constexpr int64_t tileSize = RowwiseOp::productTile;
+/// Elements of the widest access to the result.
+static constexpr int64_t accessElements = 4;
 /// Waves of a workgroup, with matrix instructions: two rows of two.
 static constexpr int64_t numWaves = 4;
 
@@ -70,7 +77,35 @@ static Type getMultipliedType(const RowwiseOp::Product &product,
 // A tile of a matrix in workgroup memory
 //===----------------------------------------------------------------------===//
 
+static Value countRows(IndexBuilder &b, Value matrix) {
+  return b.createOrFold<memref::DimOp>(matrix, int64_t(0));
+}
+
+/// One vector of the elements of all.
+static Value join(IndexBuilder &b, ArrayRef<Value> vectors) {
+  if (vectors.size() == 1)
+    return vectors.front();
+  SmallVector<Value> elements;
+  for (Value vector : vectors)
+    llvm::append_range(elements,
+                       vector::ToElementsOp::create(b, vector).getResults());
+  auto type = VectorType::get({int64_t(elements.size())},
+                              getElementTypeOrSelf(vectors.front()));
+  return vector::FromElementsOp::create(b, type, elements);
+}
+
 namespace {
+/// What both tiles of a workgroup share.
+struct Workgroup {
+  IndexBuilder &b;
+  const MatrixWave &wave;
+  int64_t threads;
+  /// The number of this work-item, in a kernel.
+  Value thread;
+  /// Rows and columns of a wave's part of the result.
+  int64_t waveSize;
+};
+
 /// A matrix as a kernel reads it, element (i, l) of A, or (j, l) of B. A
 /// work-item brings as many blocks as it takes for all to bring a tile. Of a
 /// matrix whose rows go along the sum they are loaded as they are; of another
@@ -83,20 +118,24 @@ namespace {
 /// need no branches.
 class OperandTile {
 public:
-  /// A tile of `matrix`, with so many rows, from i or j `first` on, brought by
-  /// so many work-items, of which `thread` is one. `isAlong` says whether l
-  /// counts the columns.
-  OperandTile(IndexBuilder &b, Value matrix, bool isAlong, Value rowCount,
-              Value first, Value memory, Value thread, int64_t threads);
+  /// A tile of `matrix`, with so many rows, from i or j `first` on. `isAlong`
+  /// says whether l counts the columns.
+  OperandTile(const Workgroup &group, Value matrix, bool isAlong,
+              Value rowCount, Value first, Value memory);
 
   /// Loads the work-item's blocks of the tile that begins with `depth`.
   SmallVector<Value> load(Value depth);
   void store(ValueRange blocks);
-  Value getMemory() { return memory; }
+  /// Says that the wave multiplies the rows from `row` of the tile on, which
+  /// lie in lanes as `places` says.
+  void setPart(Value row, const FragmentPlaces &places);
+  /// The lane's blocks of each of its fragments, those from `block` on.
+  SmallVector<Value> readFragments(int64_t block);
 
 private:
   Value loadPiece(Value side, Value sum, int64_t width);
 
+  const Workgroup &group;
   IndexBuilder &b;
   Value matrix;
   bool isAlong;
@@ -105,20 +144,24 @@ private:
   int64_t blockElements, columns, numBlocks, blockStep;
   /// The work-item's first i and l, and the place of its first block.
   Value firstSide, firstDepth, place;
+  /// The place of the first block that the lane reads.
+  Value partPlace;
+  ArrayRef<std::pair<int64_t, int64_t>> partOffsets;
 };
 } // namespace
 
-OperandTile::OperandTile(IndexBuilder &b, Value matrix, bool isAlong,
-                         Value rowCount, Value first, Value memory,
-                         Value thread, int64_t threads)
-    : b(b), matrix(matrix), isAlong(isAlong), rowCount(rowCount),
-      memory(memory), blockElements(blockBytes * 8 /
-                                    getElement(memory).getIntOrFloatBitWidth()),
+OperandTile::OperandTile(const Workgroup &group, Value matrix, bool isAlong,
+                         Value rowCount, Value first, Value memory)
+    : group(group), b(group.b), matrix(matrix), isAlong(isAlong),
+      rowCount(rowCount), memory(memory),
+      blockElements(blockBytes * 8 /
+                    getElement(memory).getIntOrFloatBitWidth()),
       columns(cast<MemRefType>(matrix.getType()).getDimSize(1)),
-      numBlocks(tileSize * rowBlocks / threads),
-      blockStep(isAlong ? threads / rowBlocks : 1) {
+      numBlocks(tileSize * rowBlocks / group.threads),
+      blockStep(isAlong ? group.threads / rowBlocks : 1) {
   blockType = VectorType::get({blockElements}, getElement(memory));
   int64_t groups = tileSize / numBlocks;
+  Value thread = group.thread;
   Value row = isAlong ? b.divide(thread, rowBlocks)
                       : b.multiply(b.remainder(thread, groups), numBlocks);
   Value block =
@@ -189,6 +232,28 @@ void OperandTile::store(ValueRange blocks) {
   }
 }
 
+void OperandTile::setPart(Value row, const FragmentPlaces &places) {
+  auto [ofLane, block] = group.wave.locate(b, places);
+  partPlace = lane::getTilePlace(b, b.add(row, ofLane), block);
+  partOffsets = places.offsets;
+}
+
+SmallVector<Value> OperandTile::readFragments(int64_t block) {
+  SmallVector<Value> fragments;
+  for (int64_t row = 0; row < group.waveSize; row += fragmentSize) {
+    SmallVector<Value> blocks;
+    for (auto [rows, columns] : partOffsets) {
+      Value at = lane::getTileElement(b, partPlace, row + rows, block + columns,
+                                      blockElements);
+      blocks.push_back(vector::LoadOp::create(b, blockType, memory, at,
+                                              /*nontemporal=*/false,
+                                              llvm::MaybeAlign(blockBytes)));
+    }
+    fragments.push_back(join(b, blocks));
+  }
+  return fragments;
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels and their launches
 //===----------------------------------------------------------------------===//
@@ -210,16 +275,29 @@ private:
   /// Parameter `index` with its true number of rows, which begin with
   /// `firstRow` if that is given.
   Value getBuffer(unsigned index, int64_t rows, Value firstRow = {});
-  /// What the region makes of the wave's `sums`, which begin at `row` and
-  /// `column`.
-  Value applyRegion(Value sums, Value row, Value column);
-  /// The wave's sums of part `part` of the depth: of rows and columns of the
+  /// The result's pieces of the part of it from `row` and `column` on, which
+  /// is the wave's: neighbours of a row, which one access to `columns` of them
+  /// brings. Of each fragment.
+  struct Pieces {
+    int64_t width;
+    SmallVector<SmallVector<std::pair<Value, Value>>> fragments;
+  };
+  Pieces locatePieces(int64_t columns, Value row, Value column);
+  /// What parameter `index`, which `map` places, has for each fragment of that
+  /// part; where the result ends anything else, which is not stored.
+  SmallVector<Value> readPart(unsigned index, AffineMap map, Value row,
+                              Value column);
+  /// What the region makes of the lane's `sums`.
+  SmallVector<Value> applyRegion(ValueRange sums, Value row, Value column);
+  void writePart(ValueRange fragments, Value result, Value row, Value column);
+  /// The lane's sums of part `part` of the depth: of rows and columns of the
   /// tiles from `waveRow` and `waveColumn` on.
-  Value sumTiles(OperandTile &tileA, OperandTile &tileB, Value waveRow,
-                 Value waveColumn, Value depth, Value part);
-  /// Adds to `sums` the products of the wave's part of the tiles.
-  Value contract(OperandTile &tileA, Value waveRow, OperandTile &tileB,
-                 Value waveColumn, Value sums);
+  SmallVector<Value> sumTiles(OperandTile &tileA, OperandTile &tileB,
+                              Value waveRow, Value waveColumn, Value depth,
+                              Value part);
+  /// The `sums` and the products of the wave's parts of the tiles.
+  SmallVector<Value> multiply(OperandTile &tileA, OperandTile &tileB,
+                              ValueRange sums);
 
   RowwiseOp op;
   RowwiseOp::Product product;
@@ -280,67 +358,120 @@ Value ProductKernel::getBuffer(unsigned index, int64_t rows, Value firstRow) {
   return fromParameter(b, parameter, count, length, firstRow);
 }
 
-/// A row's region, done to a part of all rows at once: vectors of a row and
-/// numbers become vectors of rows and columns.
-Value ProductKernel::applyRegion(Value sums, Value row, Value column) {
-  auto type = cast<VectorType>(sums.getType());
+ProductKernel::Pieces ProductKernel::locatePieces(int64_t columns, Value row,
+                                                  Value column) {
+  auto [ofRow, ofColumn] = wave.locate(b, wave.result);
+  SmallVector<std::pair<Value, Value>> runs;
+  for (auto [rows, columns] : wave.result.offsets)
+    runs.emplace_back(b.add(ofRow, rows), b.add(ofColumn, columns));
+  int64_t length = wave.getRunLength();
+  Pieces pieces{std::gcd(std::min(length, accessElements), columns), {}};
+  for (int64_t i = 0; i < waveSize; i += fragmentSize)
+    for (int64_t j = 0; j < waveSize; j += fragmentSize) {
+      auto &ofFragment = pieces.fragments.emplace_back();
+      for (auto [ofRow, ofColumn] : runs)
+        for (int64_t part = 0; part < length; part += pieces.width) {
+          Value at = b.add(b.add(row, i), ofRow);
+          Value first = b.add(b.add(column, j), ofColumn);
+          ofFragment.emplace_back(at, b.add(first, part));
+        }
+    }
+  return pieces;
+}
+
+SmallVector<Value> ProductKernel::readPart(unsigned index, AffineMap map,
+                                           Value row, Value column) {
+  // What lacks rows or columns is the same in all of them.
+  bool hasRows = map.isFunctionOfDim(0);
+  bool hasColumns = map.getNumResults() > unsigned(hasRows);
+  Value source = hasRows ? getBuffer(index, rows) : kernel.getArgument(index);
+  Value zero = b.index(0), size = hasRows ? countRows(b, source) : zero;
+  Pieces pieces = locatePieces(hasColumns ? columns : 0, hasRows ? row : zero,
+                               hasColumns ? column : zero);
+  auto type = VectorType::get({pieces.width}, getElement(source));
+  SmallVector<Value> fragments;
+  for (const auto &ofFragment : pieces.fragments) {
+    SmallVector<Value> vectors;
+    for (auto [row, column] : ofFragment) {
+      SmallVector<Value> position;
+      if (hasRows)
+        position.push_back(b.smaller(row, b.subtract(size, b.index(1))));
+      if (!hasColumns) {
+        Value scalar = memref::LoadOp::create(b, source, position);
+        vectors.push_back(vector::BroadcastOp::create(b, type, scalar));
+        continue;
+      }
+      position.push_back(b.smaller(column, b.index(columns - pieces.width)));
+      vectors.push_back(vector::LoadOp::create(b, type, source, position,
+                                               /*nontemporal=*/false,
+                                               lane::getAccessAlignment(type)));
+    }
+    fragments.push_back(join(b, vectors));
+  }
+  return fragments;
+}
+
+/// A row's region, done to each fragment: vectors of a row and numbers become
+/// vectors of rows and columns.
+SmallVector<Value> ProductKernel::applyRegion(ValueRange sums, Value row,
+                                              Value column) {
+  auto type = cast<VectorType>(sums.front().getType());
   auto spread = [&](Type ofRow) -> Type {
     return type.clone(getElementTypeOrSelf(ofRow));
   };
-  IRMapping mapping;
-  mapping.map(product.value, sums);
-  for (auto [i, argument] : llvm::enumerate(read)) {
-    // What lacks rows or columns is the same in all of them.
-    AffineMap map = op.getMap(argument.getArgNumber());
-    SmallVector<Value> position;
-    SmallVector<AffineExpr> dims;
-    for (AffineExpr result : map.getResults()) {
-      bool isRow = result.isFunctionOfDim(0);
-      position.push_back(isRow ? row : column);
-      dims.push_back(b.getAffineDimExpr(isRow ? 0 : 1));
-    }
-    AffineMap part = inverseAndBroadcastProjectedPermutation(
-        AffineMap::get(2, 0, dims, b.getContext()));
-    SmallVector<bool> inBounds;
-    for (AffineExpr result : part.getResults())
-      inBounds.push_back(isa<AffineConstantExpr>(result));
-    unsigned index = 3 + unsigned(i);
-    Value buffer = map.isFunctionOfDim(0) ? getBuffer(index, rows)
-                                          : kernel.getArgument(index);
-    // Nothing of it where the result ends, where nothing is stored.
-    mapping.map(argument, vector::TransferReadOp::create(
-                              b, cast<VectorType>(spread(argument.getType())),
-                              buffer, position, b.zero(getElement(buffer)),
-                              part, ArrayRef<bool>(inBounds)));
-  }
+  SmallVector<IRMapping> mappings(sums.size());
+  auto map = [&](Value value, ValueRange fragments) {
+    for (auto [mapping, fragment] : llvm::zip_equal(mappings, fragments))
+      mapping.map(value, fragment);
+  };
+  map(product.value, sums);
+  for (auto [i, argument] : llvm::enumerate(read))
+    map(argument, readPart(3 + unsigned(i), op.getMap(argument.getArgNumber()),
+                           row, column));
   for (Operation &bodyOp : op.getBody().front().without_terminator())
-    if (isa<vector::BroadcastOp>(bodyOp))
-      mapping.map(bodyOp.getResult(0), mapping.lookup(bodyOp.getOperand(0)));
-    else if (!isa<LinearOp>(bodyOp))
-      lane::cloneForPart(b, &bodyOp, mapping, spread);
-  return mapping.lookup(op.getYielded(0));
+    for (IRMapping &mapping : mappings)
+      if (isa<vector::BroadcastOp>(bodyOp))
+        mapping.map(bodyOp.getResult(0), mapping.lookup(bodyOp.getOperand(0)));
+      else if (!isa<LinearOp>(bodyOp))
+        lane::cloneForPart(b, &bodyOp, mapping, spread);
+  return llvm::map_to_vector(mappings, [&](IRMapping &mapping) {
+    return mapping.lookup(op.getYielded(0));
+  });
 }
 
-Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
-                              OperandTile &tileB, Value waveColumn,
-                              Value sums) {
-  constexpr auto parallel = vector::IteratorType::parallel,
-                 reduction = vector::IteratorType::reduction;
-  AffineExpr i, j, k, l;
-  bindDims(b.getContext(), i, j, k, l);
-  auto type =
-      VectorType::get({waveSize, wave.blocks, step / rowBlocks}, element);
+void ProductKernel::writePart(ValueRange fragments, Value result, Value row,
+                              Value column) {
+  Value rows = countRows(b, result);
+  Pieces pieces = locatePieces(columns, row, column);
+  auto type = VectorType::get({pieces.width}, getElement(result));
+  for (auto [fragment, ofFragment] :
+       llvm::zip_equal(fragments, pieces.fragments))
+    for (auto [i, piece] : llvm::enumerate(ofFragment)) {
+      auto [row, column] = piece;
+      Value part =
+          lane::takePart(b, fragment, int64_t(i) * pieces.width, pieces.width);
+      Value isColumn = b.less(column, b.index(columns));
+      Value isRow = b.less(row, rows);
+      SmallVector<Value> place{row, column};
+      b.when(b.both(isRow, isColumn), [&] {
+        vector::StoreOp::create(b, part, result, place, /*nontemporal=*/false,
+                                lane::getAccessAlignment(type));
+      });
+    }
+}
+
+SmallVector<Value> ProductKernel::multiply(OperandTile &tileA,
+                                           OperandTile &tileB,
+                                           ValueRange sums) {
+  SmallVector<Value> results(sums);
   for (int64_t block = 0; block < rowBlocks; block += wave.blocks) {
-    Value lhs =
-        lane::LoadTileOp::create(b, type, tileA.getMemory(), waveRow, block);
-    Value rhs =
-        lane::LoadTileOp::create(b, type, tileB.getMemory(), waveColumn, block);
-    sums = vector::ContractionOp::create(
-        b, lhs, rhs, sums,
-        ArrayRef<ArrayRef<AffineExpr>>{{i, k, l}, {j, k, l}, {i, j}},
-        ArrayRef{parallel, parallel, reduction, reduction});
+    SmallVector<Value> lhs = tileA.readFragments(block);
+    SmallVector<Value> rhs = tileB.readFragments(block);
+    for (auto [i, sum] : llvm::enumerate(results))
+      sum = lane::MultiplyOp::create(b, lhs[i / rhs.size()],
+                                     rhs[i % rhs.size()], sum);
   }
-  return sums;
+  return results;
 }
 
 void ProductKernel::write(SymbolTable &symbols) {
@@ -365,40 +496,48 @@ void ProductKernel::write(SymbolTable &symbols) {
   Value waveRow = b.multiply(b.divide(waveId, 2), waveSize);
   Value waveColumn = b.multiply(b.remainder(waveId, 2), waveSize);
   Value part = parts > 1 ? b.blockId(gpu::Dimension::z) : Value(b.index(0));
+  Workgroup group{b, wave, threads, thread, waveSize};
   auto tile = [&](unsigned index, bool isAlong, int64_t size, Value first,
                   Value memory) {
     int64_t count = isAlong ? size : depth;
-    return OperandTile(b, getBuffer(index, count), isAlong, getIndex(count),
-                       first, memory, thread, threads);
+    return OperandTile(group, getBuffer(index, count), isAlong, getIndex(count),
+                       first, memory);
   };
   OperandTile tileA = tile(0, isLhsAlong, rows, firstRow, memoryA);
   OperandTile tileB =
       tile(1, product.isTransposed, columns, firstColumn, memoryB);
-  Value sums =
+  SmallVector<Value> sums =
       sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(depth), part);
   Value row = b.add(firstRow, waveRow);
   Value column = b.add(firstColumn, waveColumn);
   Value result =
       getBuffer(2, rows, parts > 1 ? b.multiply(part, rows) : Value());
+  Type element = getElement(result);
   if (!product.sumsRows)
     sums = applyRegion(sums, row, column);
-  else if (Type element = getElement(result); !element.isF32())
-    sums = arith::TruncFOp::create(
-        b, cast<VectorType>(sums.getType()).clone(element), sums);
-  vector::TransferWriteOp::create(b, sums, result, ValueRange{row, column},
-                                  ArrayRef<bool>{false, false});
+  else if (!element.isF32())
+    for (Value &sum : sums)
+      sum = arith::TruncFOp::create(
+          b, cast<VectorType>(sum.getType()).clone(element), sum);
+  writePart(sums, result, row, column);
 }
 
-Value ProductKernel::sumTiles(OperandTile &tileA, OperandTile &tileB,
-                              Value waveRow, Value waveColumn, Value depth,
-                              Value part) {
+SmallVector<Value> ProductKernel::sumTiles(OperandTile &tileA,
+                                           OperandTile &tileB, Value waveRow,
+                                           Value waveColumn, Value depth,
+                                           Value part) {
   // All parts but the last ones have as many tiles.
   int64_t stepOfAll = step * parts;
   Value size =
       b.multiply(b.divide(b.add(depth, stepOfAll - 1), stepOfAll), step);
   Value begin = b.multiply(part, size);
   Value end = b.smaller(b.add(begin, size), depth);
-  Value zeros = b.zero(VectorType::get({waveSize, waveSize}, b.getF32Type()));
+  auto fragments = size_t(waveSize / fragmentSize);
+  SmallVector<Value> zeros(
+      fragments * fragments,
+      b.zero(VectorType::get({wave.countElements()}, b.getF32Type())));
+  tileA.setPart(waveRow, wave.lhs);
+  tileB.setPart(waveColumn, wave.rhs);
   auto loop = scf::ForOp::create(b, begin, end, b.index(step), zeros);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -408,9 +547,8 @@ Value ProductKernel::sumTiles(OperandTile &tileA, OperandTile &tileB,
   tileA.store(blocksA);
   tileB.store(blocksB);
   lane::BarrierOp::create(b);
-  scf::YieldOp::create(
-      b, contract(tileA, waveRow, tileB, waveColumn, loop.getRegionIterArg(0)));
-  return loop.getResult(0);
+  scf::YieldOp::create(b, multiply(tileA, tileB, loop.getRegionIterArgs()));
+  return llvm::to_vector_of<Value>(loop.getResults());
 }
 
 void ProductKernel::addKernel(SymbolTable &symbols) {

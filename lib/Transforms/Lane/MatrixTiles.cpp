@@ -1,4 +1,4 @@
-//===- MatrixTiles.cpp - Tiles of matrices in workgroup memory ------------===//
+//===- MatrixTiles.cpp - Fragments and tiles of matrices ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,13 +14,55 @@ using namespace lnbwd;
 lane::MatrixWave lane::MatrixWave::get(Type element, const ChipInfo &chip) {
   MatrixUnit unit = chip.matrixUnit;
   bool isMFMA = unit == MatrixUnit::MFMA || unit == MatrixUnit::WideMFMA;
-  // The other units would round float32 to tf32.
+  constexpr int64_t size = fragmentSize;
+  // A lane has one element. The other units would round float32 to tf32.
   if (unit == MatrixUnit::None || (element.isF32() && !isMFMA))
-    return {MatrixUnit::None, fragmentSize * fragmentSize, /*blocks=*/1};
-  if (unit == MatrixUnit::MmaSync)
-    return {unit, chip.waveSize, /*blocks=*/4};
-  bool isReplicated = unit == MatrixUnit::ReplicatedWMMA;
-  return {unit, chip.waveSize, isReplicated ? 2 : chip.waveSize / fragmentSize};
+    return {MatrixUnit::None,
+            /*lanes=*/size * size,
+            /*blocks=*/1,
+            /*digit=*/size,
+            /*lhs=*/{/*isRowHigh=*/true, /*stride=*/0, {{0, 0}}},
+            /*rhs=*/{/*isRowHigh=*/false, /*stride=*/0, {{0, 0}}},
+            /*result=*/{/*isRowHigh=*/true, /*stride=*/1, {{0, 0}}}};
+  // A block of each of two rows 8 apart; of the result two neighbours in each
+  // quarter.
+  if (unit == MatrixUnit::MmaSync) {
+    FragmentPlaces matrix{/*isRowHigh=*/true, /*stride=*/1, {{0, 0}, {8, 0}}};
+    return {unit,
+            chip.waveSize,
+            /*blocks=*/4,
+            /*digit=*/4,
+            matrix,
+            matrix, /*result=*/
+            {/*isRowHigh=*/true,
+             /*stride=*/2,
+             {{0, 0}, {8, 0}, {0, 8}, {8, 8}}}};
+  }
+  // Two lanes have the same row; of the result a column's even or odd rows.
+  if (unit == MatrixUnit::ReplicatedWMMA) {
+    FragmentPlaces matrix{/*isRowHigh=*/false, /*stride=*/0, {{0, 0}, {0, 1}}};
+    FragmentPlaces result{/*isRowHigh=*/true, /*stride=*/1, {}};
+    for (int64_t row = 0; row < size; row += chip.waveSize / size)
+      result.offsets.emplace_back(row, 0);
+    return {unit, chip.waveSize, /*blocks=*/2, size, matrix, matrix, result};
+  }
+  // A block of a row; neighbours of a row of the result.
+  FragmentPlaces matrix{/*isRowHigh=*/false, /*stride=*/1, {{0, 0}}};
+  FragmentPlaces result{
+      /*isRowHigh=*/false, size * size / chip.waveSize, {{0, 0}}};
+  return {unit,   chip.waveSize, chip.waveSize / size, size, matrix,
+          matrix, result};
+}
+
+std::pair<Value, Value>
+lane::MatrixWave::locate(IndexBuilder &b, const FragmentPlaces &places) const {
+  Value lane =
+      b.remainder(gpu::ThreadIdOp::create(b, gpu::Dimension::x), lanes);
+  Value row =
+      places.isRowHigh ? b.divide(lane, digit) : b.remainder(lane, digit);
+  Value column =
+      places.isRowHigh ? b.remainder(lane, digit) : b.divide(lane, digit);
+  return {row, places.stride ? b.multiply(column, places.stride) : b.index(0)};
 }
 
 // Both of these compute the same. With x = row ^ (row >> 3), a block's number

@@ -66,15 +66,19 @@ Value lane::combinePartials(ImplicitLocOpBuilder &b, bool isMaximum, Value lhs,
   return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
 }
 
+Value lane::takePart(ImplicitLocOpBuilder &b, Value vector, int64_t begin,
+                     int64_t elements) {
+  return vector::ExtractStridedSliceOp::create(b, vector, begin, elements,
+                                               /*strides=*/1);
+}
+
 Value lane::combineElements(ImplicitLocOpBuilder &b, bool isMaximum,
                             Value vector) {
   int64_t width = cast<VectorType>(vector.getType()).getNumElements();
   while (width > 1) {
     width /= 2;
-    Value low = vector::ExtractStridedSliceOp::create(b, vector, /*offsets=*/0,
-                                                      width, /*strides=*/1);
-    Value high = vector::ExtractStridedSliceOp::create(b, vector, width, width,
-                                                       /*strides=*/1);
+    Value low = takePart(b, vector, 0, width);
+    Value high = takePart(b, vector, width, width);
     vector = combinePartials(b, isMaximum, low, high);
   }
   return vector::ExtractOp::create(b, vector, 0);
@@ -83,9 +87,8 @@ Value lane::combineElements(ImplicitLocOpBuilder &b, bool isMaximum,
 Value lane::combineProducts(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
   int64_t width = cast<VectorType>(lhs.getType()).getNumElements();
   int64_t step = std::min<int64_t>(width, 2);
-  auto get = [&](Value vector, int64_t first) -> Value {
-    return vector::ExtractStridedSliceOp::create(b, vector, first, step,
-                                                 /*strides=*/1);
+  auto get = [&](Value vector, int64_t first) {
+    return takePart(b, vector, first, step);
   };
   Value sum = arith::MulFOp::create(b, get(lhs, 0), get(rhs, 0));
   for (int64_t first = step; first < width; first += step)

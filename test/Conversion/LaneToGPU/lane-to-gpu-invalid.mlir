@@ -91,3 +91,14 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @other_fragments(%a: vector<8xbf16>, %sum: vector<8xf32>, %out: memref<vector<8xf32>>) {
+    // expected-error@+1 {{cannot be converted: the chip's fragments of such matrices have other elements in a lane}}
+    %next = lane.multiply %a, %a, %sum : vector<8xbf16>, vector<8xf32>
+    memref.store %next, %out[] : memref<vector<8xf32>>
+    gpu.return
+  }
+}

@@ -3,18 +3,27 @@
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx1030 | FileCheck %s --check-prefix=PLAIN
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 
-// The epilogue's buffers are after the product's. It is done to all that a wave
-// has of the result: rows, columns and numbers of rows are read as that.
+// The epilogue's buffers are after the product's. It is done to the fragments
+// that a lane has of the result: rows, columns and numbers of rows are read as
+// that, and within memory.
 // CHECK:       gpu.func @k({{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xf32, {{[^:]*}}: memref<4096xf32, {{[^:]*}}: memref<1xf32, {{[^:]*}}: i64)
-// WAVE:            vector.contract
+// WAVE:          %[[SUMS:.*]]:4 = scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>) {
+// WAVE-COUNT-8:    lane.multiply %{{.*}} : vector<8xbf16>, vector<4xf32>
 // WAVE:            scf.yield
-// WAVE:          vector.transfer_read %{{[^{]*}} : memref<?x4096xf32, {{.*}}>, vector<32x32xf32>
-// WAVE:          vector.transfer_read %{{.*}} {in_bounds = [true, false], permutation_map = #[[$COLUMNS:.*]]} : memref<4096xf32, {{.*}}>, vector<32x32xf32>
-// WAVE:          vector.transfer_read %{{.*}} {in_bounds = [false, true], permutation_map = #[[$ROWS:.*]]} : memref<?xf32, {{.*}}>, vector<32x32xf32>
-// WAVE-NEXT:     arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
-// WAVE:          vector.fma %{{.*}} : vector<32x32xf32>
-// WAVE:          %[[V:.*]] = arith.truncf %{{.*}} : vector<32x32xf32> to vector<32x32xbf16>
-// WAVE:          vector.transfer_write %[[V]], %{{.*}} : vector<32x32xbf16>, memref<?x4096xbf16
+// WAVE:          arith.minsi
+// WAVE:          arith.minsi
+// WAVE:          %[[R:.*]] = vector.load %{{[^{]*}} {alignment = 16 : i64} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
+// WAVE:          arith.minsi
+// WAVE:          %[[G:.*]] = vector.load %{{.*}} : memref<4096xf32, {{.*}}>, vector<4xf32>
+// WAVE:          arith.minsi
+// WAVE:          %[[S:.*]] = memref.load %{{.*}} : memref<?xf32, {{.*}}>
+// WAVE-NEXT:     %[[SV:.*]] = vector.broadcast %[[S]] : f32 to vector<4xf32>
+// WAVE:          %[[SQUARE:.*]] = arith.mulf %[[SV]], %[[SV]] : vector<4xf32>
+// WAVE:          %[[SHIFT:.*]] = arith.mulf %[[R]], %[[SQUARE]] : vector<4xf32>
+// WAVE:          %[[SUM:.*]] = vector.fma %[[SUMS]]#0, %[[G]], %[[SHIFT]] : vector<4xf32>
+// WAVE:          %[[V:.*]] = arith.truncf %[[SUM]] : vector<4xf32> to vector<4xbf16>
+// WAVE:          scf.if
+// WAVE-NEXT:       vector.store %[[V]], %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<4xbf16>
 
 // All pieces of the result are finished, and then those stored that it has.
 // LANE:            amdgpu.mfma
@@ -63,11 +72,13 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4
 
 // Numbers are splats, or read as such.
 // WAVE:        gpu.func @constant(
-// WAVE:          %[[HALF:.*]] = arith.constant dense<5.000000e-01> : vector<32x32xf32>
-// WAVE:          %[[SR:.*]] = vector.transfer_read %{{.*}}[], %{{.*}} {in_bounds = [true, true], {{.*}}} : memref<f32, {{.*}}>, vector<32x32xf32>
-// WAVE:          arith.mulf %[[SR]], %[[HALF]] : vector<32x32xf32>
-// WAVE:          arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
-// WAVE-NEXT:     vector.transfer_write
+// WAVE:          %[[HALF:.*]] = arith.constant dense<5.000000e-01> : vector<4xf32>
+// WAVE:          %[[S:.*]] = memref.load %{{.*}}[] : memref<f32, {{.*}}>
+// WAVE:          %[[SR:.*]] = vector.broadcast %[[S]] : f32 to vector<4xf32>
+// WAVE:          %[[SCALE:.*]] = arith.mulf %[[SR]], %[[HALF]] : vector<4xf32>
+// WAVE:          %[[V:.*]] = arith.mulf %{{.*}}, %[[SCALE]] : vector<4xf32>
+// WAVE:          scf.if
+// WAVE-NEXT:       vector.store %[[V]]
 func.func @number(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %s: memref<f32>, %y: memref<?x96xf32>) {
   lnbwd.rowwise @constant domain(m | n0, n1)
       ins(%x[m, n0] : memref<?x64xbf16>, %s[] : memref<f32>, %w[n1, n0] : memref<96x64xbf16>) outs(%y[m, n1] : memref<?x96xf32>) {

@@ -12,12 +12,21 @@
 // CHECK:             lane.barrier
 // CHECK:             arith.extf %{{.*}} : vector<4xbf16> to vector<4xf32>
 // CHECK:             lane.barrier
-// CHECK:             %[[A:.*]] = lane.load_tile %{{.*}}, 0 : memref<2048xf32, {{.*}}> -> vector<64x1x4xf32>
-// CHECK:             %[[B:.*]] = lane.load_tile %{{.*}}, 0 : memref<2048xf32, {{.*}}> -> vector<64x1x4xf32>
-// CHECK:             vector.contract {{.*}} %[[A]], %[[B]], %{{.*}} : vector<64x1x4xf32>, vector<64x1x4xf32> into vector<64x64xf32>
-// CHECK-COUNT-7:     vector.contract
-// CHECK:             scf.yield %{{.*}} : vector<64x64xf32>
-// CHECK:           vector.transfer_write
+// A fragment for each 16 rows of a tile, and each pair of them.
+// CHECK:             %[[A0:.*]] = vector.load %{{.*}} {alignment = 16 : i64} : memref<2048xf32, {{.*}}>, vector<4xf32>
+// CHECK:             %[[A1:.*]] = vector.load
+// CHECK-COUNT-2:     vector.load
+// CHECK:             %[[B0:.*]] = vector.load
+// CHECK:             %[[B1:.*]] = vector.load
+// CHECK:             lane.multiply %[[A0]], %[[B0]], %{{.*}} : vector<4xf32>, vector<1xf32>
+// CHECK:             lane.multiply %[[A0]], %[[B1]], %{{.*}} : vector<4xf32>, vector<1xf32>
+// CHECK-COUNT-2:     lane.multiply %[[A0]],
+// CHECK:             lane.multiply %[[A1]], %[[B0]], %{{.*}} : vector<4xf32>, vector<1xf32>
+// CHECK-COUNT-123:   lane.multiply
+// CHECK-NOT:         lane.multiply
+// CHECK:             scf.yield
+// CHECK:           scf.if
+// CHECK-NEXT:        vector.store %{{.*}} : memref<?x100xf32, {{.*}}>, vector<1xf32>
 // CHECK-LABEL: func @linear(
 // CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"
 // CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "w"
@@ -62,7 +71,7 @@ func.func @outer(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<100x6
 // CHECK:         %[[PART:.*]] = gpu.block_id z
 // CHECK:         arith.muli %[[PART]]
 // CHECK:         memref.reinterpret_cast {{.*}} to memref<100x64xf32, strided<[64, 1], offset: ?>
-// CHECK:         vector.transfer_write
+// CHECK:         vector.store %{{.*}} : memref<100x64xf32,
 // CHECK-LABEL: func @parts(
 // CHECK:         %[[C3:.*]] = arith.constant 3 : index
 // CHECK:         gpu.launch_func @parts_kernels::@k blocks in (%{{.*}}, %{{.*}}, %[[C3]])

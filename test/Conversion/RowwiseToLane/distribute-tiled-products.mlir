@@ -1,5 +1,7 @@
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx950 | FileCheck %s --check-prefix=WIDE
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx1100 | FileCheck %s --check-prefix=WMMA
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx1201 | FileCheck %s --check-prefix=HALF
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 
 // All is loaded before the workgroup waits. Of whole tiles nothing is masked.
@@ -13,13 +15,19 @@
 // CHECK-COUNT-2:   vector.store %{{.*}}, %[[B]][%{{.*}}] {alignment = 16 : i64}
 // CHECK-NEXT:      amdgpu.lds_barrier
 // CHECK-COUNT-4:   vector.load %{{.*}} {alignment = 16 : i64} : memref<4096xbf16, #gpu.address_space<workgroup>>, vector<8xbf16>
-// CHECK-COUNT-8:   amdgpu.mfma 16x16x16
+// CHECK-COUNT-16:  amdgpu.mfma 16x16x16
 // CHECK:           scf.yield
 // A lane has four neighbours of a row of the result.
 // CHECK:         scf.if
 // CHECK-NEXT:      vector.store %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
 
+// WIDE-COUNT-8: amdgpu.mfma 16x16x32
+// WIDE:        scf.yield
 // WMMA:        amdgpu.wmma 16x16x16 {{.*}} : vector<16xbf16>, vector<16xbf16>, vector<8xf32>
+// Rows of the result two apart, of which each element is stored alone.
+// WMMA:        vector.store %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<1xf32>
+// HALF:        amdgpu.wmma 16x16x16 {{.*}} : vector<8xbf16>, vector<8xbf16>, vector<8xf32>
+// HALF:        vector.store %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
 // CUDA:        gpu.barrier
 // CUDA:        vector.load %{{.*}} : memref<4096xbf16, {{.*}}>, vector<8xbf16>
 // CUDA:        nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[{{.*}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<bf16>

@@ -1,4 +1,4 @@
-//===- MatrixTiles.h - Tiles of matrices in workgroup memory ----*- C++ -*-===//
+//===- MatrixTiles.h - Fragments and tiles of matrices ----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the kernels of products and lnbwd-lower-contractions agree on: how a
-// tile lies in workgroup memory, and how much of it a wave multiplies at once.
+// How fragments of matrices lie in the lanes of a wave, for each kind of matrix
+// instruction, and tiles of matrices in workgroup memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,18 @@ inline constexpr int64_t fragmentSize = 16;
 /// A row of a tile has 8 blocks of 16 bytes, of neighbours along the sum.
 inline constexpr int64_t blockBytes = 16, rowBlocks = 8;
 
-/// How a wave multiplies.
+/// Where the runs of neighbours are that a lane has of a fragment. With
+/// `lane = high * digit + low`, one of the two is a row and the other one,
+/// times `stride`, a column: the lane's first run begins there. The others
+/// begin so many rows and columns after it.
+struct FragmentPlaces {
+  /// Whether `high` is the row.
+  bool isRowHigh;
+  int64_t stride;
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 8> offsets;
+};
+
+/// How a wave multiplies, and how fragments lie in it.
 struct MatrixWave {
   /// Its instruction; none: fused multiply-adds in float32, for any chip.
   MatrixUnit unit;
@@ -35,9 +46,22 @@ struct MatrixWave {
   int64_t lanes;
   /// The blocks of a row that it multiplies at once.
   int64_t blocks;
+  /// Lanes are numbers of two digits, of which the lower one is less than this.
+  int64_t digit;
+  /// A row of a matrix is of blocks, one of the result of elements.
+  FragmentPlaces lhs, rhs, result;
 
   /// For matrices whose elements `chip` multiplies as `element`.
   static MatrixWave get(mlir::Type element, const ChipInfo &chip);
+
+  /// The row and the column, or block, of this lane's first run.
+  std::pair<mlir::Value, mlir::Value>
+  locate(IndexBuilder &b, const FragmentPlaces &places) const;
+  /// Elements of a fragment of the result that a lane has, and those of a run.
+  int64_t countElements() const { return fragmentSize * fragmentSize / lanes; }
+  int64_t getRunLength() const {
+    return countElements() / int64_t(result.offsets.size());
+  }
 };
 
 /// The place of block `block` of row `row` of a tile, counted in blocks.

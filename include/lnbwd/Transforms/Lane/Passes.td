@@ -478,61 +478,6 @@ def LowerRowReductionsPass
   ];
 }
 
-def LowerContractionsPass
-    : Pass<"lnbwd-lower-contractions", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Lower contractions of a wave to matrix instructions";
-  let description = [{
-    In the kernel of a product of matrices, a wave holds vectors of two
-    dimensions, parts of the product, and of three, parts of tiles
-    (`lane.load_tile`). They become vectors of its lanes, one for each fragment
-    of 16 x 16 elements of the product, or 16 rows of a tile; and a
-    `vector.contract` becomes the chip's instructions, for each pair of
-    fragments in turn:
-
-    | chips | instruction | elements of a product's fragment in a lane |
-    |---|---|---|
-    | CDNA | `amdgpu.mfma` | 4 neighbours of a row |
-    | RDNA 3 | `amdgpu.wmma` | 8 of every second row |
-    | RDNA 4 | `amdgpu.wmma` | 8 neighbours of a row |
-    | NVIDIA | `nvvm.mma.sync` | two neighbours of a row, four times |
-    | others; float32 but on CDNA | `math.fma` | one; a wave is 256 work-items |
-
-    What `vector.transfer_write` would write out of bounds is not stored, and
-    what `vector.transfer_read` reads there may be anything: expects that it
-    goes nowhere else. Elementwise operations are done to each fragment. Fails
-    on other operations with such vectors, and on contractions of other forms.
-
-    Before:
-
-    ```mlir
-    %sums = scf.for ... iter_args(%sum = %zero) -> (vector<32x32xf32>) {
-      %a = lane.load_tile %tile_a[%row], 0 : ... -> vector<32x4x8xbf16>
-      %b = lane.load_tile %tile_b[%column], 0 : ... -> vector<32x4x8xbf16>
-      %next = vector.contract {indexing_maps = [(i, j, k, l) -> (i, k, l), (i, j, k, l) -> (j, k, l),
-                                                (i, j, k, l) -> (i, j)], ...}
-          %a, %b, %sum : vector<32x4x8xbf16>, vector<32x4x8xbf16> into vector<32x32xf32>
-      scf.yield %next : vector<32x32xf32>
-    }
-    ```
-
-    After, with instructions of 16 x 16 x 16:
-
-    ```mlir
-    %sums:4 = scf.for ... -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>) {
-      %a0 = vector.load %tile_a[...] : ..., vector<8xbf16>
-      ...
-      %low0 = vector.extract_strided_slice %b0 ... : vector<8xbf16> to vector<4xbf16>
-      %next0 = amdgpu.mfma 16x16x16 %low0 * %low1 + %sum0 ... : vector<4xbf16>, vector<4xbf16>, vector<4xf32>
-      ...
-    }
-    ```
-  }];
-  let dependentDialects = [
-    "::mlir::amdgpu::AMDGPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect"];
-  let statistics = [Statistic<"numLowered", "lowered", "Contractions lowered">];
-}
-
 def HoistCopiesPass : Pass<"lnbwd-hoist-copies", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Hoist the copies to a stage to the first point where it is free";
   let description = [{

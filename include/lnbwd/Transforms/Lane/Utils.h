@@ -34,6 +34,10 @@ mlir::Value makeTerm(mlir::ImplicitLocOpBuilder &b,
 mlir::Value combinePartials(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                             mlir::Value lhs, mlir::Value rhs);
 
+/// So many elements of `vector`, which has one dimension, from `begin` on.
+mlir::Value takePart(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
+                     int64_t begin, int64_t elements);
+
 /// The elements of `vector`, whose number is a power of two, combined by
 /// halves: a fixed order, and short dependence chains.
 mlir::Value combineElements(mlir::ImplicitLocOpBuilder &b, bool isMaximum,

@@ -247,3 +247,12 @@ func.func @convert_layout(%from: !lane.layout<row_length = 64, lanes = 8, groups
         !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>, vector<2x4xf32>, vector<2x4xi8>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @matrices(
+// CHECK:         lane.multiply %{{.*}}, %{{.*}}, %{{.*}} : vector<8xbf16>, vector<4xf32>
+func.func @matrices(%a: vector<8xbf16>, %b: vector<8xbf16>, %sum: vector<4xf32>) -> vector<4xf32> {
+  %next = lane.multiply %a, %b, %sum : vector<8xbf16>, vector<4xf32>
+  return %next : vector<4xf32>
+}

@@ -683,29 +683,28 @@ def Lane_YieldOp : Lane_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def Lane_LoadTileOp : Lane_Op<"load_tile"> {
-  let summary = "Load a wave's part of a tile of a matrix";
+def Lane_MultiplyOp : Lane_Op<"multiply", [
+    Pure, AllTypesMatch<["lhs", "rhs"]>, AllTypesMatch<["sum", "result"]>]> {
+  let summary = "Add a product of fragments of matrices to one of the result";
   let description = [{
-    Blocks of 16 bytes, from `block` on, of the rows from `row` on of a tile in
-    workgroup memory: a vector of rows, blocks and elements of a block, which
-    the wave holds together. The tile has 8 blocks in a row, and they are
-    permuted (`getTilePlace` in `lnbwd/Transforms/Lane/MatrixTiles.h`). `row` is
-    a multiple of the number of rows, a power of two, and `block` one of the
-    number of blocks.
+    What a lane has of a fragment of 16 x 16 elements, to which the wave adds
+    the product of 16 rows of A and 16 rows of B, the columns of the result. Of
+    these a lane has blocks of 16 bytes along the sum. How fragments lie in the
+    lanes depends on the chip's instruction (`MatrixWave` in
+    `lnbwd/Transforms/Lane/MatrixTiles.h`).
 
     Example:
 
     ```mlir
-    %a = lane.load_tile %tile[%row], 4 : memref<4096xbf16, #gpu.address_space<workgroup>>
-        -> vector<32x4x8xbf16>
+    %next = lane.multiply %a, %b, %sum : vector<8xbf16>, vector<4xf32>
     ```
   }];
-  let arguments = (ins
-    Arg<MemRefRankOf<[AnyFloat], [1]>, "the tile", [MemRead]>:$tile,
-    Index:$row, I64Attr:$block);
-  let results = (outs VectorOfRankAndType<[3], [AnyFloat]>:$result);
+  let arguments = (ins VectorOfRankAndType<[1], [F32, F16, BF16]>:$lhs,
+                       VectorOfRankAndType<[1], [F32, F16, BF16]>:$rhs,
+                       VectorOfRankAndType<[1], [F32]>:$sum);
+  let results = (outs VectorOfRankAndType<[1], [F32]>:$result);
   let assemblyFormat = [{
-    $tile `[` $row `]` `,` $block attr-dict `:` type($tile) `->` type($result)
+    $lhs `,` $rhs `,` $sum attr-dict `:` type($lhs) `,` type($sum)
   }];
 }
 
