@@ -564,8 +564,8 @@ static void addPlanSymbol(gpu::GPUModuleOp module, StringRef plan,
 }
 
 namespace {
-class AttachLaunchPlan
-    : public lnbwd::impl::AttachLaunchPlanPassBase<AttachLaunchPlan> {
+struct AttachLaunchPlan
+    : lnbwd::impl::AttachLaunchPlanPassBase<AttachLaunchPlan> {
   void runOnOperation() override {
     FailureOr<TargetId> target = getTarget(getOperation());
     if (failed(target))

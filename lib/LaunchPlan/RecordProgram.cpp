@@ -224,7 +224,7 @@ void Recorder::add(Operation &op) {
 }
 
 namespace {
-class RecordProgram : public lnbwd::impl::RecordProgramPassBase<RecordProgram> {
+struct RecordProgram : lnbwd::impl::RecordProgramPassBase<RecordProgram> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isDeclaration() || function->hasAttr(operationAttr) ||

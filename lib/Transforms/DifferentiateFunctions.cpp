@@ -31,8 +31,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
-public:
+struct Differentiate : lnbwd::impl::DifferentiatePassBase<Differentiate> {
   using DifferentiatePassBase::DifferentiatePassBase;
 
   void runOnOperation() override;

@@ -43,8 +43,8 @@ static llvm::BitVector findArgumentResults(func::FuncOp function) {
 }
 
 namespace {
-class DropArgumentResults
-    : public lnbwd::impl::DropArgumentResultsPassBase<DropArgumentResults> {
+struct DropArgumentResults
+    : lnbwd::impl::DropArgumentResultsPassBase<DropArgumentResults> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto function : module.getOps<func::FuncOp>()) {

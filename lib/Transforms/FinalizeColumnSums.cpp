@@ -202,8 +202,8 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
 }
 
 namespace {
-class FinalizeColumnSums
-    : public lnbwd::impl::FinalizeColumnSumsPassBase<FinalizeColumnSums> {
+struct FinalizeColumnSums
+    : lnbwd::impl::FinalizeColumnSumsPassBase<FinalizeColumnSums> {
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

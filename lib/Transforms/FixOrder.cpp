@@ -65,8 +65,7 @@ template <typename Op> static bool fuse(Op op) {
 }
 
 namespace {
-class FixOrder : public lnbwd::impl::FixOrderPassBase<FixOrder> {
-public:
+struct FixOrder : lnbwd::impl::FixOrderPassBase<FixOrder> {
   using FixOrderPassBase::FixOrderPassBase;
 
   void runOnOperation() override {

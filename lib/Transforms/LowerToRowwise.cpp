@@ -87,9 +87,7 @@ static LogicalResult recordOperation(FunctionOpInterface function) {
 }
 
 namespace {
-class LowerToRowwise
-    : public lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
-public:
+struct LowerToRowwise : lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
   using LowerToRowwisePassBase::LowerToRowwisePassBase;
 
   void runOnOperation() override {

@@ -39,9 +39,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-class SelectSchedule
-    : public lnbwd::impl::SelectSchedulePassBase<SelectSchedule> {
-public:
+struct SelectSchedule : lnbwd::impl::SelectSchedulePassBase<SelectSchedule> {
   using SelectSchedulePassBase::SelectSchedulePassBase;
 
   void runOnOperation() override {
@@ -146,9 +144,8 @@ private:
   }
 };
 
-class PrintScheduleFeatures
-    : public lnbwd::impl::PrintScheduleFeaturesPassBase<PrintScheduleFeatures> {
-public:
+struct PrintScheduleFeatures
+    : lnbwd::impl::PrintScheduleFeaturesPassBase<PrintScheduleFeatures> {
   using PrintScheduleFeaturesPassBase::PrintScheduleFeaturesPassBase;
 
   void runOnOperation() override {

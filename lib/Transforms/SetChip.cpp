@@ -23,8 +23,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-class SetChip : public lnbwd::impl::SetChipPassBase<SetChip> {
-public:
+struct SetChip : lnbwd::impl::SetChipPassBase<SetChip> {
   using SetChipPassBase::SetChipPassBase;
 
   void runOnOperation() override {

@@ -22,9 +22,8 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-class SimplifyRowAlgebra
-    : public lnbwd::impl::SimplifyRowAlgebraPassBase<SimplifyRowAlgebra> {
-public:
+struct SimplifyRowAlgebra
+    : lnbwd::impl::SimplifyRowAlgebraPassBase<SimplifyRowAlgebra> {
   void runOnOperation() override {
     RowSimplifier simplifier(&getContext());
     SmallVector<RowwiseOp> programs;

@@ -425,8 +425,8 @@ LogicalResult ContractionSplitter::split() {
 }
 
 namespace {
-class SplitContractions
-    : public lnbwd::impl::SplitContractionsPassBase<SplitContractions> {
+struct SplitContractions
+    : lnbwd::impl::SplitContractionsPassBase<SplitContractions> {
   void runOnOperation() override {
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) {

@@ -33,7 +33,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-class SplitRowSums : public lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
+struct SplitRowSums : lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

@@ -195,7 +195,7 @@ static void split(IRRewriter &rewriter, RowwiseOp op) {
 }
 
 namespace {
-class SplitSums : public lnbwd::impl::SplitSumsPassBase<SplitSums> {
+struct SplitSums : lnbwd::impl::SplitSumsPassBase<SplitSums> {
   void runOnOperation() override {
     FailureOr<SmallVector<RowwiseOp>> programs =
         collectPrograms(getOperation(), [](RowwiseOp op) -> FailureOr<bool> {

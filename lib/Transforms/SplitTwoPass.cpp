@@ -58,8 +58,7 @@ static bool hasRowsOut(RowwiseOp op) {
 }
 
 namespace {
-class SplitTwoPass : public lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
-public:
+struct SplitTwoPass : lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
   using SplitTwoPassPassBase::SplitTwoPassPassBase;
 
   void runOnOperation() override {

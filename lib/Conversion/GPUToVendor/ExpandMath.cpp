@@ -314,7 +314,7 @@ private:
   Type type;
 };
 
-class ExpandMath : public lnbwd::impl::ExpandMathPassBase<ExpandMath> {
+struct ExpandMath : lnbwd::impl::ExpandMathPassBase<ExpandMath> {
   void runOnOperation() override;
   template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);

@@ -78,8 +78,8 @@ static LogicalResult moveToAllRows(amdgpu::DPPOp op,
 }
 
 namespace {
-class LowerSubgroupReduce
-    : public lnbwd::impl::LowerSubgroupReducePassBase<LowerSubgroupReduce> {
+struct LowerSubgroupReduce
+    : lnbwd::impl::LowerSubgroupReducePassBase<LowerSubgroupReduce> {
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

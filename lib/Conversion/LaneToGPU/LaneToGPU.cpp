@@ -78,7 +78,7 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
 }
 
 namespace {
-class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
+struct LaneToGPU : lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);

@@ -259,8 +259,7 @@ static void writeKernel(const RowKernel &frame, const ChipInfo &chip) {
 }
 
 namespace {
-class DistributeRows
-    : public lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
+struct DistributeRows : lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

@@ -126,8 +126,7 @@ static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
 }
 
 namespace {
-class BlockColumnSums
-    : public lnbwd::impl::BlockColumnSumsPassBase<BlockColumnSums> {
+struct BlockColumnSums : lnbwd::impl::BlockColumnSumsPassBase<BlockColumnSums> {
   void runOnOperation() override {
     for (lane::ForRowsOp loop :
          lane::collectLoops(getOperation(), &lane::ForRowsOp::getSumBlock)) {

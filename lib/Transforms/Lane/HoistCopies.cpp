@@ -48,7 +48,7 @@ static Operation *getFirstSynchronization(lane::StartCopiesOp copies,
 }
 
 namespace {
-class HoistCopies : public lnbwd::impl::HoistCopiesPassBase<HoistCopies> {
+struct HoistCopies : lnbwd::impl::HoistCopiesPassBase<HoistCopies> {
   void runOnOperation() override {
     SmallVector<lane::StartCopiesOp> all;
     getOperation()->walk([&](lane::StartCopiesOp copies) {

@@ -99,9 +99,8 @@ static void lower(lane::ConvertLayoutOp op, Value memory) {
 }
 
 namespace {
-class LowerLayoutConversions
-    : public lnbwd::impl::LowerLayoutConversionsPassBase<
-          LowerLayoutConversions> {
+struct LowerLayoutConversions
+    : lnbwd::impl::LowerLayoutConversionsPassBase<LowerLayoutConversions> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     SmallVector<lane::ConvertLayoutOp> all;

@@ -124,8 +124,8 @@ struct LowerIterations : ConversionPattern {
   const lane::ExchangeMemory &exchange;
 };
 
-class LowerRowReductions
-    : public lnbwd::impl::LowerRowReductionsPassBase<LowerRowReductions> {
+struct LowerRowReductions
+    : lnbwd::impl::LowerRowReductionsPassBase<LowerRowReductions> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);

@@ -351,7 +351,7 @@ SmallVector<Value> Pipeliner::unpack(ValueRange packed) {
 }
 
 namespace {
-class PipelineRows : public lnbwd::impl::PipelineRowsPassBase<PipelineRows> {
+struct PipelineRows : lnbwd::impl::PipelineRowsPassBase<PipelineRows> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);

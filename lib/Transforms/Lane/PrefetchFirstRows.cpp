@@ -88,8 +88,8 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
 }
 
 namespace {
-class PrefetchFirstRows
-    : public lnbwd::impl::PrefetchFirstRowsPassBase<PrefetchFirstRows> {
+struct PrefetchFirstRows
+    : lnbwd::impl::PrefetchFirstRowsPassBase<PrefetchFirstRows> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (lane::ForRowsOp loop : lane::collectLoops(

@@ -219,7 +219,7 @@ LogicalResult Reloader::run() {
 }
 
 namespace {
-class ReloadPhases : public lnbwd::impl::ReloadPhasesPassBase<ReloadPhases> {
+struct ReloadPhases : lnbwd::impl::ReloadPhasesPassBase<ReloadPhases> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     auto loops = lane::collectLoops(kernel, &lane::ForRowsOp::getReload);

@@ -224,7 +224,7 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
 }
 
 namespace {
-class PeelLastRows : public lnbwd::impl::PeelLastRowsPassBase<PeelLastRows> {
+struct PeelLastRows : lnbwd::impl::PeelLastRowsPassBase<PeelLastRows> {
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

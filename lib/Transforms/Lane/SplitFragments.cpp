@@ -540,8 +540,7 @@ static LogicalResult sinkBroadcasts(gpu::GPUFuncOp kernel) {
 }
 
 namespace {
-class SplitFragments
-    : public lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
+struct SplitFragments : lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
   void runOnOperation() override {
     Splitter splitter(&getContext());
     splitter.splitBlock(getOperation().getBody().front());

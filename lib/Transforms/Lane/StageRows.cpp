@@ -192,7 +192,7 @@ static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
 }
 
 namespace {
-class StageRows : public lnbwd::impl::StageRowsPassBase<StageRows> {
+struct StageRows : lnbwd::impl::StageRowsPassBase<StageRows> {
   void runOnOperation() override {
     for (lane::ForRowsOp loop :
          lane::collectLoops(getOperation(), &lane::ForRowsOp::getStages)) {
