@@ -58,9 +58,13 @@ class Executed:
         #: By instruction and form of an operand, the chips that have it, and that executed it.
         self.having: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
         self.forms: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        #: The names of each instruction that is declared, by its first one.
+        self.declared: dict[str, set[str]] = collections.defaultdict(set)
         for line in log.splitlines():
             chip, name, state, *form = line.split()
-            if form:
+            if state == "declared":
+                self.declared[form[0]].add(name)
+            elif form:
                 (self.having if state == "has" else self.forms)[name, form[0]].add(chip)
             else:
                 (self.missing if state == "missing" else self.executed)[name].add(chip)
@@ -136,6 +140,11 @@ def page(log: Executed) -> str:
             continue
         cells = " | ".join("x" if chip in log.forms[name, form] else "" for chip in CHIPS)
         lines.append(f"| `{name}` | {form.replace('-', ' ')} | {cells} |")
+    untested = sorted(first for first, others in log.declared.items()
+                      if not any(log.executed.get(name) for name in others))
+    lines += ["", "## Executed in no test", "",
+              f"{len(untested)} of {len(log.declared)} that simulator/lib/ISA/Instructions "
+              "declares:", "", ", ".join(f"`{name}`" for name in untested)]
     return "\n".join(lines) + "\n"
 
 

@@ -13,13 +13,8 @@ READERS = [ROOT / "simulator/lib", ROOT / "lib/Report"]
 # A text that is the name of an instruction, or the beginning of one.
 NAME = re.compile(r"(?:v|s|ds|global|flat|scratch|buffer|tbuffer|image)_\w*")
 
-# Tables that give names their functions, or their sizes and types.
-TABLES = {
-    "simulator/lib/Decode/ConversionDecoder.cpp",
-    *(f"simulator/lib/Execute/{name}Ops.cpp" for name in (
-        "Compare", "Control", "Convert", "CrossLane", "Double", "Float", "Half", "Integer",
-        "Scalar", "ScalarFloat", "WideInteger")),
-}
+# The table that gives names their types. Those of lib/ISA give them all else.
+TABLES = {"simulator/lib/Decode/ConversionDecoder.cpp"}
 
 # Texts that look like names: keys, and messages of one word; and the move that goes between the
 # halves of a pair.

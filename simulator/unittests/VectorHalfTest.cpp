@@ -12,9 +12,12 @@
 
 #include "WaveTester.h"
 
+#include "lnbwd/ISA/FactTable.h"
+
 #include <cmath>
 #include <optional>
 
+using namespace lnbwd;
 using namespace lnbwd::sim;
 
 // 0x3c00 is 1.0, 0x4000 2.0, 0x4200 3.0, 0x3800 0.5, 0x7c00 infinity.
@@ -399,11 +402,12 @@ static std::string bitList(const char *Name, const std::vector<bool> &Bits,
 /// What an operation makes of registers in which source Which has a form, or
 /// nothing if the chip does not have the operation.
 static std::optional<uint64_t> runForm(const std::string &Chip,
+                                       llvm::StringRef Mnemonic,
                                        const LaneOpInfo &Op, unsigned Which,
                                        const Form &F) {
   WaveTester T(Chip);
   const bool Wide = rowsOf(Op.Dst) == 2;
-  std::string Text = std::string(Op.Name) + (Wide ? " v[0:1]" : " v0");
+  std::string Text = Mnemonic.str() + (Wide ? " v[0:1]" : " v0");
   std::vector<bool> Low, High, UsualHigh;
   for (unsigned K = 0; K < 4 && Op.Src[K] != OperandType::None; ++K) {
     const OperandType Type = Op.Src[K];
@@ -437,25 +441,26 @@ TEST(VectorHalf, FormsOfOperands) {
   const ExecTable &Table = hostExecTable();
   unsigned Compared = 0;
   for (const std::string &Chip : chipsIn(AllChips))
-    for (unsigned K = 0; K < Table.NumLaneOpTables; ++K)
-      for (unsigned J = 0; J < Table.LaneOps[K].Size; ++J) {
-        const LaneOpInfo &Op = Table.LaneOps[K].Begin[J];
+    for (TableRef<LaneOpInfo> Ops : Table.LaneOps)
+      for (unsigned J = 0; J < Ops.Size; ++J) {
+        const LaneOpInfo &Op = Ops.Begin[J];
         if (Op.Flags & LaneAccumulate)
           continue; // Another encoding, without op_sel.
-        for (unsigned Which = 0; Which < 4; ++Which) {
-          const std::vector<Form> Forms = formsOf(Op.Src[Which]);
-          if (Forms.empty())
-            continue;
-          const auto Expected = runForm(Chip, Op, Which, Forms[0]);
-          if (!Expected)
-            break;
-          for (const Form &F : Forms) {
-            EXPECT_EQ(runForm(Chip, Op, Which, F), Expected)
-                << Chip << " " << Op.Name << ", source " << Which << ": "
-                << (F.Text ? F.Text : "register") << " " << F.Low << F.High;
-            ++Compared;
+        for (llvm::StringRef Name : isa::canonicalNames(Op.Names))
+          for (unsigned Which = 0; Which < 4; ++Which) {
+            const std::vector<Form> Forms = formsOf(Op.Src[Which]);
+            if (Forms.empty())
+              continue;
+            const auto Expected = runForm(Chip, Name, Op, Which, Forms[0]);
+            if (!Expected)
+              break;
+            for (const Form &F : Forms) {
+              EXPECT_EQ(runForm(Chip, Name, Op, Which, F), Expected)
+                  << Chip << " " << Name.str() << ", source " << Which << ": "
+                  << (F.Text ? F.Text : "register") << " " << F.Low << F.High;
+              ++Compared;
+            }
           }
-        }
       }
   EXPECT_GT(Compared, 500u);
 }

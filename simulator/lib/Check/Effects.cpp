@@ -19,13 +19,14 @@
 #include "Core/MatrixShape.h"
 #include "Core/Operation.h"
 
-#include "lnbwd/ISA/Mnemonics.h"
+#include "lnbwd/ISA/FactTable.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -149,21 +150,30 @@ static void append(ArrayRef<std::string> Lines) {
       New += Line + "\n";
   if (New.empty())
     return;
-  if (std::FILE *F = std::fopen(fileName(), "a")) {
-    std::fputs(New.c_str(), F);
-    std::fclose(F);
-  }
+  // By one call, so that no other process writes into the middle of a line.
+  std::error_code Error;
+  llvm::raw_fd_ostream File(fileName(), Error, llvm::sys::fs::OF_Append);
+  File.SetUnbuffered();
+  if (!Error)
+    File << New;
+  File.clear_error();
 }
 
 Coverage::Coverage(const InstructionTable &P)
     : P(P), Begin(P.instructions().data()),
       Seen(new std::atomic<bool>[P.instructions().size()] {}) {
+  std::vector<std::string> Declared;
+  for (llvm::StringRef Name : isa::listedNames())
+    Declared.push_back("* " + Name.str() + " declared " +
+                       isa::canonicalMnemonic(Name));
+  append(Declared);
   for (const Inst &I : P.instructions())
     if (I.Size && !P.problem(&I).empty())
       write(&I, "missing");
 }
 
-/// A line has chip, name without the suffix of its encoding, and state. Where
+/// A line has chip, name without the suffix of its encoding, and state; of what
+/// is declared, for any chip, the name and the canonical one. Where
 /// operands come in forms that are read in different ways, there is a line for
 /// each form that the instruction has, and one for each that was executed.
 void Coverage::write(const Inst *I, const char *State) {

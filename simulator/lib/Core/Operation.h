@@ -34,9 +34,9 @@ enum LaneOpFlag : uint16_t {
   LaneMatrixUnit = 256,   ///< flushes subnormals where matrix instructions do
 };
 
-/// One vector instruction, the same in every lane.
+/// Vector instructions that do the same in every lane.
 struct LaneOpInfo {
-  const char *Name;
+  const char *Names; ///< isa::canonicalNames
   OperandType Dst;
   OperandType Src[4]; ///< the others: OperandType::None
   uint16_t Flags;
@@ -46,9 +46,9 @@ struct LaneOpInfo {
   LaneKernel Clamped = nullptr; ///< integer saturation under `clamp`, or null
 };
 
-/// An instruction with an execution function of its own.
+/// Instructions with an execution function of their own.
 struct HandlerInfo {
-  const char *Name;
+  const char *Names;
   Handler Run;
 };
 
@@ -92,8 +92,7 @@ template <typename T> struct TableRef {
 /// name, and the drivers in front of them.
 struct ExecTable {
   const char *Name;
-  TableRef<LaneOpInfo> LaneOps[10];
-  unsigned NumLaneOpTables;
+  TableRef<LaneOpInfo> LaneOps[6];
   TableRef<HandlerInfo> CrossLane;
   TableRef<HandlerInfo> Scalar[3];
   /// No modifiers at all, or only DPP; by the number of sources.

@@ -13,7 +13,7 @@
 
 #include "Decode/InstDecoder.h"
 
-#include "lnbwd/ISA/Mnemonics.h"
+#include "lnbwd/ISA/FactTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,14 +27,18 @@ InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
       Scalars(Operands), Memory(Chip, Table, Operands),
       Matrices(Chip, WaveSize, Table, Operands),
       Conversions(Chip, Table, Operands) {
-  for (unsigned T = 0; T < Table.NumLaneOpTables; ++T)
-    for (unsigned K = 0; K < Table.LaneOps[T].Size; ++K)
-      LaneOps[Table.LaneOps[T].Begin[K].Name] = &Table.LaneOps[T].Begin[K];
-  for (unsigned K = 0; K < Table.CrossLane.Size; ++K)
-    CrossLaneOps[Table.CrossLane.Begin[K].Name] = Table.CrossLane.Begin[K].Run;
-  for (TableRef<HandlerInfo> Ref : Table.Scalar)
+  for (TableRef<LaneOpInfo> Ref : Table.LaneOps)
     for (unsigned K = 0; K < Ref.Size; ++K)
-      ScalarHandlers[Ref.Begin[K].Name] = Ref.Begin[K].Run;
+      for (StringRef Name : isa::canonicalNames(Ref.Begin[K].Names))
+        LaneOps[Name] = &Ref.Begin[K];
+  auto Add = [](TableRef<HandlerInfo> Ref, StringMap<Handler> &Handlers) {
+    for (unsigned K = 0; K < Ref.Size; ++K)
+      for (StringRef Name : isa::canonicalNames(Ref.Begin[K].Names))
+        Handlers[Name] = Ref.Begin[K].Run;
+  };
+  Add(Table.CrossLane, CrossLaneOps);
+  for (TableRef<HandlerInfo> Ref : Table.Scalar)
+    Add(Ref, ScalarHandlers);
 }
 
 /// The halves of a pair, which LLVM describes as one instruction only.

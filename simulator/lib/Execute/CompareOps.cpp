@@ -38,26 +38,26 @@ template <> struct Load<Half> {
 };
 } // namespace
 
-#define COMPARE(NAME, CONDITION)                                               \
+#define CONDITION(NAME, TEST)                                                  \
   struct NAME {                                                                \
-    template <typename T> static bool test(T X, T Y) { return CONDITION; }     \
+    template <typename T> static bool test(T X, T Y) { return TEST; }          \
   };
-COMPARE(Never, (void(X), void(Y), false))
-COMPARE(Less, X < Y)
-COMPARE(Equal, X == Y)
-COMPARE(LessEqual, X <= Y)
-COMPARE(Greater, X > Y)
-COMPARE(Different, X != Y)
-COMPARE(LessGreater, X<Y || X> Y)
-COMPARE(GreaterEqual, X >= Y)
-COMPARE(Ordered, X == X && Y == Y)
-COMPARE(Unordered, X != X || Y != Y)
-COMPARE(NotGreaterEqual, !(X >= Y))
-COMPARE(NotLessGreater, !(X < Y || X > Y))
-COMPARE(NotGreater, !(X > Y))
-COMPARE(NotLessEqual, !(X <= Y))
-COMPARE(NotLess, !(X < Y))
-COMPARE(Always, (void(X), void(Y), true))
+CONDITION(Never, (void(X), void(Y), false))
+CONDITION(Less, X < Y)
+CONDITION(Equal, X == Y)
+CONDITION(LessEqual, X <= Y)
+CONDITION(Greater, X > Y)
+CONDITION(Different, X != Y)
+CONDITION(LessGreater, X<Y || X> Y)
+CONDITION(GreaterEqual, X >= Y)
+CONDITION(Ordered, X == X && Y == Y)
+CONDITION(Unordered, X != X || Y != Y)
+CONDITION(NotGreaterEqual, !(X >= Y))
+CONDITION(NotLessGreater, !(X < Y || X > Y))
+CONDITION(NotGreater, !(X > Y))
+CONDITION(NotLessEqual, !(X <= Y))
+CONDITION(NotLess, !(X < Y))
+CONDITION(Always, (void(X), void(Y), true))
 
 template <typename Compare, typename T>
 static void compare(uint32_t *__restrict D, const uint32_t *const *S,
@@ -88,60 +88,8 @@ static void classOf(uint32_t *D, const uint32_t *const *S, unsigned N) {
 
 using namespace operand_types;
 
-#define ONE(PREFIX, NAME, FLAGS, TYPE, FN)                                     \
-  {PREFIX NAME, Mask, {TYPE, TYPE}, LaneMaskResult | FLAGS, FN}
-#define BOTH(NAME, TYPE, FN)                                                   \
-  ONE("v_cmp_", NAME, 0, TYPE, FN),                                            \
-      ONE("v_cmpx_", NAME, LaneExecResult, TYPE, FN)
-#define INTEGER(SUFFIX, TYPE, CTYPE)                                           \
-  BOTH("f_" SUFFIX, TYPE, (compare<Never, CTYPE>)),                            \
-      BOTH("lt_" SUFFIX, TYPE, (compare<Less, CTYPE>)),                        \
-      BOTH("eq_" SUFFIX, TYPE, (compare<Equal, CTYPE>)),                       \
-      BOTH("le_" SUFFIX, TYPE, (compare<LessEqual, CTYPE>)),                   \
-      BOTH("gt_" SUFFIX, TYPE, (compare<Greater, CTYPE>)),                     \
-      BOTH("ne_" SUFFIX, TYPE, (compare<Different, CTYPE>)),                   \
-      BOTH("ge_" SUFFIX, TYPE, (compare<GreaterEqual, CTYPE>)),                \
-      BOTH("t_" SUFFIX, TYPE, (compare<Always, CTYPE>))
-#define FLOATF(NAME, TYPE, FN)                                                 \
-  ONE("v_cmp_", NAME, LaneFloat, TYPE, FN),                                    \
-      ONE("v_cmpx_", NAME, LaneFloat | LaneExecResult, TYPE, FN)
-#define FLOATING(SUFFIX, TYPE, CTYPE)                                          \
-  FLOATF("f_" SUFFIX, TYPE, (compare<Never, CTYPE>)),                          \
-      FLOATF("lt_" SUFFIX, TYPE, (compare<Less, CTYPE>)),                      \
-      FLOATF("eq_" SUFFIX, TYPE, (compare<Equal, CTYPE>)),                     \
-      FLOATF("le_" SUFFIX, TYPE, (compare<LessEqual, CTYPE>)),                 \
-      FLOATF("gt_" SUFFIX, TYPE, (compare<Greater, CTYPE>)),                   \
-      FLOATF("lg_" SUFFIX, TYPE, (compare<LessGreater, CTYPE>)),               \
-      FLOATF("ge_" SUFFIX, TYPE, (compare<GreaterEqual, CTYPE>)),              \
-      FLOATF("o_" SUFFIX, TYPE, (compare<Ordered, CTYPE>)),                    \
-      FLOATF("u_" SUFFIX, TYPE, (compare<Unordered, CTYPE>)),                  \
-      FLOATF("nge_" SUFFIX, TYPE, (compare<NotGreaterEqual, CTYPE>)),          \
-      FLOATF("nlg_" SUFFIX, TYPE, (compare<NotLessGreater, CTYPE>)),           \
-      FLOATF("ngt_" SUFFIX, TYPE, (compare<NotGreater, CTYPE>)),               \
-      FLOATF("nle_" SUFFIX, TYPE, (compare<NotLessEqual, CTYPE>)),             \
-      FLOATF("neq_" SUFFIX, TYPE, (compare<Different, CTYPE>)),                \
-      FLOATF("nlt_" SUFFIX, TYPE, (compare<NotLess, CTYPE>)),                  \
-      FLOATF("tru_" SUFFIX, TYPE, (compare<Always, CTYPE>)),                   \
-      FLOATF("t_" SUFFIX, TYPE, (compare<Always, CTYPE>))
-#define CLASS(SUFFIX, TYPE, SECOND, FN)                                        \
-  {"v_cmp_class_" SUFFIX, Mask, {TYPE, SECOND}, LaneMaskResult, FN}, {         \
-    "v_cmpx_class_" SUFFIX, Mask, {TYPE, SECOND},                              \
-        LaneMaskResult | LaneExecResult, FN                                    \
-  }
-
 const LaneOpInfo Table[] = {
-    INTEGER("i32", B32, int32_t),
-    INTEGER("u32", B32, uint32_t),
-    INTEGER("i64", B64, int64_t),
-    INTEGER("u64", B64, uint64_t),
-    INTEGER("i16", I16, int16_t),
-    INTEGER("u16", I16, uint16_t),
-    FLOATING("f32", F32, float),
-    FLOATING("f64", F64, double),
-    FLOATING("f16", F16, Half),
-    CLASS("f32", F32, B32, classOf<Number32>),
-    CLASS("f64", F64, B32, classOf<Number64>),
-    CLASS("f16", F16, I16, classOf<Number16>),
+#include "ISA/Instructions/Compare.def"
 };
 
 TableRef<LaneOpInfo> compareOps() { return Table; }

@@ -43,8 +43,8 @@ static const Inst *halt(Wave &W, const Inst *I) {
   return fault(W, I, -1, "the kernel halted itself with s_sethalt");
 }
 
-#define BRANCH(NAME, CONDITION)                                                \
-  static const Inst *NAME(Wave &W, const Inst *I) {                            \
+#define BRANCH_IF(CONDITION)                                                   \
+  [](Wave &W, const Inst *I) -> const Inst * {                                 \
     (void)W;                                                                   \
     if (!(CONDITION))                                                          \
       return I + 1;                                                            \
@@ -52,13 +52,6 @@ static const Inst *halt(Wave &W, const Inst *I) {
       return fault(W, I, -1, "the branch leads out of the program");           \
     return I->Target;                                                          \
   }
-BRANCH(branch, true)
-BRANCH(branchScc0, !W.S[SlotSCC])
-BRANCH(branchScc1, W.S[SlotSCC])
-BRANCH(branchVccz, !(W.mask(SlotVCC) & W.FullMask))
-BRANCH(branchVccnz, W.mask(SlotVCC) & W.FullMask)
-BRANCH(branchExecz, !W.exec())
-BRANCH(branchExecnz, W.exec())
 
 static const Inst *jump(Wave &W, const Inst *I, uint64_t Address) {
   if (const Inst *Next = instructionAt(W, Address))
@@ -357,95 +350,7 @@ static const Inst *setKill(Wave &W, const Inst *I) {
 }
 
 const HandlerInfo Table[] = {
-    {"s_setkill", setKill},
-    {"s_get_barrier_state", barrierState},
-    {"s_sendmsg_rtn_b32", messageAnswered},
-    {"s_sendmsg_rtn_b64", messageAnswered},
-    {"s_endpgm", endProgram},
-    {"s_endpgm_saved", endProgram},
-    {"s_code_end", codeEnd},
-    {"s_trap", trap},
-    {"s_sethalt", halt},
-    {"s_branch", branch},
-    {"s_cbranch_scc0", branchScc0},
-    {"s_cbranch_scc1", branchScc1},
-    {"s_cbranch_vccz", branchVccz},
-    {"s_cbranch_vccnz", branchVccnz},
-    {"s_cbranch_execz", branchExecz},
-    {"s_cbranch_execnz", branchExecnz},
-    {"s_getpc_b64", getPC},
-    {"s_setpc_b64", setPC},
-    {"s_swappc_b64", swapPC},
-    {"s_call_b64", call},
-    {"s_barrier", barrier},
-    {"s_barrier_signal", barrierSignal},
-    {"s_barrier_signal_isfirst", barrierSignalFirst},
-    {"s_barrier_wait", barrierWait},
-    {"s_getreg_b32", getRegister},
-    {"s_setreg_b32", setRegister},
-    {"s_setreg_imm32_b32", setRegister},
-    {"s_round_mode", roundMode},
-    {"s_denorm_mode", denormMode},
-    {"s_set_gpr_idx_on", setIndexOn},
-    {"s_set_gpr_idx_idx", setIndex},
-    {"s_set_gpr_idx_off", nothing},
-    {"s_movrels_b32", scalarMoveRelative<1, true>},
-    {"s_movrels_b64", scalarMoveRelative<2, true>},
-    {"s_movreld_b32", scalarMoveRelative<1, false>},
-    {"s_movreld_b64", scalarMoveRelative<2, false>},
-    {"s_wakeup", nothing},
-    {"s_memtime", memoryTime},
-    {"s_memrealtime", memoryTime},
-    {"s_nop", nothing},
-    {"s_sleep", nothing},
-    {"s_sleep_var", nothing},
-    {"s_setprio", nothing},
-    {"s_sendmsg", nothing},
-    {"s_icache_inv", nothing},
-    {"s_dcache_inv", nothing},
-    {"s_dcache_inv_vol", nothing},
-    {"s_dcache_wb", nothing},
-    {"s_dcache_wb_vol", nothing},
-    {"s_gl1_inv", nothing},
-    {"s_ttracedata", nothing},
-    {"s_ttracedata_imm", nothing},
-    {"s_version", nothing},
-    {"s_inst_prefetch", nothing},
-    {"s_prefetch_inst", nothing},
-    {"s_prefetch_inst_pc_rel", nothing},
-    {"s_prefetch_data", nothing},
-    {"s_prefetch_data_pc_rel", nothing},
-    {"s_buffer_prefetch_data", nothing},
-    {"s_clause", nothing},
-    {"s_delay_alu", nothing},
-    {"s_wait_alu", nothing},
-    {"s_wait_event", nothing},
-    {"s_wait_idle", nothing},
-    {"s_wait_loadcnt", nothing},
-    {"s_wait_storecnt", nothing},
-    {"s_wait_samplecnt", nothing},
-    {"s_wait_bvhcnt", nothing},
-    {"s_wait_expcnt", nothing},
-    {"s_wait_dscnt", nothing},
-    {"s_wait_kmcnt", nothing},
-    {"s_wait_loadcnt_dscnt", nothing},
-    {"s_wait_storecnt_dscnt", nothing},
-    {"s_waitcnt", nothing},
-    {"s_waitcnt_vscnt", nothing},
-    {"s_waitcnt_vmcnt", nothing},
-    {"s_waitcnt_expcnt", nothing},
-    {"s_waitcnt_lgkmcnt", nothing},
-    {"s_waitcnt_depctr", nothing},
-    {"buffer_wbl2", nothing},
-    {"buffer_inv", nothing},
-    {"buffer_invl2", nothing},
-    {"buffer_wbinvl1", nothing},
-    {"buffer_wbinvl1_vol", nothing},
-    {"buffer_gl0_inv", nothing},
-    {"buffer_gl1_inv", nothing},
-    {"global_inv", nothing},
-    {"global_wb", nothing},
-    {"global_wbinv", nothing},
+#include "ISA/Instructions/Control.def"
 };
 
 /// Loads dwords, or one smaller element, into scalar registers.

@@ -234,31 +234,7 @@ static const Inst *dsSwizzle(Wave &W, const Inst *I) {
 }
 
 const HandlerInfo Table[] = {
-    {"v_readfirstlane_b32", readFirstLane},
-    {"v_readlane_b32", readLane},
-    {"v_writelane_b32", writeLane},
-    {"v_mbcnt_lo_u32_b32", maskedBitCount<false>},
-    {"v_mbcnt_hi_u32_b32", maskedBitCount<true>},
-    {"v_permlane16_b32", permLane16<false, false>},
-    {"v_permlanex16_b32", permLane16<true, false>},
-    {"v_permlane16_var_b32", permLane16<false, true>},
-    {"v_permlanex16_var_b32", permLane16<true, true>},
-    {"v_permlane64_b32", permLane64},
-    {"v_permlane16_swap_b32", permLaneSwap<16>},
-    {"v_permlane32_swap_b32", permLaneSwap<32>},
-    {"v_movrels_b32", moveRelative<true, false>},
-    {"v_movreld_b32", moveRelative<false, true>},
-    {"v_movrelsd_b32", moveRelative<true, true>},
-    {"v_swap_b32", swapB32},
-    {"v_swap_b16", swapB16},
-    {"v_nop", vectorNop},
-    {"v_pipeflush", vectorNop},
-    {"v_clrexcp", vectorNop},
-    {"ds_nop", vectorNop},
-    {"ds_bpermute_b32", dsBPermute},
-    {"ds_bpermute_fi_b32", dsBPermute},
-    {"ds_permute_b32", dsPermute},
-    {"ds_swizzle_b32", dsSwizzle},
+#include "ISA/Instructions/CrossLane.def"
 };
 
 Handler indexedHandler() { return runIndexed; }

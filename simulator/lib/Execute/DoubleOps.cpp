@@ -14,55 +14,16 @@
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
-/// The expression sees the 64-bit sources as X, Y, Z and the second source's
-/// low dword as B.
-#define DOUBLE_KERNEL(NAME, SOURCES, EXPRESSION)                               \
-  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
-    const uint32_t *S0 = S[0];                                                 \
-    const uint32_t *S1 = (SOURCES) > 1 ? S[1] : S0;                            \
-    const uint32_t *S2 = (SOURCES) > 2 ? S[2] : S0;                            \
-    FOR_LANES(L, N) {                                                          \
-      [[maybe_unused]] const uint32_t B = S[1][L];                             \
-      [[maybe_unused]] const uint64_t X = join(S0[L], S0[L + N]),              \
-                                      Y = join(S1[L], S1[L + N]),              \
-                                      Z = join(S2[L], S2[L + N]);              \
-      uint64_t R = (EXPRESSION);                                               \
-      D[L] = uint32_t(R);                                                      \
-      D[L + N] = uint32_t(R >> 32);                                            \
-    }                                                                          \
-  }
 #define F(X) asF64(X)
 
-DOUBLE_KERNEL(addF64, 2, bits(F(X) + F(Y)))
-DOUBLE_KERNEL(mulF64, 2, bits(F(X) * F(Y)))
-DOUBLE_KERNEL(fmaF64, 3, bits(__builtin_fma(F(X), F(Y), F(Z))))
-DOUBLE_KERNEL(maxF64, 2, maxNum64<true>(X, Y))
-DOUBLE_KERNEL(minF64, 2, minNum64<true>(X, Y))
-DOUBLE_KERNEL(maxF64NoIEEE, 2, maxNum64<false>(X, Y))
-DOUBLE_KERNEL(minF64NoIEEE, 2, minNum64<false>(X, Y))
-DOUBLE_KERNEL(maximumF64, 2, (chooseOrNaN<Number64, true>(X, Y)))
-DOUBLE_KERNEL(minimumF64, 2, (chooseOrNaN<Number64, false>(X, Y)))
-DOUBLE_KERNEL(rcpF64, 1, bits(1.0 / F(X)))
-DOUBLE_KERNEL(rsqF64, 1, bits(1.0 / __builtin_sqrt(F(X))))
-DOUBLE_KERNEL(sqrtF64, 1, bits(__builtin_sqrt(F(X))))
-DOUBLE_KERNEL(floorF64, 1, bits(__builtin_floor(F(X))))
-DOUBLE_KERNEL(ceilF64, 1, bits(__builtin_ceil(F(X))))
-DOUBLE_KERNEL(truncF64, 1, bits(__builtin_trunc(F(X))))
 static double roundEven(double X) {
   double Magnitude = __builtin_fabs(X);
   double R = (Magnitude + 0x1p52) - 0x1p52;
   return Magnitude < 0x1p52 ? __builtin_copysign(R, X) : X;
 }
-DOUBLE_KERNEL(rndneF64, 1, bits(roundEven(F(X))))
 static uint64_t fract(uint64_t X) {
   double R = F(X) - __builtin_floor(F(X));
   return R >= 1.0 ? 0x3fefffffffffffffull : bits(R);
-}
-DOUBLE_KERNEL(fractF64, 1, fract(X))
-DOUBLE_KERNEL(frexpMantF64, 1, frexpMantissa<Number64>(X))
-static void frexpExpF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L)
-    D[L] = frexpExponent<Number64>(join(S[0][L], S[0][L + N]));
 }
 /// The first 1216 bits of 2/pi after the point, from the most significant on.
 constexpr uint64_t TwoOverPi[] = {
@@ -90,8 +51,6 @@ static double trigPreop(uint64_t X, uint32_t Segment) {
   const int Scale = -53 - int(Shift) + (Exponent >= 1968 ? 128 : 0);
   return __builtin_ldexp(double(Bits), Scale);
 }
-DOUBLE_KERNEL(trigPreopF64, 1, bits(trigPreop(X, uint32_t(B))))
-DOUBLE_KERNEL(ldexpF64, 1, bits(__builtin_ldexp(F(X), int32_t(B))))
 
 static void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
@@ -113,64 +72,22 @@ static double fmaScaledDown(double A, double B, double C) {
       __builtin_fabs(Rest) == 0x1p-947 && Lost != 0 && (Lost > 0) == (Rest > 0);
   return IsPastTie ? Scaled + __builtin_copysign(0x1p-1074, Rest) : Scaled;
 }
-static void divFmasF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
-  for (unsigned L = 0; L < N; ++L) {
-    const uint64_t Z = join(S[2][L], S[2][L + N]);
-    const double A = F(join(S[0][L], S[0][L + N])),
-                 B = F(join(S[1][L], S[1][L + N])), C = F(Z);
-    double R;
-    if (!S[3][L])
-      R = __builtin_fma(A, B, C);
-    else if (exponentOf<Number64>(Z) > 1023)
-      R = __builtin_fma(A, B, C) * 0x1p128;
-    else
-      R = fmaScaledDown(A, B, C);
-    D[L] = uint32_t(bits(R));
-    D[L + N] = uint32_t(bits(R) >> 32);
-  }
+/// The third source is Z; IsScaled is the lane mask that v_div_scale wrote.
+static double divFmas(double A, double B, uint64_t Z, uint32_t IsScaled) {
+  if (!IsScaled)
+    return __builtin_fma(A, B, F(Z));
+  if (exponentOf<Number64>(Z) > 1023)
+    return __builtin_fma(A, B, F(Z)) * 0x1p128;
+  return fmaScaledDown(A, B, F(Z));
 }
-DOUBLE_KERNEL(divFixupF64, 3, divFixup<Number64>(X, Y, Z))
 
+#define X WIDE(0)
+#define Y WIDE(1)
+#define Z WIDE(2)
 using namespace operand_types;
 
-#define OP1(NAME, FN) {NAME, F64, {F64}, LaneFloat, FN}
-#define OP2(NAME, FN) {NAME, F64, {F64, F64}, LaneFloat, FN}
-#define OP3(NAME, FN) {NAME, F64, {F64, F64, F64}, LaneFloat, FN}
-
 const LaneOpInfo Table[] = {
-    OP2("v_add_f64", addF64),
-    OP2("v_mul_f64", mulF64),
-    OP3("v_fma_f64", fmaF64),
-    {"v_fmac_f64", F64, {F64, F64, F64}, LaneFloat | LaneAccumulate, fmaF64},
-    {"v_max_f64", F64, {F64, F64}, LaneFloat, maxF64, maxF64NoIEEE},
-    {"v_min_f64", F64, {F64, F64}, LaneFloat, minF64, minF64NoIEEE},
-    OP2("v_max_num_f64", maxF64NoIEEE),
-    OP2("v_min_num_f64", minF64NoIEEE),
-    OP2("v_maximum_f64", maximumF64),
-    OP2("v_minimum_f64", minimumF64),
-    OP1("v_rcp_f64", rcpF64),
-    OP1("v_rsq_f64", rsqF64),
-    OP1("v_sqrt_f64", sqrtF64),
-    OP1("v_floor_f64", floorF64),
-    OP1("v_ceil_f64", ceilF64),
-    OP1("v_trunc_f64", truncF64),
-    OP1("v_rndne_f64", rndneF64),
-    OP1("v_fract_f64", fractF64),
-    OP1("v_frexp_mant_f64", frexpMantF64),
-    {"v_frexp_exp_i32_f64", B32, {F64}, LaneFloat, frexpExpF64},
-    {"v_trig_preop_f64", F64, {F64, B32}, 0, trigPreopF64},
-    {"v_ldexp_f64", F64, {F64, B32}, LaneFloat, ldexpF64},
-    {"v_div_scale_f64",
-     F64,
-     {F64, F64, F64},
-     LaneFloat | LaneExtraMask,
-     divScaleF64},
-    {"v_div_fmas_f64",
-     F64,
-     {F64, F64, F64, Mask},
-     LaneFloat | LaneImplicitVCC,
-     divFmasF64},
-    OP3("v_div_fixup_f64", divFixupF64),
+#include "ISA/Instructions/Double.def"
 };
 
 TableRef<LaneOpInfo> doubleOps() { return Table; }

@@ -22,6 +22,9 @@
 
 #include "Core/Operation.h"
 
+/// Of a row of ISA/Instructions what executes it.
+#define HANDLER(FACTS, NAMES, ...) {NAMES, __VA_ARGS__},
+
 namespace lnbwd::sim {
 
 namespace baseline {
@@ -43,7 +46,6 @@ const Inst *scalarBufferLoad(Wave &W, const Inst *I);
 #ifdef LNBWD_SIM_VARIANT
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 TableRef<LaneOpInfo> integerOps();
-TableRef<LaneOpInfo> wideIntegerOps();
 TableRef<LaneOpInfo> floatOps();
 TableRef<LaneOpInfo> doubleOps();
 TableRef<LaneOpInfo> halfOps();

@@ -525,15 +525,12 @@ static ExecTable makeTable() {
 #define LNBWD_STRING(X) #X
 #define LNBWD_NAME(X) LNBWD_STRING(X)
   T.Name = LNBWD_NAME(LNBWD_SIM_VARIANT);
-  unsigned K = 0;
-  T.LaneOps[K++] = integerOps();
-  T.LaneOps[K++] = wideIntegerOps();
-  T.LaneOps[K++] = floatOps();
-  T.LaneOps[K++] = doubleOps();
-  T.LaneOps[K++] = halfOps();
-  T.LaneOps[K++] = convertOps();
-  T.LaneOps[K++] = compareOps();
-  T.NumLaneOpTables = K;
+  T.LaneOps[0] = integerOps();
+  T.LaneOps[1] = floatOps();
+  T.LaneOps[2] = doubleOps();
+  T.LaneOps[3] = halfOps();
+  T.LaneOps[4] = convertOps();
+  T.LaneOps[5] = compareOps();
   T.CrossLane = crossLaneOps();
   T.RunLane = {runLane<0>, runLane<1>, runLane<2>, runLane<3>, runLane<4>};
   T.RunLaneDpp = {runLaneSlow, runLane<1, true>, runLane<2, true>,

@@ -39,30 +39,35 @@
     LNBWD_INDEPENDENT                                                          \
   for (size_t L = L##Base, L##Left = 32; L##Left; ++L, --L##Left)
 
-/// Kernels of one to four 32-bit sources and one 32-bit result. The expression
-/// sees the sources as A, B, C and E.
-#define LANE_KERNEL(NAME, EXPRESSION)                                          \
-  static void NAME(uint32_t *D, const uint32_t *const *Sources, unsigned N) {  \
+/// A kernel whose result the expression makes of the sources: A, B, C and E,
+/// or WIDE(0) to WIDE(2) of 64 bits, which are taken only if they are named.
+/// MODE is MODE.IEEE, which it sees as IEEE.
+#define KERNEL_OF(TYPE, MODE, STORE, ...)                                      \
+  [](uint32_t *D, const uint32_t *const *Sources, unsigned N) {                \
+    [[maybe_unused]] constexpr bool IEEE = MODE;                               \
     const uint32_t *S0 = Sources[0], *S1 = Sources[1], *S2 = Sources[2],       \
                    *S3 = Sources[3];                                           \
     (void)S1, (void)S2, (void)S3;                                              \
     FOR_LANES(L, N) {                                                          \
       [[maybe_unused]] const uint32_t A = S0[L], B = S1[L], C = S2[L],         \
                                       E = S3[L];                               \
-      D[L] = (EXPRESSION);                                                     \
+      const TYPE R = (__VA_ARGS__);                                            \
+      STORE;                                                                   \
     }                                                                          \
   }
+#define WIDE(K) join(S##K[L], S##K[L + N])
+#define STORE_WIDE D[L] = uint32_t(R), D[L + N] = uint32_t(R >> 32)
 
-/// A kernel for MODE.IEEE, NAME, and one without, NAMENoIEEE: the expression
-/// sees it as IEEE.
-#define IEEE_KERNEL(NAME, EXPRESSION)                                          \
-  template <bool IEEE>                                                         \
-  static inline uint32_t NAME##One(uint32_t A, uint32_t B,                     \
-                                   [[maybe_unused]] uint32_t C) {              \
-    return (EXPRESSION);                                                       \
-  }                                                                            \
-  LANE_KERNEL(NAME, NAME##One<true>(A, B, C))                                  \
-  LANE_KERNEL(NAME##NoIEEE, NAME##One<false>(A, B, C))
+/// Kernels of 32-bit and of 64-bit results, each also for MODE.IEEE off.
+#define KERNEL(...) KERNEL_OF(uint32_t, true, D[L] = R, __VA_ARGS__)
+#define KERNEL_0(...) KERNEL_OF(uint32_t, false, D[L] = R, __VA_ARGS__)
+#define KERNEL64(...) KERNEL_OF(uint64_t, true, (STORE_WIDE), __VA_ARGS__)
+#define KERNEL64_0(...) KERNEL_OF(uint64_t, false, (STORE_WIDE), __VA_ARGS__)
+
+/// Of a row of ISA/Instructions what executes it.
+#define LNBWD_LIST(...) __VA_ARGS__
+#define LANE(FACTS, NAMES, RESULT, SOURCES, FLAGS, ...)                        \
+  {NAMES, RESULT, {LNBWD_LIST SOURCES}, FLAGS, __VA_ARGS__},
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The facts of an instruction, looked up by its name: a table of names and
-// families, one of traits that go across families, and for memory instructions
-// the grammar of their names (lib/ISA/MemoryNames.cpp).
+// The facts of an instruction, looked up by its name: the table of declared
+// instructions (lib/ISA/Instructions), families of the others, traits that go
+// across families, and for memory instructions the grammar of their names
+// (lib/ISA/MemoryNames.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +20,27 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
 #include <vector>
 
 namespace lnbwd::isa {
 
+/// A mnemonic without the assembler's suffixes for its encoding, which say
+/// nothing of the operation.
+llvm::StringRef withoutEncoding(llvm::StringRef Mnemonic);
+
+/// What a mnemonic is called in the tables: without its encoding, one of a pair
+/// as if it were alone, and the names of gfx11 and gfx12 become those of gfx9
+/// where the operation is the same.
+std::string canonicalMnemonic(llvm::StringRef Mnemonic);
+
 /// What follows from the name, encoding or not, of any generation.
 InstructionFacts factsOf(llvm::StringRef Mnemonic);
 
-/// The names that the table of facts lists.
+/// The canonical names in the row of a table (lib/ISA/FactTable.cpp).
+std::vector<llvm::StringRef> canonicalNames(llvm::StringRef Row);
+
+/// All names of instructions that are declared.
 std::vector<llvm::StringRef> listedNames();
 
 /// The patterns of names that the table of traits lists, with "*" for anything.
