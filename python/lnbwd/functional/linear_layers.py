@@ -13,16 +13,18 @@ from dataclasses import dataclass
 
 import torch
 
-from ..core.base import operations
+from ..core.base import mlir, operations
 from ..core.base.operations import LAYER_NORM
 from ..core.compile.compiler import Gradient as DerivedGradient
 from ..core.compile.spec import GradientSpec
 from ..core.compile.store import Source, derive_gradient
 from ..ops import regions
 from ..ops.regions import Registered
-from ..program.builder import Draft
+from ..program.builder import Draft, Value
 from ..program.element_types import ELEMENT_NAMES, TYPES
-from ..program.operands import Input
+from ..program.mlir import Writer
+from ..program.operands import Input, Output
+from ..program.row_program import Builder
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
@@ -31,65 +33,8 @@ _MAX_LAYERS = 4096
 kept = functools.lru_cache(_MAX_LAYERS)
 
 
-class _Region:
-    """The region of a row program of a layer, whose results are those of out and the statistics
-    that it computes, by their names. Its argument of an operand is named like it, "%x_"."""
-
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-        self.results: dict[str, str] = {}
-        self._lines: list[str] = []
-
-    def add(self, operation: str) -> str:
-        """Writes an operation; gives its result."""
-        name = f"%{len(self._lines)}"
-        self._lines.append(f"    {name} = {operation}\n")
-        return name
-
-    def vector(self, name: str) -> str:
-        """The type of an operand in the region."""
-        row = self.layer.rows["x" if name == "z" else name][1]
-        return f"vector<{'x'.join(map(str, row))}x{self.layer.element(name)}>" if row else "f32"
-
-    def widened(self, name: str) -> str:
-        """An operand's row in float32."""
-        type_ = self.vector(name)
-        wide = type_.rpartition("x")[0] + "xf32>"
-        value = f"%{name}_"
-        return value if type_ == wide else self.add(f"arith.extf {value} : {type_} to {wide}")
-
-    def narrowed(self, value: str, length: int) -> str:
-        """A row in the layer's type."""
-        dtype = self.layer.dtype
-        return value if dtype == "f32" else self.add(
-            f"arith.truncf {value} : vector<{length}xf32> to vector<{length}x{dtype}>")
-
-    def multiply(self, z: str) -> None:
-        """out of the normalised row, which is of the layer's type."""
-        n = self.layer.n
-        out = self.add(f"lnbwd.linear {z}, %w_ : {self.vector('x')}, {self.vector('w')}")
-        if "b" in self.layer.rows:
-            out = self.add(
-                f"arith.addf {out}, {self.widened('b')} fastmath<contract> : vector<{n}xf32>")
-        self.results["out"] = self.narrowed(out, n)
-
-    def write(self, inputs: Sequence[str]) -> str:
-        """The row program of these inputs."""
-        maps = {"x": "m, k", "z": "m, k", "gamma": "k", "beta": "k", "b": "n", "w": "n, k",
-                "out": "m, n", "mean": "m", "rstd": "m"}
-        outputs = [name for name in self.layer.rows if name in self.results]
-
-        def listed(names: Sequence[str]) -> str:
-            return ", ".join(f"%{name}[{maps[name]}] : {self.layer.types[name]}" for name in names)
-
-        names = ", ".join(f'"{name}"' for name in (*inputs, *outputs))
-        arguments = ", ".join(f"%{name}_: {self.vector(name)}" for name in inputs)
-        return (f"  lnbwd.rowwise @{self.layer.norm}_linear domain(m | k, n)\n"
-                f"      ins({listed(inputs)}) outs({listed(outputs)})\n"
-                f"      attributes {{operand_names = [{names}]}} {{\n"
-                f"  ^row({arguments}):\n{''.join(self._lines)}    lnbwd.yield "
-                + ", ".join(self.results[name] for name in outputs) + " : "
-                + ", ".join(map(self.vector, outputs)) + "\n  }\n")
+_DIMS = {"x": "m, k", "z": "m, k", "gamma": "k", "beta": "k", "b": "n", "w": "n, k", "out": "m, n",
+         "mean": "m", "rstd": "m"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,63 +84,84 @@ class Layer:
                  for name, (kind, row) in self.rows.items()}
         return {**types, "z": types["x"]}
 
-    def _function(self, body: str) -> str:
-        arguments = ", ".join(f"%{name}: {self.types[name]}" for name in self.rows)
-        return f"func.func @{self.norm}_linear({arguments}) {{\n{body}  return\n}}\n"
+    def _function(self, *body: str) -> str:
+        return mlir.function(f"{self.norm}_linear",
+                             {name: self.types[name] for name in self.rows}, *body)
+
+    def _vector(self, name: str, element: str = "") -> str:
+        """The type of an operand in the region, or of the same in another type."""
+        row = self.rows["x" if name == "z" else name][1]
+        element = element or self.element(name)
+        return f"vector<{'x'.join(map(str, row))}x{element}>" if row else element
+
+    def _product(self, region: mlir.Region, z: str, arguments: dict[str, str],
+                 known: dict[str, str]) -> str:
+        """The row program of the product of a row, ``z`` in the region.
+
+        Args:
+            region: what computes ``z``.
+            arguments: the other inputs by their names in the region.
+            known: statistics that the region has computed.
+        """
+        row, narrow = self._vector("out", "f32"), self._vector("out")
+        arguments = arguments | {f"{name}_": name for name in ("b", "w") if name in self.rows}
+        out = region.op("lnbwd.linear", f"{self._vector('x')}, {self._vector('w')}", z, "%w_")
+        if "b" in self.rows:
+            bias = "%b_" if self.element("b") == "f32" else region.cast(
+                "arith.extf", "%b_", self._vector("b"), row)
+            out = region.op("arith.addf", row, out, f"{bias} fastmath<contract>")
+        results = known | {"out": out if narrow == row else region.cast(
+            "arith.truncf", out, row, narrow)}
+        inputs, outputs = ([mlir.Access(name, _DIMS[name], self.types[name]) for name in names]
+                           for names in (arguments.values(),
+                                         [name for name in self.rows if name in results]))
+        return mlir.rowwise(
+            f"{self.norm}_linear", "m | k, n", inputs, outputs,
+            {argument: self._vector(name) for argument, name in arguments.items()}, region.lines,
+            [(results[one.name], self._vector(one.name)) for one in outputs])
 
     @functools.cached_property
     def text(self) -> str:
         """The forward pass, of out and the statistics, as MLIR: the norm, and the product of the
         rows that it writes."""
-        def listed(names: Iterable[str]) -> str:
-            return " ".join(f"{'y' if name == 'z' else name}(%{name} : {self.types[name]})"
-                            for name in names)
-
-        region = _Region(self)
-        region.multiply("%z_")
-        inputs = [name for name in ("x", "gamma", "beta") if name in self.rows]
+        types = self.types
+        inputs = [(name, name, types[name]) for name in ("x", "gamma", "beta") if name in self.rows]
+        outputs = [(role, name, types[name]) for role, name in (
+            ("y", "z"), *((name, name) for name in self.statistics))]
         return self._function(
-            f"  %m = lnbwd.row_count %x : {self.types['x']}\n"
-            f"  %z = memref.alloc(%m) : {self.types['z']}\n"
-            f"  lnbwd.{self.norm} {listed(inputs)} outs {listed(('z', *self.statistics))} "
-            f"{{epsilon = {self.epsilon:.17e} : f64}}\n"
-            + region.write(["z", *(n for n in ("b", "w") if n in self.rows)])
-            + f"  memref.dealloc %z : {self.types['z']}\n")
+            f"  %m = lnbwd.row_count %x : {types['x']}",
+            f"  %z = memref.alloc(%m) : {types['z']}",
+            mlir.named(self.norm, inputs, outputs, [f"epsilon = {self.epsilon:.17e} : f64"]),
+            self._product(mlir.Region(), "%z_", {"z_": "z"}, {}),
+            f"  memref.dealloc %z : {types['z']}")
 
     @functools.cached_property
     def formula(self) -> str:
         """The forward pass as one row program, whose gradient is derived: statistics as textbooks
         have them."""
-        region, k = _Region(self), self.k
-        row = f"vector<{k}xf32>"
-        over = region.add(f"arith.constant {1 / k:.17e} : f32")
-        epsilon = region.add(f"arith.constant {self.epsilon:.17e} : f32")
+        names: list[str] = [name for name in ("x", "gamma", "beta") if name in self.rows]
+        builder, outputs = Builder(self.k), []
 
-        def mean(value: str) -> str:
-            total = region.add(f"vector.reduction <add>, {value} : {row} into f32")
-            return region.add(f"arith.mulf {total}, {over} fastmath<contract> : f32")
+        def read(name: str) -> Value:
+            return Value(builder, builder.add("input", names.index(name)))
 
-        def combine(operation: str, left: str, right: str) -> str:
-            return region.add(f"arith.{operation}f {left}, {right} fastmath<contract> : {row}")
-
-        def spread(number: str) -> str:
-            return region.add(f"vector.broadcast {number} : f32 to {row}")
-
-        z = region.widened("x")
+        z = read("x")
         if self.norm == LAYER_NORM:
-            region.results["mean"] = mean(z)
-            z = combine("sub", z, spread(region.results["mean"]))
-        square = mean(combine("mul", z, z))
-        moved = region.add(f"arith.addf {square}, {epsilon} fastmath<contract> : f32")
-        region.results["rstd"] = region.add(f"math.rsqrt {moved} : f32")
-        z = combine("mul", z, spread(region.results["rstd"]))
-        if "gamma" in self.rows:
-            z = combine("mul", region.widened("gamma"), z)
-        if "beta" in self.rows:
-            z = combine("add", z, region.widened("beta"))
-        region.multiply(region.narrowed(z, k))
-        return self._function(region.write(
-            [name for name in ("x", "gamma", "beta", "b", "w") if name in self.rows]))
+            mean = z.mean()
+            outputs.append(Output("scalar", "f32", mean.index))
+            z = z - mean
+        rstd = ((z * z).mean() + self.epsilon).rsqrt()
+        outputs.append(Output("scalar", "f32", rstd.index))
+        z = z * rstd
+        z = read("gamma") * z if "gamma" in names else z
+        z = z + read("beta") if "beta" in names else z
+        region = Writer(builder.finish(
+            None, [Input("row" if name == "x" else "column", self.element(name)) for name in names],
+            [Output("row", self.dtype, z.index), *outputs]), is_exact=True)
+        [(normalised, _), *statistics] = region.results()
+        return self._function(self._product(
+            region, normalised, dict(zip(region.arguments(), names, strict=True)),
+            {name: value for name, (value, _) in zip(self.statistics, statistics, strict=True)}))
 
     def operand(self, name: str) -> regions.Operand:
         """What an operand is to the operator of row programs."""

@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.base.mlir import Access, function, rowwise
 from .mlir_values import Values
-from .operands import (
-    INPUT_KINDS,
-    OUTPUT_KINDS,
-    SUM_KINDS,
-    Input,
-    Output,
-    element_of,
-)
+from .operands import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Input, Output, element_of
 from .row_program import RowProgram
 
 
@@ -27,56 +21,50 @@ def mlir(program: RowProgram, is_exact: bool = False) -> str:
         is_exact: no function takes its cheaper form: for the source of a gradient, the outputs of
             which may have more digits.
     """
-    return _Writer(program, is_exact).write()
+    return Writer(program, is_exact).write()
 
 
-class _Writer(Values):
+class Writer(Values):
     """Writes a program as MLIR."""
 
-    def operands(self, values: Sequence[tuple[str, str, Input | Output]],
-                 order: Sequence[str]) -> str:
-        return ", ".join(
-            f"{name}[{', '.join(index for index, _, _ in self.dims_of(v))}]"
-            f"{f' {SUM_KINDS[wanted]}' if wanted in SUM_KINDS else ''} : {type_}"
-            for wanted in order for name, type_, v in values if self.kind(v) == wanted)
+    def arguments(self) -> dict[str, str]:
+        """The inputs in the region, in the order of their kinds to the compiler."""
+        return {f"in{i}": self.argument(v) for kind in INPUT_KINDS
+                for i, v in enumerate(self.program.inputs) if self.kind(v) == kind}
 
-    def write(self) -> str:
-        program = self.program
-        inputs = [(f"%arg{i}", self.memory(v), v) for i, v in enumerate(program.inputs)]
-        outputs = [(f"%out{i}", self.memory(v), v) for i, v in enumerate(program.outputs)]
-        for index in range(len(program.nodes)):
-            if program.nodes[index][0] not in ("constant", "index"):
+    def results(self) -> list[tuple[str, str]]:
+        """Writes all values; the outputs' and their types, likewise."""
+        for index, node in enumerate(self.program.nodes):
+            if node[0] not in ("constant", "index"):
                 self.names[index] = self.node(index)
-        results, types = [], []
-        # In the order of their kinds to the compiler.
-        for output in (o for k in OUTPUT_KINDS for o in program.outputs if self.kind(o) == k):
-            is_row = output.is_row(program.length)
+        results = []
+        for output in (o for k in OUTPUT_KINDS for o in self.program.outputs if self.kind(o) == k):
+            is_row = output.is_row(self.program.length)
             dtype = "f32" if output.kind in SUM_KINDS else output.dtype
             if dtype == "f32" and self.types[output.value] != "f32":
                 raise ValueError(f"expected a number for what is written as {output.kind}, got "
                                  f"{self.types[output.value]}; convert it by 'float' or 'select'")
-            results.append(self.value(output.value, is_row) if dtype == "f32"
-                           else self.rounded(output.value, dtype, is_row))
-            types.append(self.type(element_of(dtype), is_row))
+            results.append((self.value(output.value, is_row) if dtype == "f32"
+                            else self.rounded(output.value, dtype, is_row),
+                            self.type(element_of(dtype), is_row)))
+        return results
 
-        signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
-        arguments = ", ".join(
-            f"%in{i}: {self.argument(v)}" for wanted in INPUT_KINDS
-            for i, v in enumerate(program.inputs) if self.kind(v) == wanted)
-        ordered = [value for values, order in ((inputs, INPUT_KINDS), (outputs, OUTPUT_KINDS))
-                   for wanted in order for value in values if self.kind(value[2]) == wanted]
-        names = ", ".join(f'"{name[1:]}"' for name, _, _ in ordered)
-        name = program.name()
-        return "\n".join([
-            f"func.func @{name}({signature}) {{",
-            f"  lnbwd.rowwise @{name} domain({', '.join(n for n, _, _ in self.row_dims)} | "
-            + ", ".join(n for n, _, _ in self.column_dims) + ")"
-            + (f"\n      ins({ins})" if (ins := self.operands(inputs, INPUT_KINDS)) else ""),
-            f"      outs({self.operands(outputs, OUTPUT_KINDS)})",
-            f"      attributes {{operand_names = [{names}]}} {{",
-            f"  ^row({arguments}):",
-            *self.lines,
-            f"    lnbwd.yield {', '.join(results)} : {', '.join(types)}",
-            "  }",
-            "  return",
-            "}", ""])
+    def accesses(self, name: str, values: Sequence[Input | Output],
+                 order: Sequence[str]) -> list[Access]:
+        """Operands in the order of their kinds to the compiler."""
+        return [Access(f"{name}{i}", ", ".join(index for index, _, _ in self.dims_of(v)),
+                       self.memory(v), SUM_KINDS.get(kind, ""))
+                for kind in order for i, v in enumerate(values) if self.kind(v) == kind]
+
+    def write(self) -> str:
+        """The function."""
+        program, name = self.program, self.program.name()
+        inputs = self.accesses("arg", program.inputs, INPUT_KINDS)
+        outputs = self.accesses("out", program.outputs, OUTPUT_KINDS)
+        domain = " | ".join(", ".join(n for n, _, _ in dims)
+                            for dims in (self.row_dims, self.column_dims))
+        results = self.results()
+        memory = {f"arg{i}": self.memory(v) for i, v in enumerate(program.inputs)}
+        memory |= {f"out{i}": self.memory(v) for i, v in enumerate(program.outputs)}
+        return function(name, memory, rowwise(name, domain, inputs, outputs, self.arguments(),
+                                              self.lines, results))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .mlir_lines import Lines
+from ..core.base.mlir import Region
 from .mlir_memory import Layout
 from .mlir_operations import (
     BINARY,
@@ -26,17 +26,18 @@ from .operands import (
     RANDOM_STEP,
     SUMS,
     TABLES,
+    Input,
     element_of,
 )
 from .row_program import RowProgram
 
 
-class Values(Layout, Lines):
+class Values(Layout, Region):
     """Writes the values of a program, as lines of MLIR."""
 
     def __init__(self, program: RowProgram, is_exact: bool) -> None:
         Layout.__init__(self, program)
-        Lines.__init__(self, program)
+        Region.__init__(self)
         self.rows, self.elements = program.is_row(), program.is_row(of_blocks=False)
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, str, bool], str] = {}
@@ -48,6 +49,18 @@ class Values(Layout, Lines):
         self.rounded_products = {
             node[1] for node in program.nodes
             if node[0] == "round" and program.nodes[node[1]][0] == "mul"}
+
+    def type(self, element: str, is_row: bool) -> str:
+        """The type of a value: a vector for a row."""
+        return f"vector<{self.program.length}x{element}>" if is_row else element
+
+    def argument(self, value: Input) -> str:
+        """The type of an input in the region."""
+        if value.kind == "table":
+            return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
+        if value.kind == "elements":
+            return f"vector<{value.rows}x{element_of(value.dtype)}>"
+        return self.type(element_of(value.dtype), value.is_row(self.program.length))
 
     def value(self, index: int, is_row: bool, element: str = "f32") -> str:
         """The name of a node's value; spread over the row if that is wanted; of a constant, as an
@@ -97,6 +110,14 @@ class Values(Layout, Lines):
                                self.type(wide, is_row), self.type(element, is_row))
         self.narrow[key] = result
         return result
+
+    def resized(self, value: str, element: str, to: str, is_row: bool, sign: str = "s") -> str:
+        """An integer in another type."""
+        bits, wanted = int(element[1:]), int(to[1:])
+        if bits == wanted:
+            return value
+        return self.cast("arith.trunci" if wanted < bits else f"arith.ext{sign}i", value,
+                         self.type(element, is_row), self.type(to, is_row))
 
     def integer(self, index: int, dtype: str, is_row: bool) -> str:
         """A value as an integer of a type in memory, in the one in which it is computed."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from . import mlir as writer
 from . import operation_table
 from .operation_table import *  # noqa: F403 (the operations' names, LAYER_NORM = "layer_norm")
 from .operation_table import LAYER_NORM, RMS_NORM
@@ -183,11 +184,7 @@ def mlir(op: str, types: Mapping[str, str], attributes: Sequence[str] = (), *,
                          + (f", and always {', '.join(missing)}" if missing else "")
                          + f", got {', '.join(types)}")
 
-    def listed(is_output: bool) -> str:
-        return " ".join(f"{o.name}(%{o.name} : {types[o.name]})" for o in operands
-                        if o.is_output == is_output)
-
-    signature = ", ".join(f"%{o.name}: {types[o.name]}" for o in operands)
-    options = f" {{{', '.join(attributes)}}}" if attributes else ""
-    return (f"func.func @{function or op}({signature}) {{\n"
-            f"  lnbwd.{op} {listed(False)} outs {listed(True)}{options}\n  return\n}}\n")
+    inputs, outputs = ([(o.name, o.name, types[o.name]) for o in operands if o.is_output == group]
+                       for group in (False, True))
+    return writer.function(function or op, {o.name: types[o.name] for o in operands},
+                           writer.named(op, inputs, outputs, attributes))
