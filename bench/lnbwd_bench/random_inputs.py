@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, Node
 
-from lnbwd.program.graphs.nodes import VIEWS
+from lnbwd.program.graphs.operations import of_kinds
 from lnbwd.program.row_program import reached
 
 aten = torch.ops.aten
@@ -22,7 +22,7 @@ _MEAN, _SHARE_OF_TRUE = 0.5, 0.7
 
 _INTEGERS = {torch.int64, torch.int32}
 
-_VIEWS = {*VIEWS, aten.transpose.int, aten.t.default, aten.slice.Tensor, aten.select.int}
+_VIEWS = {*of_kinds("view"), aten.transpose.int, aten.t.default, aten.slice.Tensor, aten.select.int}
 
 _INDEXED = {aten.embedding, aten.gather, aten.index, aten._unsafe_index}
 """What reads places of its first operand."""

@@ -28,14 +28,14 @@ from ..core.base.errors import refusal
 from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation
 from .graphs.convert import check
 from .graphs.domains import DTYPES, ELEMENTS, FLOATS, INTEGERS, SCALARS, Domain, product
-from .graphs.maxima import ANY, turn_to_maxima
-from .graphs.nodes import is_constant, is_index, is_random, is_view, sum_kind
+from .graphs.maxima import turn_to_maxima
+from .graphs.nodes import is_constant, is_index, is_random, is_view, kind_of, sum_kind
+from .graphs.operations import known
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
 from .torch_internals import is_operator
 from .watching import (
     EXPECTED,
-    NUMBERS,
     RANDOM,
     SUMS_OF_ROWS,
     SUPPORTED,
@@ -117,9 +117,6 @@ def _make_functional(node: Node, order: Mapping[Node, int]) -> None:
     node.target = overload
 
 
-_SPLITS = (aten.split.Tensor, aten.split_with_sizes.default)
-
-
 def _part(node: Node) -> tuple[Node, int, int] | None:
     """What a node takes a part of each row of, the part's first element and its length."""
     source: Any
@@ -127,7 +124,7 @@ def _part(node: Node) -> tuple[Node, int, int] | None:
     start: Any
     if node.target is operator.getitem:
         split: Any = node.args[0]
-        if not isinstance(split, Node) or split.target not in _SPLITS:
+        if not isinstance(split, Node) or kind_of(split) != "split":
             return None
         source, dim = split.args[0], split.args[2] if len(split.args) > 2 else 0
         start = sum(part.shape[-1] for part in split.meta["val"][:node.args[1]])
@@ -157,7 +154,7 @@ def _cut(graph: torch.fx.Graph, signature: Signature) -> tuple[int, Signature]:
     users = {user for whole in wholes for user in whole.users}
     if (lengths or not length or signature.length % length
             or any(start % length for _, start, _ in found.values())
-            or not all(user in found or (user.target in _SPLITS and all(
+            or not all(user in found or (kind_of(user) == "split" and all(
                 part in found for part in user.users)) for user in users)):
         return 1, signature
     count = signature.length // length
@@ -188,11 +185,6 @@ def _column_numbers(conversion: Conversion, node: Node) -> int:
             or node.meta["val"].dtype != torch.float32 or length > 2 ** 24):
         raise UnsupportedOperation(f"{node.target} gives other numbers")
     return conversion.builder.add("index")
-
-
-_TOTALS: dict[Any, str] = {
-    aten.sum.default: "total", aten.sum.dim_IntList: "total",
-    aten.amax.default: "total_max", aten.max.default: "total_max"}
 
 
 def _partial(node: Node, domain: Domain) -> str | None:
@@ -228,7 +220,7 @@ def _combined(node: Node, domain: Domain) -> tuple[str, bool | None] | None:
         return _combined(node.args[0], domain)  # type: ignore[arg-type]
     if value.dim() == 1 and (kind := sum_kind(node, domain)):
         return kind, None
-    kind = _partial(node, domain) if value.dim() else _TOTALS.get(node.target)
+    kind = _partial(node, domain) if value.dim() else known(node.target).total
     return (kind, None) if kind else None
 
 
@@ -248,7 +240,7 @@ def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[No
         raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
     if is_operator(node.target):
         _make_functional(node, order)
-    if node.target in NUMBERS:
+    if kind_of(node) == "columns":
         conversion.values[node] = _column_numbers(conversion, node)
         return
     if node.target is prims.inductor_random.default and node.args[1] in conversion.values:
@@ -331,7 +323,7 @@ def _why(node: Node, call: str) -> str:
     """Why a call is refused of which there is a node that no row program has."""
     if is_random(node):
         return RANDOM
-    if node.target in (*_SPLITS, aten.slice.Tensor):
+    if kind_of(node) in ("split", "part"):
         return _PARTS
     if call == "arange":
         return ("gives other numbers than those of the columns; expected "
@@ -359,7 +351,7 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         return refusal(function, label.line if label else None,
                        f"{label.call if label else node.target} {readable_sizes(reason, names)}")
 
-    turn_to_maxima(module.graph, ANY, lambda most: _combined(most, domain))
+    turn_to_maxima(module.graph, lambda most: _combined(most, domain))
     nodes = list(module.graph.nodes)
     order = {node: place for place, node in enumerate(nodes)}
     conversion = Conversion(domain)

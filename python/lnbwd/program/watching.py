@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from ..core.base.errors import refusal
 from .element_types import ELEMENT_NAMES
 from .graphs.domains import INTEGERS
-from .graphs.nodes import NORM, SOFTMAXES
+from .graphs.operations import known
 from .operands import Input
 from .torch_internals import Tracer, decompositions, graph_in_progress, outside_of_modes
 
@@ -40,8 +40,6 @@ FUNCTIONS = ("abs", "ceil", "clamp", "cos", "erf", "exp", "exp2", "expm1", "floo
 SUMS_OF_ROWS = ("all", "amax", "amin", "any", "argmax", "argmin", "log_softmax", "logsumexp", "max",
                 "mean", "min", "norm", "softmax", "std", "sum", "var")
 """Those over the last dimension."""
-
-NUMBERS = (aten.arange.default, aten.arange.start, aten.arange.start_step)
 
 SUPPORTED = (f"+, -, *, /, ** with a constant exponent, comparisons, {', '.join(FUNCTIONS)}; over "
              f"the last dimension {', '.join(SUMS_OF_ROWS)}; chunk of parameters; arange; and "
@@ -310,7 +308,7 @@ def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]]
     # Softmaxes are kept, of the largest element of a row they need no gradient, and so are norms,
     # whose gradient is 0 where they are.
     table = {op: rule for op, rule in {**decompositions(aten.glu), **_KINKS}.items()
-             if op not in SOFTMAXES and op is not NORM and op not in NUMBERS}
+             if known(op).kind not in ("softmax", "norm", "columns")}
     tracer = Tracer()
     arguments = _stand_ins(signature, tracer)
     rows = arguments[list(signature.kinds.values()).index("row")]

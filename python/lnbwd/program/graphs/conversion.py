@@ -14,9 +14,9 @@ from torch.fx import Node
 from ..operands import CONDITIONS, Input
 from ..row_program import Builder
 from .domains import ELEMENTS, SCALARS, SMALL, Domain
-from .nodes import CONSTANTS, ROW_SUMS, VIEWS, is_constant
+from .nodes import is_constant, is_view, number_of, reduces_rows
 
-aten, prims = torch.ops.aten, torch.ops.prims
+aten = torch.ops.aten
 
 
 class Unsupported(Exception):
@@ -96,8 +96,7 @@ class Conversion:
         if not isinstance(argument, Node):
             raise Unsupported(f"has the argument {argument}")
         if is_constant(argument):
-            return self.builder.constant(
-                argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
+            return self.builder.constant(number_of(argument))
         if argument not in self.values:
             return self.read(argument)
         if self.over is not None and is_misplaced(argument, self.over, self.domain):
@@ -150,8 +149,8 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     """The row block, or the lead, that a node makes of operands that are spread over it; None where
     it makes something else, or keeps the elements in their order."""
     value = node.meta.get("val")
-    is_spread = node.target not in VIEWS or node.target in (aten.expand.default, aten.clone.default)
-    if node.target in ROW_SUMS or not is_spread or domain.role(value) not in ("row", "lead"):
+    is_spread = not is_view(node) or node.target in (aten.expand.default, aten.clone.default)
+    if reduces_rows(node) or not is_spread or domain.role(value) not in ("row", "lead"):
         return None
     return value
 

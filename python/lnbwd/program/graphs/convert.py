@@ -29,54 +29,26 @@ from .conversion import (
 )
 from .domains import ELEMENTS, FLOATS, INTEGERS, SMALL, Domain
 from .nodes import (
-    CONSTANTS,
-    INDICES,
-    ROW_SUMS,
-    VIEWS,
-    WITH_INDICES,
     is_constant,
     is_index,
     is_view,
+    number_of,
+    reduces_rows,
     row_sum_axis,
     sources,
 )
+from .operations import known, of_kinds
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
-_COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
-                for kind in ("Tensor", "Scalar")}
-
-_NUMBERS = {
-    aten.neg.default: "neg", aten.abs.default: "abs", aten.exp.default: "exp",
-    aten.exp2.default: "exp2", aten.expm1.default: "expm1", aten.log.default: "log",
-    aten.log2.default: "log2", aten.log1p.default: "log1p", aten.sqrt.default: "sqrt",
-    aten.rsqrt.default: "rsqrt", aten.tanh.default: "tanh", aten.erf.default: "erf",
-    aten.floor.default: "floor", aten.ceil.default: "ceil", aten.trunc.default: "trunc",
-    aten.round.default: "roundeven", aten.sin.default: "sin", aten.cos.default: "cos",
-    aten.maximum.default: "max", aten.minimum.default: "min", **_COMPARISONS}
-"""Operations of all their arguments as numbers."""
-
-_CONDITIONS = {
-    aten.logical_and.default: "and", aten.logical_or.default: "or",
-    aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
-    aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor",
-    aten.logical_not.default: "not", aten.bitwise_not.default: "not"}
-"""Those of all their arguments as conditions."""
-
-# Those that take a factor for the second operand, alpha.
-_SUMS_OF_TWO = {aten.add.Tensor: "add", aten.add.Scalar: "add", aten.sub.Tensor: "sub",
-                aten.sub.Scalar: "sub"}
-
-
-@converts(*_NUMBERS)
+@converts(*of_kinds("numbers"))
 def _of_numbers(c: Conversion, node: Node) -> int:
-    return c.builder.add(_NUMBERS[node.target], *map(c.number, node.args))
+    return c.builder.add(known(node.target).node, *map(c.number, node.args))
 
 
-@converts(*_CONDITIONS)
+@converts(*of_kinds("conditions"))
 def _of_conditions(c: Conversion, node: Node) -> int:
-    return c.builder.add(_CONDITIONS[node.target],  # type: ignore[index]
-                         *map(c.condition, node.args))
+    return c.builder.add(known(node.target).node, *map(c.condition, node.args))
 
 
 @converts(aten.mul.Tensor, aten.mul.Scalar)
@@ -96,14 +68,13 @@ def _quotient(c: Conversion, node: Node) -> int:
     return c.builder.add("div", first, second)
 
 
-@converts(*_SUMS_OF_TWO)
+@converts(*of_kinds("sum"))
 def _sum_of_two(c: Conversion, node: Node) -> int:
     alpha = node.kwargs.get("alpha", 1)
     if not isinstance(alpha, (int, float)):
         raise Unsupported(f"has the factor {alpha}")
     second = c.multiply(c.number(node.args[1]), alpha)
-    return c.builder.add(_SUMS_OF_TWO[node.target],  # type: ignore[index]
-                         c.number(node.args[0]), second)
+    return c.builder.add(known(node.target).node, c.number(node.args[0]), second)
 
 
 @converts(*([prims.fma.default] if hasattr(prims, "fma") else []))
@@ -132,13 +103,13 @@ def _is_exact(argument: Any) -> bool:
     while isinstance(argument, Node) and is_view(argument):
         argument = argument.args[0]
     if isinstance(argument, Node) and is_constant(argument):
-        argument = argument.args[CONSTANTS[argument.target]]  # type: ignore[index]
+        argument = number_of(argument)
     if isinstance(argument, Node):
         return is_index(argument)
     return isinstance(argument, int) and abs(argument) < LARGEST_EXACT
 
 
-@converts(*VIEWS)
+@converts(*of_kinds("view"))
 def _view(c: Conversion, node: Node) -> int:
     source: Any = node.args[0]
     before, after = source.meta["val"], node.meta["val"]
@@ -230,22 +201,22 @@ def check(node: Node, domain: Domain) -> None:
     if node.target not in HANDLERS:
         raise UnsupportedOperation(f"{node.target} is no operation of row programs")
     value = node.meta.get("val")
-    is_sum = node.target in ROW_SUMS
+    is_sum, where = reduces_rows(node), known(node.target).place
+    takes_integers = is_view(node) or node.target is aten.where.self
     if node.target is operator.getitem:
         pair = node.args[0]
         if (not isinstance(pair, Node) or row_sum_axis(pair) != domain
-                or pair.target not in (aten.var_mean.correction, *WITH_INDICES)):
+                or not (pair.target is aten.var_mean.correction or known(pair.target).place == 1)):
             raise Unsupported("takes a part of a tuple")
         return
     if isinstance(value, torch.Tensor) and not is_sum and domain.role(value) in (None, "number"):
         raise Unsupported(f"gives {describe(value)}, which is no row block, row scalar or column "
                           f"of {domain}")
     results = value if isinstance(value, tuple) else (value,)
-    gives_integers = node.target in _OF_INTEGERS or node.target in INDICES
     for place, result in enumerate(results):
         if not isinstance(result, torch.Tensor) or not (
                 result.dtype in ELEMENTS or (result.dtype in INTEGERS and (
-                    gives_integers or (node.target in WITH_INDICES and place == 1)))):
+                    takes_integers or where == place))):
             raise Unsupported(f"gives {describe(result)}")
     role, over = domain.role(results[0]), spread_over(node, domain)
     for source in sources(node):
@@ -263,11 +234,7 @@ def check(node: Node, domain: Domain) -> None:
             raise Unsupported(f"makes a {role} of a {kind}")
         if given.dtype != torch.bool and given.dtype not in FLOATS and not (
                 given.dtype in INTEGERS and (
-                    node.target in _OF_INTEGERS or node.target is prims.convert_element_type.default
-                    or (node.target in _COMPARISONS and any(map(_is_exact, node.args))))):
+                    takes_integers or node.target is prims.convert_element_type.default
+                    or (known(node.target).node in COMPARISONS and any(
+                        map(_is_exact, node.args))))):
             raise Unsupported(f"reads elements of {given.dtype}")
-
-
-_OF_INTEGERS = {*VIEWS, aten.where.self}
-"""What gives integers that a program knows: where largest elements are, and the numbers that it is
-given."""

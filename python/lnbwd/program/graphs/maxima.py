@@ -1,11 +1,11 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The smallest elements of rows, and whether any is true, as largest elements."""
+"""What is compared with its own largest elements, and whether any is true as a largest element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,30 +13,30 @@ from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 from torch.utils.checkpoint import CheckpointPolicy
 
+from ..operands import COMPARISONS
 from ..row_program import reached
 from .nodes import is_view
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
-ANY = (aten.any.dim, aten.any.dims, aten.any.default)
-LARGEST = {aten.amax.default, aten.amin.default, aten.max.default, aten.min.default}
-COMPARISONS = {getattr(aten, name).Tensor for name in ("eq", "ne", "ge", "gt", "le", "lt")}
+_LARGEST = (aten.amax.default, aten.amin.default, aten.max.default, aten.min.default)
+_COMPARISONS = {getattr(aten, name).Tensor for name in COMPARISONS}
 
 
 def compared(graph: Graph) -> set[Node]:
     """What is compared with its own largest or smallest elements, here or by the backward pass, as
     in the gradient of amax, which divides by the number of those. Computed again with other
     roundings it might have none."""
-    return {base for target in LARGEST
+    return {base for target in _LARGEST
             for node in graph.find_nodes(op="call_function", target=target, sort=False) if (
-                base := base_of_size(node.args[0])
+                base := _base_of_size(node.args[0])
             ).meta.get("recompute") is CheckpointPolicy.MUST_SAVE or any(
-                user.target in COMPARISONS
+                user.target in _COMPARISONS
                 for one in reached([node], lambda one: filter(is_view, one.users))
                 for user in one.users)}
 
 
-def base_of_size(node: Node) -> Node:
+def _base_of_size(node: Node) -> Node:
     """What a node has the elements of, or their sizes."""
     while is_view(node) or node.target is aten.abs.default:
         node = node.args[0]  # type: ignore[assignment]
@@ -51,37 +51,21 @@ def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: 
     return node
 
 
-def _erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
-    """Erases those nodes, in the order of the graph, that have no users."""
-    for node in reversed(nodes):
-        if not node.users:
-            graph.erase_node(node)
-
-
-def turn_to_maxima(graph: Graph, targets: tuple[Any, ...],
-                   combines: Callable[[Node], Any]) -> None:
-    """Has the smallest elements of rows be the largest negated ones, and whether any is true the
-    largest of those numbers, where that combines rows: kernels do so by sums and maxima."""
-    read = compared(graph)
+def turn_to_maxima(graph: Graph, combines: Callable[[Node], Any]) -> None:
+    """Has whether any is true be the largest of ones and zeros, where that combines rows: kernels
+    do so by sums and maxima."""
     for node in list(graph.nodes):
-        if node.target not in targets:
+        if node.target not in (aten.any.dim, aten.any.dims, aten.any.default):
             continue
         source, *rest = node.args
-        value = source.meta["val"]
-        if base_of_size(source) in read or (
-                node.target is aten.amin.default and not value.is_floating_point()):
-            continue
-        with graph.inserting_before(node), value.fake_mode:
-            if node.target is aten.amin.default:
-                term = _new_node(graph, aten.neg.default, (source,))
-            else:
-                term = _new_node(graph, prims.convert_element_type.default, (
-                    _new_node(graph, aten.ne.Scalar, (source, 0)), torch.float32))
+        with graph.inserting_before(node), source.meta["val"].fake_mode:
+            is_true = _new_node(graph, aten.ne.Scalar, (source, 0))
+            term = _new_node(graph, prims.convert_element_type.default, (is_true, torch.float32))
             most = _new_node(graph, aten.amax.default, (term, *rest), **node.kwargs)
-            new = (_new_node(graph, aten.neg.default, (most,)) if node.target is aten.amin.default
-                   else _new_node(graph, aten.ne.Scalar, (most, 0)))
+            new = _new_node(graph, aten.ne.Scalar, (most, 0))
         if combines(most):
             node.replace_all_uses_with(new)
-            _erase_unused(graph, [node])
+            graph.erase_node(node)
         else:
-            _erase_unused(graph, [*term.all_input_nodes, term, most, new])
+            for unused in (new, most, term, is_true):
+                graph.erase_node(unused)

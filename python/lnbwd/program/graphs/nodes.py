@@ -13,45 +13,25 @@ import torch
 from torch.fx import Node
 
 from .domains import Domain, product, same
+from .operations import known
 
-aten, prims = torch.ops.aten, torch.ops.prims
+aten = torch.ops.aten
 
-VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
-         aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
-         aten.alias.default, aten.detach.default, aten.clone.default,
-         aten.lift_fresh_copy.default, aten.as_strided.default, aten.permute.default}
-"""Results that have their operand's elements in their operand's order; of some, only where the
-memory's is kept."""
 
-CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
+def kind_of(node: Node) -> str:
+    """The kind of operation that a node calls."""
+    return known(node.target).kind if node.op == "call_function" else ""
 
-# The place of the dimensions among their arguments.
-ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
-             aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
-             aten.any.dim: 1, aten.any.dims: 1, aten.argmax.default: 1, aten.argmin.default: 1,
-             aten.max.dim: 1, aten.min.dim: 1,
-             aten.logsumexp.default: 1, aten.linalg_vector_norm.default: 2}
 
-INDICES = {aten.argmax.default, aten.argmin.default}
-"""Those that give where in the row the largest, or smallest, element is."""
-
-WITH_INDICES = {aten.max.dim, aten.min.dim}
-"""Those that give the element as well."""
-
-NORM = aten.linalg_vector_norm.default
-"""A norm of the row, which graphs of torch.compile have no more: it decomposes it."""
-
-_REDUCTIONS = {*ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
-               aten.prod.dim_int}
-"""All that reduce a tensor along dimensions, row programs or not."""
-
-SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
-"""Operations over the row that graphs of torch.compile have no more: it decomposes them."""
+def reduces_rows(node: Node) -> bool:
+    """Whether a node reduces a tensor along dimensions, as row programs do."""
+    target = node.target
+    return kind_of(node) in ("reduction", "norm") or target is aten.logsumexp.default
 
 
 def is_view(node: Node) -> bool:
     """Whether a node hands its operand's elements on in another shape."""
-    return node.op == "call_function" and node.target in VIEWS
+    return kind_of(node) == "view"
 
 
 def is_index(node: Any) -> bool:
@@ -60,8 +40,8 @@ def is_index(node: Any) -> bool:
         node = node.args[0]
     if isinstance(node, Node) and node.target is operator.getitem and node.args[1] == 1:
         source: Any = node.args[0]
-        return source.target in WITH_INDICES
-    return isinstance(node, Node) and node.target in INDICES
+        return known(source.target).place == 1
+    return isinstance(node, Node) and known(node.target).place == 0
 
 
 def is_random(node: Node) -> bool:
@@ -72,13 +52,18 @@ def is_random(node: Node) -> bool:
 
 def is_reduction(node: Node) -> bool:
     """Whether a node sums over dimensions, or takes the largest, or the like."""
-    return node.op == "call_function" and node.target in _REDUCTIONS
+    return reduces_rows(node) or (kind_of(node) in ("total", "product")
+                                  and node.target is not aten.max.default)
 
 
 def is_constant(node: Node) -> bool:
     """Whether a node is one number in all its elements."""
-    return (node.op == "call_function" and node.target in CONSTANTS
-            and isinstance(node.args[CONSTANTS[node.target]], (int, float)))
+    return kind_of(node) == "constant" and isinstance(number_of(node), (int, float))
+
+
+def number_of(node: Node) -> Any:
+    """The number of a constant."""
+    return node.args[known(node.target).argument]
 
 
 def sources(node: Node) -> list[Node]:
@@ -92,7 +77,7 @@ def summed_dims(node: Node) -> tuple[list[int], int] | None:
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
-    place = ROW_SUMS.get(node.target, 1)
+    place = known(node.target).argument
     dims = node.args[place] if len(node.args) > place else node.kwargs.get("dim")
     if dims is None:
         dims = list(range(value.dim()))
@@ -111,7 +96,7 @@ def summed_dims(node: Node) -> tuple[list[int], int] | None:
 
 def row_sum_axis(node: Node) -> Domain | None:
     """The domain of a sum (or a mean, a variance, a largest element) over the last dimensions."""
-    if node.op != "call_function" or node.target not in ROW_SUMS:
+    if not reduces_rows(node):
         return None
     found = summed_dims(node)
     if found is None or not found[0] or found[0] != list(range(found[0][0], found[1])):

@@ -13,17 +13,8 @@ import torch
 from torch.fx import Node
 
 from .conversion import LARGEST_EXACT, Conversion, Unsupported, converts, pick
-from .nodes import (
-    INDICES,
-    NORM,
-    ROW_SUMS,
-    SOFTMAXES,
-    WITH_INDICES,
-    is_block_max,
-    row_sum_axis,
-    sum_kind,
-    summed_dims,
-)
+from .nodes import is_block_max, row_sum_axis, sum_kind, summed_dims
+from .operations import known, of_kinds
 
 aten = torch.ops.aten
 
@@ -53,9 +44,9 @@ def _row_sum(c: Conversion, node: Node) -> Any:
         return c.builder.add("ne", c.builder.add("row_max", value), zero)
     if node.target is aten.amin.default:
         return c.builder.add("neg", c.builder.add("row_max", c.builder.add("neg", value)))
-    if node.target in INDICES or node.target in WITH_INDICES:
+    if known(node.target).place is not None:
         return _place_of_largest(c, node, value)
-    if node.target is NORM:
+    if known(node.target).kind == "norm":
         return _norm(c, node, value)
     if node.target is aten.sum.dim_IntList:
         return c.builder.add("row_sum", value)
@@ -82,7 +73,7 @@ def _place_of_largest(c: Conversion, node: Node, value: int) -> Any:
                   b.add("ne", sized, sized))
     place = b.add("select", is_it, b.add("neg", b.add("index")), b.constant(-math.inf))
     first = b.add("detach", b.add("neg", b.add("row_max", place)))
-    if node.target in INDICES:
+    if known(node.target).place == 0:
         return first
     return pick(c, value, b.add("eq", b.add("index"), first)), first
 
@@ -118,7 +109,7 @@ def _norm(c: Conversion, node: Node, value: int) -> int:
     return b.add("select", is_zero, zero if order > 0 else b.constant(math.inf), root)
 
 
-@converts(*SOFTMAXES)
+@converts(*of_kinds("softmax"))
 def _softmax(c: Conversion, node: Node) -> int:
     """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
     largest element. None of them depends on what is taken off, so it counts as a constant."""
@@ -151,6 +142,6 @@ def _getitem(c: Conversion, node: Node) -> int:
     return int(pair[node.args[1]])  # type: ignore[index]
 
 
-@converts(*ROW_SUMS.keys() - SOFTMAXES)
+@converts(*of_kinds("reduction", "norm"))
 def _sum(c: Conversion, node: Node) -> Any:
     return _check_row(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
