@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import functional
 from .core.base.errors import LnbwdError
 from .core.compile.spec import words
-from .functional import linear
+from .functional import linear, norms
 from .ops import launching
 from .ops.launching import DEFAULT_CHIP
 from .ops.norms import NORMS
@@ -110,7 +109,7 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
 
     both = two(torch.nn.functional.layer_norm)
     sizes = "batch 4, sequence 4, hidden 8, output 16"
-    for title, function in (("LayerNorm + Linear", two(functional.layer_norm)),
+    for title, function in (("LayerNorm + Linear", two(norms.layer_norm)),
                             ("LayerNorm + Linear in one", one_operation)):
         yield from _compare(f"{title}, {sizes}", function, both,
                             operands((4, 4), 8, 16, torch.float32), _TUTORIAL_ALLOWED)
@@ -122,7 +121,7 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                 given = {k: random(*shapes[k], dtype=dtype) for k in list(shapes)[:1 + norm.count]}
                 ours, theirs = (
                     functools.partial(getattr(module, norm.name), normalized_shape=(n,), eps=1e-5)
-                    for module in (functional, torch.nn.functional))
+                    for module in (norms, torch.nn.functional))
                 yield from _compare(f"{norm.name}, {rows} x {n}, {name}", ours, theirs, given, None)
         n = lengths[0]
         yield from _compare(f"LayerNorm + Linear in one, {rows} x {n} to {_OUTPUTS}, {name}",

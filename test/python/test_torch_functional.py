@@ -25,7 +25,8 @@ import lnbwd
 from conftest import HAS_GPU
 from lnbwd import compiler, functional, nn
 from lnbwd.core.base import settings
-from lnbwd.functional import channel_norms, channel_programs
+from lnbwd.functional import channel_programs
+from lnbwd.ops.choices import choices
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import RowProgram
 
@@ -197,9 +198,9 @@ def test_norms_of_channels(device, monkeypatch, name, case):
     if name.endswith("instance_norm") and len(shape) == 2:
         return
     kind, _, rest = name.partition("_")
-    for most in {"long": ("_MOST_ROW", "_MOST_BATCH_ROW"), "summed": ("_MOST_BESIDE_SUMS",)}.get(
+    for most in {"long": ("most_group", "most_batch"), "summed": ("most_group_beside_sums",)}.get(
             kind, ()):
-        monkeypatch.setattr(channel_norms, most, 64)
+        monkeypatch.setattr(choices, most, 64)
         name = rest
     inputs = [random(*shape, dtype=dtype).to(device) + 1]
     inputs += [random(shape[1], seed=i).to(device) for i in (1, 2)] * has_parameters
@@ -216,9 +217,9 @@ def test_norms_of_channels(device, monkeypatch, name, case):
 
 @pytest.mark.parametrize("dtype", [BF16, F32])
 def test_clusters_hold_the_longest_rows(dtype):
-    samples = channel_norms._MOST_OF_CLUSTER[dtype.itemsize] // 4096
+    samples = choices.most_of_cluster[dtype.itemsize] // 4096
     for program in channel_programs.batch_programs(
-            torch.Size((samples, channel_norms._LEAST_CLUSTERS, 4096)), dtype, F32, F32, 1e-5, ()):
+            torch.Size((samples, choices.least_clusters, 4096)), dtype, F32, F32, 1e-5, ()):
         compiled = compiler.compile_mlir(mlir(RowProgram.from_text(program.text)), "sm_90",
                                          format="ptx")
         assert "warning" not in compiled.diagnostics

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from compiled import BF16, F32, normal, on_device, simulated
 
-from lnbwd.functional import linear_cross_entropy, linear_losses
+from lnbwd.functional import linear_cross_entropy
 from lnbwd.nn import LinearCrossEntropyLoss
+from lnbwd.ops.choices import choices
 
 pytestmark = pytest.mark.compiler
 ROWS, SIZE, CLASSES = 20, 32, 70
@@ -22,8 +23,8 @@ F16, F64 = torch.float16, torch.float64
 @pytest.fixture(autouse=True)
 def chunks(monkeypatch):
     """Of 8 rows, the last of which has 4."""
-    monkeypatch.setattr(linear_losses, "_CHUNK_BYTES", 1)
-    monkeypatch.setattr(linear_losses, "_LEAST_ROWS", 8)
+    monkeypatch.setattr(choices, "most_logits_bytes", 1)
+    monkeypatch.setattr(choices, "least_chunk", 8)
 
 
 def results(function, dtype, has_bias=False, has_weight=False, **options):

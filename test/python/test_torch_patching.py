@@ -286,24 +286,24 @@ needs_library = pytest.mark.skipif(native.load() is None, reason="no operators i
 def test_a_patch_has_pytorchs_norms_until_it_is_undone(overriding):
     model = torch.nn.Sequential(torch.nn.LayerNorm(8))
     with lnbwd.patch(model) as first:
-        assert first.overrides and "cpu" in lnbwd.ops.aten.active
+        assert first.overrides and "cpu" in lnbwd.ops.norms.overridden
         again = lnbwd.patch(model)
         assert again.overrides and len(overriding) == 1
-    assert "cpu" not in lnbwd.ops.aten.active
+    assert "cpu" not in lnbwd.ops.norms.overridden
     lnbwd.patch(model)
-    assert lnbwd.unpatch(model) == 1 and "cpu" not in lnbwd.ops.aten.active
+    assert lnbwd.unpatch(model) == 1 and "cpu" not in lnbwd.ops.norms.overridden
     assert not lnbwd.patch(model, override=False).overrides
-    assert "cpu" not in lnbwd.ops.aten.active
+    assert "cpu" not in lnbwd.ops.norms.overridden
 
 
 @needs_library
 def test_a_model_that_is_gone_gives_pytorch_its_norms_back(overriding):
     model = torch.nn.Sequential(torch.nn.LayerNorm(8))
     lnbwd.patch(model)
-    assert "cpu" in lnbwd.ops.aten.active
+    assert "cpu" in lnbwd.ops.norms.overridden
     del model
     gc.collect()
-    assert "cpu" not in lnbwd.ops.aten.active
+    assert "cpu" not in lnbwd.ops.norms.overridden
 
 
 @needs_library
@@ -311,4 +311,4 @@ def test_models_without_norms_or_on_the_cpu_override_nothing():
     with pytest.warns(UserWarning, match="found no LayerNorm"):
         assert not lnbwd.patch(torch.nn.Linear(2, 2)).overrides
     assert not lnbwd.patch(torch.nn.LayerNorm(8)).overrides
-    assert not lnbwd.ops.aten.active
+    assert not lnbwd.ops.norms.overridden

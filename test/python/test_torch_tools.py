@@ -40,7 +40,7 @@ def test_check_notices_what_is_wrong(device, monkeypatch, capsys):
     def wrong(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         return torch.nn.functional.layer_norm(input, normalized_shape, weight, bias, eps + 1e-2)
 
-    monkeypatch.setattr(check.functional, "layer_norm", wrong)
+    monkeypatch.setattr(check.norms, "layer_norm", wrong)
     rows = list(check.run_checks(device, 4, [64], ["f32"]))
     assert any(not row.is_right for row in rows)
     assert check.main(["--n", "64", "--dtype", "f32", "--rows", "4"]) == 1

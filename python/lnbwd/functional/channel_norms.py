@@ -12,15 +12,13 @@ What is not contiguous, and what has few elements in a channel, is PyTorch's or 
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core.base import chip_table
 from ..ops.arguments import (
     TYPES,
     check_dense,
@@ -29,7 +27,8 @@ from ..ops.arguments import (
     check_parameter,
     check_whole,
 )
-from ..ops.launching import is_capturing, open_device
+from ..ops.choices import choices
+from ..ops.launching import has_clusters, is_capturing
 from ..ops.registration import eager, gradients_by_torch, is_pytorchs
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
 from ..program.element_types import ELEMENT_NAMES
@@ -42,38 +41,6 @@ from .channel_programs import (
     run,
     sum_of_samples,
 )
-
-_LEAST_ROW = 64
-"""Rows of fewer elements are not summed by themselves."""
-
-_MOST_ROW = 1 << 16
-"""Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
-
-_MOST_BESIDE_SUMS = 3 << 13
-"""The gradient of longer groups comes from the sums of their channels where weight and bias need
-these: measured on an H200, 0.92 to 0.99 of the time."""
-
-_MOST_BATCH_ROW, _MOST_ODD_ROW = 1 << 17, 3 << 12
-"""Channels with more elements in a batch, likewise; and those in pieces of an odd number of
-elements, each of which has an address in a lane's registers."""
-
-_MOST_OF_CLUSTER, _LEAST_CLUSTERS = {2: 9 << 14, 4: 1 << 17}, 32
-"""Elements of longer rows that a cluster of workgroups holds, by their bytes; and how many clusters
-fill a chip."""
-
-
-@functools.cache
-def _has_clusters(device: torch.device) -> bool:
-    """Whether workgroups of the device's chip can share a row."""
-    chip = chip_table.FACTS.get(open_device(device).chip.partition(":")[0], {})
-    return bool(chip.get("clusterWorkgroups", 1) > 1)
-
-
-def _is_held(x: Tensor, length: int, most: int) -> bool:
-    """Whether one kernel each way takes rows of so many elements; on any chip ``most``."""
-    return length <= most or (
-        length <= _MOST_OF_CLUSTER[x.element_size()] and x[0, 0].nbytes % 16 == 0
-        and x.numel() >= _LEAST_CLUSTERS * length and x.is_cuda and _has_clusters(x.device))
 
 
 def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
@@ -149,18 +116,6 @@ def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: 
     return dx, along, total
 
 
-def _input_way(x: Tensor, length: int, groups: int, has_sums: bool
-               ) -> Literal["channels", "groups", "sums"]:
-    """How an input's gradient is computed in groups of so many elements, or a batch: of each
-    channel, by itself, with the sums that weight and bias need (``has_sums``); of each group, by
-    itself; or from the sums of channels."""
-    if not groups or not _is_held(x, length, _MOST_ROW):
-        return "sums"
-    if has_sums and groups == x.shape[1]:
-        return "channels"
-    return "sums" if has_sums and length > _MOST_BESIDE_SUMS else "groups"
-
-
 class _ChannelNorm(torch.autograd.Function):
     """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, which changes
     running statistics."""
@@ -176,14 +131,14 @@ class _ChannelNorm(torch.autograd.Function):
         mean, variance = (x.new_empty(samples * channels // length, dtype=torch.float32)
                           for _ in range(2))
         kinds = tuple((name, ELEMENT_NAMES[t.dtype]) for name, t in running.items())
-        most = _MOST_ROW if groups else _MOST_ODD_ROW if size % 2 else _MOST_BATCH_ROW
-        if not groups and _is_held(x, count, most):
+        is_held = choices.is_held(x, count, not groups, has_clusters)
+        if is_held and not groups:
             ctx.programs = batch_programs(x.shape, x.dtype, *(
                 None if t is None else t.dtype for t in (weight, bias)), eps, kinds)
             y = torch.empty_like(x)
             run(ctx.programs[0], {"x": x, "weight": weight, "bias": bias, **running},
                 [y, mean, variance], running)
-        elif groups and _is_held(x, count, most):
+        elif is_held:
             y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
             y = reshaped(y, x.shape)
         else:
@@ -217,7 +172,8 @@ class _ChannelNorm(torch.autograd.Function):
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
         has_sums = any(needs[1:])
-        way = _input_way(x, ctx.count, groups, has_sums) if needs[0] else None
+        way = choices.input_gradient(x, ctx.count, groups, has_sums,
+                                     has_clusters) if needs[0] else None
         if way == "channels":
             dx, along, total = _channel_gradients(dy, rows, means, variances, weights, eps)
         elif has_sums or way == "sums":
@@ -323,7 +279,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
         input = input.float()
     size = math.prod(input.shape[2:])
     y: Tensor
-    if size < _LEAST_ROW and channels > 1:  # (Of one number for all rows no gradient is derived.)
+    # (Of one number for all rows no gradient is derived.)
+    if size < choices.least_channel and channels > 1:
         groups = input.view(input.shape[0], num_groups, -1)
         y = _group_norm(groups, weight, bias, check_eps(eps))[0]
     else:
@@ -360,7 +317,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     size = math.prod(input.shape[2:])
     eps, momentum = check_eps(eps), check_number("momentum", momentum, "a finite number")
     # (Of one number for all rows no gradient is derived.)
-    if size < _LEAST_ROW or (input.shape[1] == 1 and not training) or _is_pytorchs(
+    if size < choices.least_channel or (input.shape[1] == 1 and not training) or _is_pytorchs(
             "batch_norm", input, running_mean, running_var, weight, bias):
         return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     rows = input.view(*input.shape[:2], size)

@@ -39,6 +39,7 @@ from ..ops.arguments import (
     check_sizes,
     check_tensor,
 )
+from ..ops.choices import choices
 from ..ops.launching import check_device, dense, falls_back, is_capturing
 from ..ops.norms import NORMS
 from ..ops.regions import is_plain
@@ -51,10 +52,6 @@ __all__ = ["layer_norm_linear", "rms_norm_linear"]
 KERNEL, TORCH = "kernel", "torch"
 _WAYS = ("auto", KERNEL, TORCH)
 _whose = "auto"
-
-_SMALLEST, _SMALL = 1 << 12, 1 << 30
-"""Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
-and of calls, where the host's time is longer than the device's."""
 
 # Passes, devices and ranges of rows that went by PyTorch's products.
 _loaded: set[tuple[object, int | None, int]] = set()
@@ -189,9 +186,9 @@ def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
     if _whose != "auto":
         return _whose
     rows, n, k = sizes
-    if device.type != "cuda" or rows * n * k <= _SMALLEST:
+    if device.type != "cuda" or choices.is_own_product(rows * n * k, is_captured=True):
         return KERNEL
-    if is_capturing(device) or rows * n * k > _SMALL:
+    if is_capturing(device) or not choices.is_own_product(rows * n * k, is_captured=False):
         return TORCH
     key = (one, device.index, rows_hint(rows))
     if key not in _loaded:

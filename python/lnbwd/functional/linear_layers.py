@@ -16,8 +16,8 @@ import torch
 from ..core.base import mlir, operations
 from ..core.base.operations import LAYER_NORM
 from ..core.compile.compiler import Gradient as DerivedGradient
-from ..core.compile.spec import GradientSpec
-from ..core.compile.store import Source, derive_gradient
+from ..core.compile.spec import GradientSpec, Source
+from ..core.compile.store import derive_gradient
 from ..ops import regions
 from ..ops.regions import Registered
 from ..program.builder import Draft, Value

@@ -28,15 +28,12 @@ from ..ops.arguments import (
     check_tensor,
     check_whole,
 )
+from ..ops.choices import choices
 from ..ops.launching import falls_back
 from ..ops.regions import is_plain
 from ..ops.registration import define, define_kernel, refuse_forward_mode
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
 from ..program.torch_internals import transforms_are_active
-
-_CHUNK_BYTES, _LEAST_ROWS = 5 << 27, 512
-"""The logits of a chunk take at most about so much memory. Each chunk but the first reads and
-writes the layer's gradient, so that few are better."""
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -102,13 +99,6 @@ def _scale(tensor: Tensor, factor: Tensor) -> Tensor:
     return tensor
 
 
-def _rows_of_chunk(rows: int, weight: Tensor) -> int:
-    """As few chunks as there may be, of about the same number of rows."""
-    most = max(_LEAST_ROWS, _CHUNK_BYTES // (weight.shape[0] * weight.itemsize))
-    count = max(1, math.ceil(rows / most))
-    return math.ceil(math.ceil(rows / count) / 8) * 8
-
-
 def _kernel(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
             linear_bias: Tensor | None, weight: Tensor | None, label_smoothing: float,
             z_loss: float, softcap: float, wanted: list[bool]) -> tuple[Tensor, ...]:
@@ -123,7 +113,7 @@ def _kernel(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
     # A bias's gradient is the sum of few numbers that are rounded; it costs nothing to add them up
     # in float32.
     of_bias = input.new_zeros(classes if wanted[2] else 0, dtype=torch.float32)
-    count = _rows_of_chunk(rows, linear_weight)
+    count = choices.rows_of_chunk(rows, linear_weight)
     memory = input.new_empty(count, classes)
     for first in range(0, rows, count):
         part = slice(first, min(first + count, rows))

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from ..core.base.operations import LAYER_NORM, RMS_NORM
-from ..ops import aten, native
+from ..ops import native
 from ..ops.arguments import (
     HALVES,
     RMS_EPSILONS,
@@ -22,7 +22,7 @@ from ..ops.arguments import (
     subclass_watchers,
 )
 from ..ops.launching import falls_back
-from ..ops.norms import NORMS, Norm, convert_parameter
+from ..ops.norms import NORMS, Norm, convert_parameter, is_overridden, overridden
 from ..ops.registration import is_derived
 from ..program.torch_internals import transforms_are_active
 
@@ -47,7 +47,6 @@ subclass_watchers.append(know_distributed_tensors)
 is_compiling = torch.compiler.is_compiling
 is_autocast_enabled = torch.is_autocast_enabled
 is_grad_enabled = torch.is_grad_enabled
-overridden = aten.active
 
 
 _LAYER_NORM, _RMS_NORM = NORMS[LAYER_NORM], NORMS[RMS_NORM]
@@ -67,7 +66,7 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
         normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
         if not is_compiling():
             try:
-                if overridden and aten.serves(input, *parameters):
+                if overridden and is_overridden(input, *parameters):
                     return norm.by_pytorch(input, normalized_shape, *parameters, eps)
                 if not transforms_are_active() and not (
                         norm.is_widened and is_autocast_enabled("cuda")):

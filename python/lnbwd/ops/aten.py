@@ -18,14 +18,13 @@ import warnings
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from ..core.base.errors import LnbwdError
 from ..program.torch_internals import call_kernel, formula_of, schema_of
 from . import native, regions
 from .arguments import KERNEL_TYPES
 from .launching import device_key, kernel_key
-from .norms import NORMS, Norm
+from .norms import NORMS, Norm, overridden
 from .registration import define_for_library
 
 # ATen's name of each of our operators.
@@ -34,17 +33,8 @@ _KEYS = {"cuda": "CUDA", "cpu": "CPU"}
 
 _lock = threading.Lock()
 _counts = {"cuda": 0, "cpu": 0}
-active: set[str] = set()
-"""The kinds of devices on which PyTorch's norms have our kernels now."""
 _originals: dict[tuple[str, str], Any] = {}
 _refused: set[tuple[str, object, str]] = set()
-
-
-def serves(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
-    """Whether PyTorch's function runs our kernels on these: it is asked only while :data:`active`
-    is not empty, and takes one type alone."""
-    return (input.device.type in active and (weight is None or weight.dtype == input.dtype)
-            and (bias is None or bias.dtype == input.dtype))
 
 
 def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
@@ -126,7 +116,7 @@ class Override(contextlib.AbstractContextManager["Override"]):
                 return
             _counts[device_type] -= 1
             if _counts[device_type] == 0:
-                active.discard(device_type)
+                overridden.discard(device_type)
                 native.register_norms("aten", _KEYS[device_type], {})
 
     def __exit__(self, *error: object) -> None:
@@ -173,5 +163,5 @@ def override_aten(device_type: str = "cuda") -> Override:
                 raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "
                                  "operators; its words are on the standard error output")
         _counts[device_type] += 1
-        active.add(device_type)
+        overridden.add(device_type)
     return Override(device_type)

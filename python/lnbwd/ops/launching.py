@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -120,6 +121,13 @@ def open_device(device: torch.device) -> Device:
                                  chip, error) from error
     index = torch.cuda.current_device() if device.index is None else device.index
     return Device.open(f"{'hip' if torch.version.hip else 'cuda'}:{index}")
+
+
+@functools.cache
+def has_clusters(device: torch.device) -> bool:
+    """Whether workgroups of the device's chip can share a row."""
+    chip = chip_table.FACTS.get(open_device(device).chip.partition(":")[0], {})
+    return bool(chip.get("clusterWorkgroups", 1) > 1)
 
 
 def is_capturing(device: torch.device) -> bool:

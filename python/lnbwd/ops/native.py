@@ -16,18 +16,20 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..core.base import batch_invariance, settings
 from ..core.base.errors import LibraryError, LnbwdError
 from ..core.base.library import find_library, open_library
-from ..core.base.operations import OPERATIONS
+from ..core.base.operations import ELEMENTS, KINDS, OPERATIONS
 from ..core.runtime.bindings import library_version
-from ..core.runtime.objects import ELEMENTS, KINDS, Kernel
 from ..program.element_types import ELEMENT_NAMES
 from ..program.torch_internals import call_without_warnings
+
+if TYPE_CHECKING:
+    from ..core.runtime.objects import Kernel
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
@@ -153,8 +155,8 @@ def add_program(program: Any, device: object, kernel: Kernel | None) -> None:
     alignments = [one.alignment for one in kernel.program.arguments] if kernel is not None else (
         [1] * len(operands))
     fields = [value for o, alignment in zip(operands, alignments, strict=True)
-              for value in (KINDS.index(o.kind),
-                            ELEMENTS.index(ELEMENT_NAMES[o.dtype]), o.row_length,
+              for value in (list(KINDS).index(o.kind),
+                            list(ELEMENTS).index(ELEMENT_NAMES[o.dtype]), o.row_length,
                             alignment)]
     handles: list[int | None] = [None, None]
     if kernel is not None:

@@ -44,8 +44,7 @@ from torch import Tensor
 
 from ..core.base import chip_table
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
-from ..core.compile.spec import KernelSpec, hints_near, rows_hint
-from ..core.compile.store import Source
+from ..core.compile.spec import KernelSpec, Source, hints_near, rows_hint
 from ..core.runtime.objects import ELEMENTS
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.torch_internals import has_autocast_kernel, reshaped, transforms_are_active
@@ -308,6 +307,17 @@ class Norm:
 NORMS = {norm.name: norm for norm in (
     Norm(LAYER_NORM, "native_layer_norm"), Norm(RMS_NORM, "_fused_rms_norm"))}
 """PyTorch's norms by the names of their operations."""
+
+overridden: set[str] = set()
+"""The kinds of devices on which PyTorch's norms have our kernels now (:mod:`.aten`)."""
+
+
+def is_overridden(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
+    """Whether PyTorch's function runs our kernels on these: it is asked only while
+    :data:`overridden` is not empty, and takes one type alone."""
+    return (input.device.type in overridden and (weight is None or weight.dtype == input.dtype)
+            and (bias is None or bias.dtype == input.dtype))
+
 
 if native.load() is not None:
     for _key in ("CPU", "CUDA"):

@@ -17,14 +17,14 @@ from torch import Tensor
 
 from ..core.base.errors import LnbwdError
 from ..core.base.operations import ELEMENTS, KINDS, Dims
-from ..core.compile.spec import hints_near
-from ..core.compile.store import Source
+from ..core.compile.spec import Source, hints_near
 from ..core.runtime.objects import Kernel
 from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir
 from ..program.operands import KIND_NAMES, SUM_KINDS, Input, Output
 from ..program.row_program import RowProgram
+from .choices import choices
 from .launching import ALIGNMENT, MemoryOrder, memory_of
 
 Evaluate = Callable[[Sequence[Tensor]], Sequence[Tensor]]
@@ -167,11 +167,6 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     return program
 
 
-_LEAST_SEARCHED = 1 << 17
-"""Elements from which the schedule of a program without sums matters: with fewer it takes as long
-as a launch."""
-
-
 def register_row_program(program: RowProgram, is_tuned: bool = False,
                          is_region: bool = True) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again;
@@ -180,7 +175,7 @@ def register_row_program(program: RowProgram, is_tuned: bool = False,
     rows = (program.rows or expected) if is_tuned else None
     is_tuned = rows is not None and (program.groups is not None or not program.has_groups) and (
         program.has_row_sums or any(one.kind in SUM_KINDS for one in program.outputs)
-        or rows * program.length >= _LEAST_SEARCHED)
+        or rows * program.length >= choices.least_searched)
     for_any = dataclasses.replace(program, expected_rows=None)
 
     def stand_ins() -> Iterable[str]:

@@ -36,7 +36,7 @@ from ..program.element_types import FLOAT8
 from ..program.evaluation import random_numbers
 from ..program.torch_internals import transforms_are_active
 from .arguments import TYPES, check_dense, check_parameter, check_tensor
-from .flat_rows import flat_length
+from .choices import choices
 from .launching import falls_back
 from .row_parts import part_dims, part_of, spread
 
@@ -358,7 +358,8 @@ class RowFunction(Generic[P, R]):
                         "as lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
             found = self._traces[short].of_rows(first.shape)
             is_flat = found.parts == 1 and found.program.is_elementwise
-            if is_flat and (length := flat_length(first.shape, found.program)) != first.shape[-1]:
+            if is_flat and (length := choices.flat_length(
+                    first.shape, found.program)) != first.shape[-1]:
                 found = found.of_length(length)
                 rows = rows_hint(first.numel() // length)
             plan = self._plans.get((short, rows, found.program))

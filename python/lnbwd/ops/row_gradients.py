@@ -26,8 +26,8 @@ from torch import Tensor
 
 from ..core.base.errors import CompileError, LnbwdError, refusal
 from ..core.compile import compiler
-from ..core.compile.spec import GradientSpec, hints_near
-from ..core.compile.store import Source, derive_gradient
+from ..core.compile.spec import GradientSpec, Source, hints_near
+from ..core.compile.store import derive_gradient
 from ..program.element_types import TYPES
 from ..program.mlir import mlir
 from ..program.row_program import RowProgram
@@ -35,7 +35,7 @@ from ..program.torch_internals import reshaped, transforms_are_active
 from ..program.tracing import Trace
 from ..program.watching import Signature
 from . import native, region_programs, regions
-from .flat_rows import USUAL_LENGTH
+from .choices import choices
 from .registration import eager, is_derived, refuse_forward_mode
 
 _is_grad_enabled = torch.is_grad_enabled
@@ -129,7 +129,7 @@ class Plan:
         program = dataclasses.replace(trace.program.with_outputs(outputs), expected_rows=self.rows)
         text = regions.register_row_program(program).text
         rest = regions.register_row_program(dataclasses.replace(
-            program, length=1, expected_rows=USUAL_LENGTH)).text if self.is_flat else ""
+            program, length=1, expected_rows=choices.usual_length)).text if self.is_flat else ""
         return _Forward(program, text, rest, tuple(self.names.index(name) for name in trace.inputs),
                         tuple(places[old] for old in trace.results),
                         tuple(places[old] for old in saved))
@@ -212,7 +212,7 @@ class Plan:
                 of_one = dataclasses.replace(
                     forward, program=dataclasses.replace(forward.program, length=1))
                 rest = self._register(self._derive(of_one, results, wanted), of_one.program,
-                                      USUAL_LENGTH)
+                                      choices.usual_length)
             found = self._gradients[of, wrt] = _Gradient(
                 derived.mlir, name, rest, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes))

@@ -18,8 +18,6 @@ import json
 import os
 import pathlib
 import re
-import threading
-import warnings
 
 from ..base import settings
 from ..base.errors import CacheWarning
@@ -54,16 +52,10 @@ class KernelCache:
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.folder = None if folder is None else pathlib.Path(folder)
-        self._warned: set[str] = set()
-        self._lock = threading.Lock()
 
     def _warn(self, kind: str, message: str) -> None:
         """Once for each kind of trouble; a damaged entry has a kind of its own."""
-        with self._lock:
-            if kind in self._warned:
-                return
-            self._warned.add(kind)
-        warnings.warn(message, CacheWarning, stacklevel=4)
+        settings.warn_once(f"{kind} {self.folder}", message, CacheWarning, stacklevel=4)
 
     def _entry_folder(self, spec: Cached) -> pathlib.Path:
         assert self.folder is not None

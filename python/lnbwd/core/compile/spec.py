@@ -20,7 +20,7 @@ from ..base import chip_table, operations
 from ..base.operations import OPERATIONS
 
 __all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "MeasurementSpec",
-           "ProgramSpec", "rows_hint", "rows_option"]
+           "ProgramSpec", "Source", "rows_hint", "rows_option"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -161,6 +161,34 @@ class ProgramSpec(_Described):
     def __str__(self) -> str:
         name = self.name or f"a row program of {len(self.source)} characters"
         return f"{name}, on {self.chip} ({self.format})"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function of lnbwd operations from which kernels are made for any device.
+
+    Attributes:
+        mlir: a module with that function, as text.
+        rows: a number of rows near those of all calls, where the types leave it open; None: a usual
+            one. The schedule is chosen for the number of the first call, or where that is not
+            known for the nearest of :data:`ROWS_HINTS`. The kernel is right for any.
+        tuned_for: M and B that a schedule is searched for (:mod:`.tuning`); None: no search.
+        is_region: whether it is a region of torch.compile, which has a search if nothing was said.
+        name: what messages call it.
+    """
+
+    mlir: str
+    rows: int | None = None
+    tuned_for: tuple[int, int | None] | None = None
+    is_region: bool = True
+    name: str = ""
+
+    def spec(self, chip: str, format: str, rows: int = 0) -> ProgramSpec:
+        """The kernel for a chip and a call with so many rows, 0 if that is not known."""
+        hint = 0 if self.rows is None else rows_option(self.rows, chip)
+        # (Calls with fewer rows than the least hint share a kernel with it.)
+        return ProgramSpec(self.mlir, chip, format=format, name=self.name,
+                           rows=max(rows, ROWS_HINTS[0]) if hint and rows else hint)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..base import chip_table
 from ..base.batch_invariance import order
@@ -22,7 +21,7 @@ from ..base.errors import LnbwdError
 from ..runtime.objects import Device, Kernel, Program
 from . import compiler, tuning
 from .cache import KernelCache, default_folder
-from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Spec, rows_option
+from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Source, Spec
 
 
 @functools.lru_cache(maxsize=1)
@@ -42,34 +41,6 @@ def _capability(chip: str) -> int:
     """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
     digits = chip.removeprefix("sm_")
     return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
-
-
-@dataclass(frozen=True)
-class Source:
-    """A function of lnbwd operations from which kernels are made for any device.
-
-    Attributes:
-        mlir: a module with that function, as text.
-        rows: a number of rows near those of all calls, where the types leave it open; None: a usual
-            one. The schedule is chosen for the number of the first call, or where that is not
-            known for the nearest of :data:`.spec.ROWS_HINTS`. The kernel is right for any.
-        tuned_for: M and B that a schedule is searched for (:mod:`.tuning`); None: no search.
-        is_region: whether it is a region of torch.compile, which has a search if nothing was said.
-        name: what messages call it.
-    """
-
-    mlir: str
-    rows: int | None = None
-    tuned_for: tuple[int, int | None] | None = None
-    is_region: bool = True
-    name: str = ""
-
-    def spec(self, chip: str, format: str, rows: int = 0) -> ProgramSpec:
-        """The kernel for a chip and a call with so many rows, 0 if that is not known."""
-        hint = 0 if self.rows is None else rows_option(self.rows, chip)
-        # (Calls with fewer rows than the least hint share a kernel with it.)
-        return ProgramSpec(self.mlir, chip, format=format, name=self.name,
-                           rows=max(rows, ROWS_HINTS[0]) if hint and rows else hint)
 
 
 class KernelStore:
