@@ -49,22 +49,18 @@ is_autocast_enabled = torch.is_autocast_enabled
 is_grad_enabled = torch.is_grad_enabled
 
 
-_LAYER_NORM, _RMS_NORM = NORMS[LAYER_NORM], NORMS[RMS_NORM]
+LAYER, _RMS = NORMS[LAYER_NORM], NORMS[RMS_NORM]
 
 
-def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
-               parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
-    """A norm for users; checks all arguments."""
+def normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+              parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
+    """A norm for users. The usual call comes first, at the least cost; :func:`_checked` says what
+    is wrong with others. Modules call it: their functions are another frame."""
     failure = None
-    y: Tensor
-    if not isinstance(input, Tensor) and has_torch_function_unary(input):
-        y = handle_torch_function(globals()[norm.name], (input,), input, normalized_shape,
-                                  *parameters, eps)
-        return y
-    # The usual call, at the least cost; the words for what is refused are below.
-    if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
-        normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
-        if not is_compiling():
+    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+        if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0 and (
+                not is_compiling()):
+            normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
             try:
                 if overridden and is_overridden(input, *parameters):
                     return norm.by_pytorch(input, normalized_shape, *parameters, eps)
@@ -73,10 +69,24 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                     if is_grad_enabled() or is_derived():
                         return norm.eager(input, normalized_shape, *parameters, eps)
                     # (An autograd.Function takes the host another 2 microseconds.)
-                    y, *_ = norm.raw(input, normalized_shape, *parameters, eps)
+                    y: Tensor = norm.raw(input, normalized_shape, *parameters, eps)[0]
                     return y
             except Exception as error:
                 failure = error.with_traceback(None)  # Whose frames would keep the tensors.
+        return _checked(norm, input, normalized_shape, parameters, eps, failure)
+    except RuntimeError as error:
+        raise native.original(error) from None
+
+
+def _checked(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+             parameters: tuple[Tensor | None, ...], eps: float | None,
+             failure: Exception | None) -> Tensor:
+    """The norm, or what is wrong with its arguments, after the usual call has failed."""
+    y: Tensor
+    if not isinstance(input, Tensor) and has_torch_function_unary(input):
+        y = handle_torch_function(globals()[norm.name], (input,), input, normalized_shape,
+                                  *parameters, eps)
+        return y
     shape = check_norm("input", input, normalized_shape, parameters)
     eps = check_eps(eps)
     # No kernel computes it.
@@ -124,10 +134,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
 
     CPU tensors outside of :func:`lnbwd.simulate` are computed by PyTorch, after one warning.
     """
-    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
-        return _normalise(_LAYER_NORM, input, normalized_shape, (weight, bias), eps)
-    except RuntimeError as error:
-        raise native.original(error) from None
+    return normalise(LAYER, input, normalized_shape, (weight, bias), eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -148,7 +155,4 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     """
     if eps is None and isinstance(input, Tensor):
         eps = RMS_EPSILONS.get(input.dtype)
-    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
-        return _normalise(_RMS_NORM, input, normalized_shape, (weight,), eps)
-    except RuntimeError as error:
-        raise native.original(error) from None
+    return normalise(_RMS, input, normalized_shape, (weight,), eps)

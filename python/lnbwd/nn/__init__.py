@@ -20,7 +20,7 @@ from ..core.base.operations import LAYER_NORM, RMS_NORM
 from ..functional.channel_norms import batch_norm, group_norm, instance_norm
 from ..functional.linear import layer_norm_linear
 from ..functional.linear_losses import linear_cross_entropy
-from ..functional.norms import layer_norm, rms_norm
+from ..functional.norms import LAYER, normalise, rms_norm
 from ..functional.softmaxes import cross_entropy, log_softmax, softmax
 from ..ops.arguments import check_eps, check_sizes
 from ..ops.launching import falls_back
@@ -55,7 +55,11 @@ class LayerNorm(torch.nn.LayerNorm):
         # (What stands for a tensor, as in a torch.fx trace, is the function's business.)
         if isinstance(input, Tensor) and input.is_cpu and falls_back():
             return super().forward(input)
-        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        # (Each that Module.__getattr__ finds takes 0.4 microseconds.)
+        own = self._parameters
+        parameters = ((own["weight"], own["bias"]) if "weight" in own and "bias" in own
+                      else (self.weight, self.bias))
+        return normalise(LAYER, input, self.normalized_shape, parameters, self.eps)
 
 
 class RMSNorm(torch.nn.RMSNorm):
@@ -72,7 +76,9 @@ class RMSNorm(torch.nn.RMSNorm):
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""
         if isinstance(x, Tensor) and x.is_cpu and falls_back():
             return super().forward(x)
-        return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+        own = self._parameters
+        parameters = (own["weight"],) if "weight" in own else (self.weight,)
+        return rms_norm(x, self.normalized_shape, *parameters, self.eps)
 
 
 NORMS: dict[str, type[torch.nn.Module]] = {LAYER_NORM: LayerNorm, RMS_NORM: RMSNorm}

@@ -263,7 +263,8 @@ class Norm:
             @staticmethod
             def forward(ctx: Any, *arguments: Any) -> Any:
                 results = raw(*arguments)
-                ctx.save_for_backward(arguments[0], *results[1:], *arguments[2:-1])
+                # (What save_for_backward does, without its frame.)
+                ctx.to_save = (arguments[0], *results[1:], *arguments[2:-1])
                 ctx.normalized_shape = arguments[1]
                 return results[0]
 
