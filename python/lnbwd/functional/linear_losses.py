@@ -22,11 +22,11 @@ from torch import Tensor
 
 from ..ops.arguments import (
     TYPES,
+    check_classes,
     check_dense,
+    check_loss,
     check_number,
     check_parameter,
-    check_tensor,
-    check_whole,
 )
 from ..ops.choices import choices
 from ..ops.launching import falls_back
@@ -34,8 +34,6 @@ from ..ops.regions import is_plain
 from ..ops.registration import define, define_kernel, refuse_forward_mode
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
 from ..program.torch_internals import transforms_are_active
-
-REDUCTIONS = ("mean", "sum", "none")
 
 
 @rowwise
@@ -245,6 +243,24 @@ def _by_torch(input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias:
     return loss
 
 
+def _check(input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias: Tensor | None,
+           weight: Tensor | None) -> None:
+    check_dense("linear_weight", linear_weight)
+    size = input.shape[-1]
+    if linear_weight.dim() != 2 or linear_weight.shape[1] != size or not linear_weight.shape[0]:
+        raise ValueError(f"linear_weight: expected [V, {size}] for an input of "
+                         f"{list(input.shape)}, got {list(linear_weight.shape)}")
+    classes = linear_weight.shape[0]
+    check_parameter("linear_weight", linear_weight, [classes, size], "input", input, [input.dtype])
+    check_parameter("linear_bias", linear_bias, [classes], "input", input, [input.dtype])
+    check_parameter("weight", weight, [classes], "input", input,
+                    [torch.float32, *{*TYPES} & {input.dtype}])
+    check_classes(target, input)
+    if target.shape != input.shape[:-1]:
+        raise ValueError(f"target: expected the shape {list(input.shape[:-1])} for an input of "
+                         f"{list(input.shape)}, got {list(target.shape)}")
+
+
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
                          linear_bias: Tensor | None = None, weight: Tensor | None = None,
                          reduction: str = "mean", ignore_index: int = -100,
@@ -280,37 +296,17 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         LnbwdError: the compiler refuses the number of classes on this device.
     """
     check_dense("input", input)
-    check_tensor("target", target)
     if input.dim() < 1:
         raise ValueError("input: expected one dimension or more, got none; pass input[None]")
     if input.is_cuda and torch.is_autocast_enabled("cuda"):
         kind = torch.get_autocast_dtype("cuda")
         input, linear_weight = input.to(kind), linear_weight.to(kind)
         linear_bias = None if linear_bias is None else linear_bias.to(kind)
-    check_dense("linear_weight", linear_weight)
-    size = input.shape[-1]
-    if linear_weight.dim() != 2 or linear_weight.shape[1] != size or not linear_weight.shape[0]:
-        raise ValueError(f"linear_weight: expected [V, {size}] for an input of "
-                         f"{list(input.shape)}, got {list(linear_weight.shape)}")
-    classes = linear_weight.shape[0]
-    check_parameter("linear_weight", linear_weight, [classes, size], "input", input, [input.dtype])
-    check_parameter("linear_bias", linear_bias, [classes], "input", input, [input.dtype])
-    check_parameter("weight", weight, [classes], "input", input,
-                    [torch.float32, *{*TYPES} & {input.dtype}])
-    if target.dtype != torch.int64:
-        raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
-                        "classes by target.long()")
-    if target.shape != input.shape[:-1] or target.device != input.device:
-        raise ValueError(f"target: expected the shape {list(input.shape[:-1])} on {input.device} "
-                         f"for an input of {list(input.shape)}, got {list(target.shape)} on "
-                         f"{target.device}")
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
-    label_smoothing = check_number("label_smoothing", label_smoothing, "a number from 0 to 1", 0, 1)
+    _check(input, linear_weight, target, linear_bias, weight)
+    label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     z_loss = check_number("z_loss", z_loss, "a number of 0 or more", 0, math.inf)
     softcap = check_number("softcap", softcap, "a number of 0 or more", 0, math.inf)
-    ignore_index = check_whole("ignore_index", ignore_index, "a whole number of 64 bits",
-                               -2 ** 63, 2 ** 63 - 1)
+    classes, size = linear_weight.shape
     rows, places = input.reshape(-1, size), target.reshape(-1)
     if (input.dtype == torch.float64 or transforms_are_active() or not rows.numel()
             or (input.is_cpu and falls_back("lnbwd.functional.linear_cross_entropy"))):

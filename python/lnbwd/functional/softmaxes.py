@@ -14,9 +14,9 @@ from torch import Tensor
 from ..ops.arguments import (
     HALVES,
     TYPES,
+    check_classes,
     check_dense,
-    check_number,
-    check_tensor,
+    check_loss,
     check_whole,
 )
 from ..ops.launching import falls_back
@@ -102,6 +102,19 @@ def _cross_entropy(input: Rows, target: Scalars, ignore_index: int, label_smooth
     return (losses.sum(), torch.where(is_ignored, 0.0, 1.0).sum()) if is_summed else losses
 
 
+def _classes_last(input: Tensor, target: Tensor) -> Tensor:
+    """Logits with their classes in the last dimension, in either of the forms that fit."""
+    is_last = input.dim() > 0 and target.shape == input.shape[:-1]
+    is_second = input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])
+    if (is_last and is_second) or not (is_last or is_second):  # (Of symbols no comparison.)
+        remedy = "; it is both. Pass input.flatten(0, -2) and target.flatten()" if is_last else ""
+        size = list(input.shape)
+        second = f", or as PyTorch has it {[*size[:1], *size[2:]]}" if len(size) > 2 else ""
+        raise ValueError(f"target: expected the shape of classes {size[:-1]}{second} for an input "
+                         f"of {size}, got {list(target.shape)}{remedy}")
+    return input.movedim(1, -1) if is_second else input
+
+
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
                   size_average: None = None, ignore_index: int = -100, reduce: None = None,
                   reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
@@ -128,7 +141,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
         TypeError, ValueError, LnbwdError: as :func:`softmax`.
     """
     check_dense("input", input)
-    check_tensor("target", target)
+    check_classes(target, input)
     if weight is not None:
         raise ValueError("weight: expected None, got class weights, which are not supported; "
                          "multiply the losses of reduction='none' by weight[target], or call "
@@ -136,27 +149,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
     if size_average is not None or reduce is not None:
         raise ValueError("size_average, reduce: expected None; pass reduction='mean', 'sum' or "
                          "'none'")
-    if target.dtype != torch.int64:
-        raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
-                        "classes by target.long(). Class probabilities are not supported: call "
-                        "torch.nn.functional.cross_entropy")
-    is_last = input.dim() > 0 and target.shape == input.shape[:-1]
-    is_second = input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])
-    if (is_last and is_second) or not (is_last or is_second):  # (Of symbols no comparison.)
-        remedy = "; it is both. Pass input.flatten(0, -2) and target.flatten()" if is_last else ""
-        size = list(input.shape)
-        second = f", or as PyTorch has it {[*size[:1], *size[2:]]}" if len(size) > 2 else ""
-        raise ValueError(f"target: expected the shape of classes {size[:-1]}{second} for an input "
-                         f"of {size}, got {list(target.shape)}{remedy}")
-    input = input.movedim(1, -1) if is_second else input
-    if target.device != input.device:
-        raise ValueError(f"target: expected a tensor on {input.device} like input, got one on "
-                         f"{target.device}; move it by target.to(input.device)")
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
-    label_smoothing = check_number("label_smoothing", label_smoothing, "a number from 0 to 1", 0, 1)
-    ignore_index = check_whole("ignore_index", ignore_index, "a whole number of 64 bits",
-                               -2 ** 63, 2 ** 63 - 1)
+    input = _classes_last(input, target)
+    label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     classes = target.reshape(-1)
     rows = input.reshape(classes.numel(), input.shape[-1])
     if (torch.compiler.is_compiling() or input.dtype == torch.float64

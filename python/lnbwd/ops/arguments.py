@@ -167,3 +167,25 @@ def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
         check_parameter(parameter_name, parameter, shape, name, x, parameter_types,
                         " (normalized_shape)")
     return shape
+
+
+def check_classes(target: Tensor, input: Tensor) -> None:
+    """Raises TypeError or ValueError for the target of a loss that is none of classes, or is not
+    where ``input`` is."""
+    check_tensor("target", target)
+    if target.dtype != torch.int64:
+        raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
+                        "classes by target.long(). Class probabilities are not supported: call "
+                        "torch.nn.functional.cross_entropy")
+    if target.device != input.device:
+        raise ValueError(f"target: expected a tensor on {input.device} like input, got one on "
+                         f"{target.device}; move it by target.to(input.device)")
+
+
+def check_loss(reduction: str, label_smoothing: float, ignore_index: int) -> tuple[float, int]:
+    """The options of a loss of classes but the reduction, which is checked too."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
+    return (check_number("label_smoothing", label_smoothing, "a number from 0 to 1", 0, 1),
+            check_whole("ignore_index", ignore_index, "a whole number of 64 bits", -2 ** 63,
+                        2 ** 63 - 1))

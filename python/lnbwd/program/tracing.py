@@ -18,7 +18,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,6 +41,7 @@ from .watching import (
     SUPPORTED,
     Label,
     Signature,
+    Watch,
     alone,
     readable_sizes,
     run_function,
@@ -302,23 +303,6 @@ def _arrange(program: RowProgram, results: Sequence[Output],
             tuple(sorted({places[place] for place in saved})))
 
 
-def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
-          signature: Signature, saved: Sequence[str] | None) -> Trace:
-    """Makes a function a row program.
-
-    Args:
-        function, call: the function, and what runs it on tensors in the order of
-            ``signature.kinds``.
-        saved: names of variables whose values the gradient may be given; None: the statistics
-            (:meth:`RowProgram.statistics`).
-
-    Raises:
-        TypeError: it is none, with the line of the function and what was expected there.
-    """
-    with alone():
-        return _trace(function, call, signature, saved)
-
-
 def _why(node: Node, call: str) -> str:
     """Why a call is refused of which there is a node that no row program has."""
     if is_random(node):
@@ -333,32 +317,55 @@ def _why(node: Node, call: str) -> str:
     return f"is not supported in row functions; supported are: {SUPPORTED}"
 
 
-def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
-           signature: Signature, saved: Sequence[str] | None) -> Trace:
-    module, watch, (count, is_tuple) = run_function(function, call, signature, saved or ())
-    parts, signature = _cut(module.graph, signature)
-    nodes = list(module.graph.nodes)
-    *_, output = nodes
-    placeholders = dict(zip((n for n in nodes if n.op == "placeholder"), signature.kinds,
-                            strict=True))
-    rows = next(n.meta["val"] for n, name in placeholders.items()
-                if signature.kinds[name] == "row")
-    domain = Domain(product(rows.shape[:-1]), signature.length)
-    names = [str(size) for size in rows.shape[:-1]]
+class _Result(NamedTuple):
+    """What a function returns, or what is saved: the output, and what :class:`Trace` has of it."""
 
-    def refuse(node: Node, reason: str) -> TypeError:
-        label = watch.labels.get(node)
-        return refusal(function, label.line if label else None,
-                       f"{label.call if label else node.target} {readable_sizes(reason, names)}")
+    output: Output
+    shape: str | tuple[int, int | None]
+    condition: bool | None
+    has_gradient: bool
 
-    turn_to_maxima(module.graph, lambda most: _combined(most, domain))
-    nodes = list(module.graph.nodes)
+
+def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
+    """A tensor that a function gives. Raises Unsupported, with its type and shape and what was
+    expected."""
+    domain, value = conversion.domain, node.meta["val"]
+    if found := _combined(node, domain):
+        kind, condition = found
+        is_number = "total" in kind
+        first = rows.dim() - is_number - value.dim()
+        return _Result(
+            Output(kind, DTYPES.get(value.dtype, "f32"), conversion.values[node]),
+            (first, -1 if is_number else None) if kind.startswith("part")
+            else "column" if value.dim() else "total", condition,
+            condition is None and not _is_detached(conversion, node))
+    role, shape = domain.role(value), list(value.shape)
+    block = domain.repeats(value) or 1 if role == "lead" else 1
+    kind = ("row" if role in ("row", "lead") else "scalar" if len(shape) == rows.dim()
+            else "number")
+    expected = [*rows.shape[:-1], *{"row": [domain.length // block], "scalar": [1],
+                                    "number": []}[kind]]
+    types = ELEMENTS if role == "row" else DTYPES if role == "lead" else SCALARS
+    if (role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected
+            or (value.dtype in INTEGERS and not is_index(node))):
+        raise Unsupported(f"{str(value.dtype).replace('torch.', '')} {shape}; expected rows "
+                          f"{list(rows.shape)} or row scalars {[*rows.shape[:-1], 1]} of a "
+                          "floating-point type or bool, or where a row's largest element is")
+    output = Output("row" if role == "lead" else role, types[value.dtype], conversion.value(node),
+                    block)
+    # Conditions and integers have none, and neither has what follows from them alone.
+    return _Result(output, kind, None, output.dtype[0] != "i")
+
+
+def _convert_all(conversion: Conversion, graph: torch.fx.Graph, watch: Watch,
+                 parameters: Mapping[Node, str], signature: Signature,
+                 refuse: Callable[[Node, str], TypeError]) -> None:
+    """Makes the values of all nodes, those of parameters that are used first."""
+    nodes, domain = list(graph.nodes), conversion.domain
     order = {node: place for place, node in enumerate(nodes)}
-    conversion = Conversion(domain)
-    used = [n for n in placeholders if n.users]
-    given = {n: signature.input(placeholders[n]) for n in used}
+    given = {n: signature.input(name) for n, name in parameters.items() if n.users}
     kinds = {n: i.kind if i else domain.role(n.meta["val"]) or "row" for n, i in given.items()}
-    for node in sorted(used, key=lambda n: INPUT_KINDS.index(kinds[n])):
+    for node in sorted(given, key=lambda n: INPUT_KINDS.index(kinds[n])):
         given_as = given[node]
         # In one way, so that it has one gradient.
         conversion.values[node] = (conversion.read(node) if given_as is None
@@ -378,59 +385,62 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
             raise refuse(node, reason if "expected" in reason
                          else f"{reason}; {EXPECTED}") from None
 
-    outputs, has_gradient = [], []
-    shapes: list[str | tuple[int, int | None]] = []
-    conditions: list[bool | None] = []
+
+@alone()
+def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
+          signature: Signature, saved: Sequence[str] | None) -> Trace:
+    """Makes a function a row program.
+
+    Args:
+        function, call: the function, and what runs it on tensors in the order of
+            ``signature.kinds``.
+        saved: names of variables whose values the gradient may be given; None: the statistics
+            (:meth:`RowProgram.statistics`).
+
+    Raises:
+        TypeError: it is none, with the line of the function and what was expected there.
+    """
+    module, watch, (count, is_tuple) = run_function(function, call, signature, saved or ())
+    parts, signature = _cut(module.graph, signature)
+    parameters = dict(zip((n for n in module.graph.nodes if n.op == "placeholder"),
+                          signature.kinds, strict=True))
+    rows = next(n.meta["val"] for n, name in parameters.items() if signature.kinds[name] == "row")
+    domain = Domain(product(rows.shape[:-1]), signature.length)
+    names = [str(size) for size in rows.shape[:-1]]
+
+    def refuse(node: Node, reason: str) -> TypeError:
+        label = watch.labels.get(node)
+        return refusal(function, label.line if label else None,
+                       f"{label.call if label else node.target} {readable_sizes(reason, names)}")
+
+    turn_to_maxima(module.graph, lambda most: _combined(most, domain))
+    conversion = Conversion(domain)
+    _convert_all(conversion, module.graph, watch, parameters, signature, refuse)
     conversion.over = None
-    returned: Sequence[Node] = output.args[0]
-    for place, node in enumerate(returned):
-        value = node.meta["val"]
-        if found := _combined(node, domain):
-            kind, condition = found
-            conditions.append(condition)
-            has_gradient.append(condition is None and not _is_detached(conversion, node))
-            is_number = "total" in kind
-            first = rows.dim() - is_number - value.dim()
-            shapes.append((first, -1 if is_number else None) if kind.startswith("part")
-                          else "column" if value.dim() else "total")
-            outputs.append(Output(kind, DTYPES.get(value.dtype, "f32"), conversion.values[node]))
-            continue
-        role = domain.role(value)
-        shape = list(value.shape)
-        block = domain.repeats(value) or 1 if role == "lead" else 1
-        shapes.append("row" if role in ("row", "lead") else
-                      "scalar" if len(shape) == len(names) + 1 else "number")
-        what = "it returns" if place < count else f"saved: {saved and saved[place - count]!r} is"
-        got = f"{str(value.dtype).replace('torch.', '')} {shape}"
-        expected = [*rows.shape[:-1], *{"row": [signature.length // block], "scalar": [1],
-                                        "number": []}[str(shapes[-1])]]
-        types = ELEMENTS if role == "row" else DTYPES if role == "lead" else SCALARS
-        if (role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected
-                or (value.dtype in INTEGERS and not is_index(node))):
-            raise refuse(node, f"is what {what}, {got}; expected rows {list(rows.shape)} or row "
-                               f"scalars {[*rows.shape[:-1], 1]} of a floating-point type or bool, "
-                               "or where a row's largest element is")
-        outputs.append(Output("row" if role == "lead" else role, types[value.dtype],
-                              conversion.value(node), block))
-        # Conditions and integers have none, and neither has what follows from them alone.
-        conditions.append(None)
-        has_gradient.append(outputs[-1].dtype[0] != "i")
-    results, extras = outputs[:count], outputs[count:]
+    found: list[_Result] = []
+    for place, node in enumerate(module.graph.output_node().args[0]):  # type: ignore[arg-type]
+        try:
+            found.append(_result(conversion, node, rows))
+        except Unsupported as error:
+            what = ["it returns", *(f"saved: {name!r} is" for name in saved or ())]
+            raise refuse(node, f"is what {what[max(place + 1 - count, 0)]}, {error}") from None
+    results, extras = found[:count], [one.output for one in found[count:]]
     builder = conversion.builder
-    needed = builder.needed(result.value for result in results)
+    needed = builder.needed(one.output.value for one in results)
     program, read = builder.finish(None, [place for _, place in conversion.inputs], [
-        *results, *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
+        *(one.output for one in results),
+        *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
     if all(not i.dims.has_rows for i in program.inputs):
         raise refusal(function, None, "none of its results depends on its rows")
     compared = program.compared_maxima()
-    kept_outputs = [output for output in program.outputs[count:] if output.value not in compared]
-    if saved is None:
-        kept_outputs = [Output("scalar", "f32", value) for value in program.statistics()]
-    program, places, kept = _arrange(program, program.outputs[:count], kept_outputs)
+    program, places, kept = _arrange(program, program.outputs[:count], [
+        Output("scalar", "f32", value) for value in program.statistics()] if saved is None else [
+        output for output in program.outputs[count:] if output.value not in compared])
     # The gradient of a maximum compares with it.
-    kept = tuple(sorted({*kept, *(place for place, has in zip(places, has_gradient, strict=False)
-                                  if has and program.outputs[place].kind.endswith("_max"))}))
-    reads = [placeholders[node] for node, _ in conversion.inputs]
-    return Trace(program, tuple(reads[place] for place in read), places, tuple(shapes[:count]),
-                 tuple(conditions[:count]), tuple(has_gradient[:count]), is_tuple, kept, parts,
-                 signature)
+    kept = tuple(sorted({*kept, *(place for place, one in zip(places, results, strict=True)
+                                  if one.has_gradient
+                                  and program.outputs[place].kind.endswith("_max"))}))
+    reads = [parameters[node] for node, _ in conversion.inputs]
+    return Trace(program, tuple(reads[place] for place in read), places,
+                 tuple(one.shape for one in results), tuple(one.condition for one in results),
+                 tuple(one.has_gradient for one in results), is_tuple, kept, parts, signature)
