@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times whole training steps: PyTorch's beside ours.
 
-A step is forward, backward and the optimizer (fused AdamW) of a model on random data. Each way to
-compute it has a process, caches and cores of its own:
+A step is forward, backward and the optimizer (fused AdamW) of a model on random data, by autocast.
+Each way to compute it has a process, caches and cores of its own:
 
   torch     torch.compile(model)
   lnbwd     torch.compile(model, backend="lnbwd")
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import multiprocessing
 import os
 import pathlib
@@ -45,22 +44,21 @@ from lnbwd_bench.models import CONFIGS, Config  # noqa: E402
 
 def line(row: dict[str, Any]) -> str:
     """Of each way: milliseconds a step, the fastest, peak memory, and the first step's seconds."""
-    text = f"{row['model']:22} {row['mode']:16}"
+    text = f"{row['model']:28}"
     for name, way in row["ways"].items():
         text += (f"  {name} {statistics.median(way['times_ms']):7.2f} ({min(way['times_ms']):7.2f})"
                  f" {way['peak_bytes'] / 2**30:5.2f}G {way['first_seconds']:5.1f}s")
     return text
 
 
-def measure(config: Config, precision: str, mode: str, options: argparse.Namespace
-            ) -> dict[str, Any]:
+def measure(config: Config, steps: int) -> dict[str, Any]:
     """One row of the results: every way's times."""
     cores = sorted(os.sched_getaffinity(0))
-    share = max(1, len(cores) // len(options.ways))
+    share = max(1, len(cores) // len(training.BACKENDS))
     with contextlib.ExitStack() as stack:
         ways, started = [], []
         turns = pathlib.Path(stack.enter_context(tempfile.NamedTemporaryFile()).name)
-        for place, name in enumerate(options.ways):
+        for place, name in enumerate(training.BACKENDS):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="training-step-"))
             pool = stack.enter_context(futures.ProcessPoolExecutor(
                 1, multiprocessing.get_context("spawn")))
@@ -68,22 +66,21 @@ def measure(config: Config, precision: str, mode: str, options: argparse.Namespa
             for kind in ("LNBWD", "TORCHINDUCTOR", "TRITON"):
                 os.environ[f"{kind}_CACHE_DIR"] = f"{folder}/{kind}"
             os.sched_setaffinity(0, cores[place * share:(place + 1) * share])
-            started.append(pool.submit(training.begin, name, mode, config,
-                                       precision == "autocast", "cuda", turns))
+            started.append(pool.submit(training.begin, name, config, turns))
             ways.append((name, pool))
         os.sched_setaffinity(0, cores)
         found = {name: {**one.result(), "times_ms": list[float]()}
-                 for name, one in zip(options.ways, started, strict=True)}
-        for turn in range(options.steps // training.STEPS_A_TURN):
+                 for name, one in zip(training.BACKENDS, started, strict=True)}
+        for turn in range(steps // training.STEPS_A_TURN):
             for name, pool in ways[turn % len(ways):] + ways[:turn % len(ways)]:
                 found[name]["times_ms"].append(pool.submit(training.take_steps).result())
         for _, pool in ways:
             pool.submit(training.check).result()
-    row: dict[str, Any] = {"model": f"{config.name}, {precision}", "mode": mode, "ways": found}
-    if len(found) == len(training.WAYS):
-        row |= {"ms": {name: statistics.median(way["times_ms"]) for name, way in found.items()},
-                "first_s": {name: way["first_seconds"] for name, way in found.items()},
-                "memory": found["lnbwd"]["peak_bytes"] / found["torch"]["peak_bytes"]}
+    row: dict[str, Any] = {
+        "model": f"{config.name}, autocast", "ways": found,
+        "ms": {name: statistics.median(way["times_ms"]) for name, way in found.items()},
+        "first_s": {name: way["first_seconds"] for name, way in found.items()},
+        "memory": found["lnbwd"]["peak_bytes"] / found["torch"]["peak_bytes"]}
     print(line(row), flush=True)
     return row
 
@@ -92,10 +89,6 @@ def main() -> int:
     """Measures, prints, writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=sorted(CONFIGS), default=list(CONFIGS))
-    parser.add_argument("--modes", nargs="+", choices=training.MODES, default=["compiled"])
-    parser.add_argument("--precision", nargs="+", choices=("autocast", "bf16"),
-                        default=["autocast"])
-    parser.add_argument("--ways", nargs="+", choices=training.WAYS, default=list(training.WAYS))
     parser.add_argument("--steps", type=int, default=30, help="steps of each way (default 30)")
     parser.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
     options = parser.parse_args()
@@ -103,9 +96,8 @@ def main() -> int:
         parser.error("expected an NVIDIA GPU, found none")
 
     rows = []
-    for name, precision, mode in itertools.product(
-            options.models, options.precision, options.modes):
-        rows.append(measure(CONFIGS[name], precision, mode, options))
+    for name in options.models:
+        rows.append(measure(CONFIGS[name], options.steps))
         results.write(options.out, rows, machine.described_gpu())
     return 0
 

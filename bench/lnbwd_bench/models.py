@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -27,18 +26,13 @@ class Config:
 
     Attributes:
         name: what tables call it.
-        kind: "gpt2", "vit", "llama", "gemma", "dit", the name of a class of transformers that has
-            a loss for tokens, "BertForMaskedLM", or of a model of torchvision, "resnet50", whose
-            sizes its name says.
+        kind: "gpt2", "vit", "llama", "gemma" or "dit".
         layers, width, heads: depth, width of the residual stream, attention heads.
-        batch, tokens: sequences of a batch, and their length; of images, the pixels of a side.
+        batch, tokens: sequences of a batch, and their length.
         vocabulary: classes of the last layer.
         hidden: width of the feed-forward layer; 0: four times ``width``.
         key_heads: heads of keys and values, in a Llama; 0: ``heads``.
-        dropout: the probability of dropout, in a model of transformers'.
-        attention: how such a model computes attention: "eager", operation by operation, or "sdpa".
         checkpointing: whether each layer of a GPT-2 is computed again in the backward pass.
-        is_last: whether images are channels-last.
     """
 
     name: str
@@ -51,45 +45,18 @@ class Config:
     vocabulary: int
     hidden: int = 0
     key_heads: int = 0
-    dropout: float = 0.0
-    attention: str = "sdpa"
     checkpointing: bool = False
-    is_last: bool = False
 
-    @property
-    def is_vision(self) -> bool:
-        """Whether it is torchvision's."""
-        return not self.width
 
 CONFIGS = {config.name: config for config in (
     Config("gpt2-small", "gpt2", 12, 768, 12, 8, 1024, 50304),
-    Config("gpt2-medium", "gpt2", 24, 1024, 16, 8, 1024, 50304),
     Config("vit-large", "vit", 24, 1024, 16, 64, 257, 1000),
     Config("llama-1b", "llama", 16, 2048, 32, 4, 2048, 32000, 5632, 8),
-    Config("tiny", "gpt2", 6, 384, 6, 2, 256, 512),
-    # What regions lost on: softmax rows by the hundred thousand, norms after the residual
-    # addition, four norms a layer, scales and shifts of samples, checkpoints.
-    Config("bert-base", "BertForMaskedLM", 12, 768, 12, 16, 512, 30522, dropout=0.1,
-           attention="eager"),
-    Config("bert-large", "BertForMaskedLM", 24, 1024, 16, 8, 512, 30522, dropout=0.1),
-    Config("bert-large-plain", "BertForMaskedLM", 24, 1024, 16, 8, 512, 30522),
     Config("gemma", "gemma", 18, 1024, 8, 4, 2048, 32000, 4096, 4),
     Config("dit-xl", "dit", 28, 1152, 16, 16, 256, 0),
     Config("gpt2-checkpoints", "gpt2", 24, 1024, 16, 8, 1024, 50304, checkpointing=True),
-    # Measured when all was done, without having been looked at before.
     Config("gpt2-1280", "gpt2", 18, 1280, 20, 6, 1024, 50304),
-    Config("vit-base", "vit", 12, 768, 12, 128, 197, 1000),
-    Config("llama-3072", "llama", 12, 3072, 24, 2, 2048, 32000, 8192, 8),
-    Config("qwen3", "Qwen3ForCausalLM", 14, 1024, 16, 4, 2048, 32000, 3072, 8),
-    Config("neox", "GPTNeoXForCausalLM", 16, 1024, 16, 4, 2048, 32000),
-    Config("olmo2", "Olmo2ForCausalLM", 12, 1536, 12, 4, 2048, 32000, 4096),
-    Config("electra", "ElectraForMaskedLM", 12, 768, 12, 16, 512, 30522, dropout=0.1),
-    # Convolutions and batch norms; and layer norms of pixels.
-    Config("resnet-50", "resnet50", 0, 0, 0, 64, 224, 1000),
-    Config("resnet-50-last", "resnet50", 0, 0, 0, 64, 224, 1000, is_last=True),
-    Config("convnext-tiny", "convnext_tiny", 0, 0, 0, 64, 224, 1000),
-    Config("vit-b-16", "vit_b_16", 0, 0, 0, 64, 224, 1000),
-)}
+    Config("llama-3072", "llama", 12, 3072, 24, 2, 2048, 32000, 8192, 8))}
 """The models of the training benchmark, by name."""
 
 
@@ -353,70 +320,25 @@ class DiT(nn.Module):
         return result.float().square().mean()
 
 
-class Transformers(nn.Module):
-    """A model of transformers', with the loss that it computes itself."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        import transformers
-
-        options: dict[str, Any] = {
-            "vocab_size": config.vocabulary, "hidden_size": config.width,
-            "num_hidden_layers": config.layers, "num_attention_heads": config.heads,
-            "num_key_value_heads": config.key_heads or config.heads,
-            "intermediate_size": config.hidden or 4 * config.width,
-            "max_position_embeddings": config.tokens, "hidden_dropout_prob": config.dropout,
-            "attention_probs_dropout_prob": config.dropout,
-            "attn_implementation": config.attention, "use_cache": False}
-        name, _, _ = config.kind.partition("For")
-        self.model = getattr(transformers, config.kind)(
-            getattr(transformers, name + "Config")(**options))
-
-    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss of the tokens."""
-        result: Tensor = self.model(input_ids=tokens, labels=targets).loss
-        return result
-
-
-class Vision(nn.Module):
-    """A model of torchvision's, with a loss."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        import torchvision
-
-        self.model = getattr(torchvision.models, config.kind)(num_classes=config.vocabulary)
-        if config.is_last:
-            self.model.to(memory_format=torch.channels_last)
-
-    def forward(self, images: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss of the images."""
-        return F.cross_entropy(self.model(images).float(), targets)
-
-
 _KINDS: dict[str, Callable[[Config], nn.Module]] = {
     "gpt2": GPT2, "vit": ViT, "llama": Llama, "dit": DiT,
     "gemma": lambda config: Decoder(config, GemmaNorm, lambda: GemmaBlock(config))}
-"""Models that are written here; Gemma's has no positions."""
+"""By their names; Gemma's has no positions."""
 
 
 def make_model(config: Config, device: str = "cpu", dtype: torch.dtype = torch.float32,
                seed: int = 0) -> nn.Module:
     """The model of a configuration with random parameters, the same for the same seed."""
     torch.manual_seed(seed)
-    make = Vision if config.is_vision else _KINDS.get(config.kind, Transformers)
-    return make(config).to(device=device, dtype=dtype)
+    return _KINDS[config.kind](config).to(device=device, dtype=dtype)
 
 
 def make_batch(config: Config, device: str = "cpu", dtype: torch.dtype = torch.float32,
                seed: int = 0) -> tuple[Tensor, Tensor]:
     """Inputs and targets of one step, random, the same for the same seed."""
     generator = torch.Generator().manual_seed(seed)
-    if config.kind == "vit" or config.is_vision:
-        shape = (3, config.tokens, config.tokens) if config.is_vision else (config.tokens - 1, 588)
-        patches = torch.randn(config.batch, *shape, generator=generator)
-        if config.is_last:
-            patches = patches.to(memory_format=torch.channels_last)
+    if config.kind == "vit":
+        patches = torch.randn(config.batch, config.tokens - 1, 588, generator=generator)
         targets = torch.randint(config.vocabulary, (config.batch,), generator=generator)
         return patches.to(device=device, dtype=dtype), targets.to(device)
     if config.kind == "dit":

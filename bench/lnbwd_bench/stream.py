@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lnbwd.core.base import chip_table
+from lnbwd.core.base import chip_table, mlir
 
 VECTOR_BYTES = 16
 
@@ -97,26 +97,16 @@ def variants() -> list[StreamVariant]:
 
 def stream_mlir(traffic: Traffic) -> str:
     """The stream as a row program, for AMD's chips: sums of float32."""
-    block = f"memref<?x{_COLUMNS}xf32>"
     row = f"vector<{_COLUMNS}xf32>"
-
-    def blocks(letters: str) -> str:
-        return ", ".join(f"%{letter}[m, n] : {block}" for letter in letters)
-
-    arrays, names = traffic.arrays, _READ[:traffic.reads]
-    sums, last = [], f"%{names[0]}"
-    for index, name in enumerate(names[1:]):
-        total = "%sum" + str(index or "")
-        sums.append(f"    {total} = arith.addf {last}, %{name} : {row}")
-        last = total
-    return "\n".join([
-        f"func.func @stream({', '.join(f'%{letter}: {block}' for letter in arrays)}) {{",
-        f"  lnbwd.rowwise @stream domain(m | n) ins({blocks(arrays[:traffic.reads])})",
-        f"      outs({blocks(arrays[traffic.reads:])}) attributes {{operand_names = "
-        f"{json.dumps(list(arrays))}}} {{",
-        f"  ^row({', '.join(f'%{name}: {row}' for name in names)}):", *sums,
-        f"    lnbwd.yield {', '.join([last] * traffic.writes)} : "
-        f"{', '.join([row] * traffic.writes)}", "  }", "  return", "}", ""])
+    arrays = dict.fromkeys(traffic.arrays, f"memref<?x{_COLUMNS}xf32>")
+    accesses = [mlir.Access(name, "m, n", type_) for name, type_ in arrays.items()]
+    read = dict.fromkeys(_READ[:traffic.reads], row)
+    region, [total, *names] = mlir.Region(), [f"%{name}" for name in read]
+    for name in names:
+        total = region.op("arith.addf", row, total, name)
+    return mlir.function("stream", arrays, mlir.rowwise(
+        "stream", "m | n", accesses[:traffic.reads], accesses[traffic.reads:], read, region.lines,
+        [(total, row)] * traffic.writes))
 
 
 def _plan(variant: StreamVariant, traffic: Traffic) -> str:

@@ -21,8 +21,9 @@ from torch import Tensor
 from . import processes
 from .models import Config, make_batch, make_model
 
-MODES = ("compiled", "reduce-overhead", "max-autotune")
-WAYS = ("torch", "lnbwd")
+BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
+"""Of each way to compute a step."""
+
 # Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
 STEPS_A_TURN = 3
 
@@ -48,29 +49,18 @@ class Way:
                                   "nothing")
 
 
-def warm_up(device: str) -> None:
-    """Has Inductor do what it does once in a process, so that no way's first step has it."""
-    torch.compile(lambda x: (x.exp() @ x).sum())(torch.ones(32, 32, device=device))
-
-
-def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way:
+def make_way(name: str, config: Config) -> Way:
     """Builds a model and runs the steps that compile it."""
-    dtype = torch.float32 if autocast else torch.bfloat16
     torch._dynamo.reset()
-    model = make_model(config, device, dtype)
-    options: dict[str, Any] = {} if mode == "compiled" else {"mode": mode}
+    model, batch = make_model(config, "cuda"), make_batch(config, "cuda")
     if name == "lnbwd":
-        import lnbwd.inductor
+        import lnbwd.inductor  # noqa: F401 (which registers the backend)
 
-        options["backend"] = lnbwd.inductor.backend
-    run = torch.compile(model, dynamic=False, **options)
-    batch = make_batch(config, device, dtype)
+    run = torch.compile(model, dynamic=False, backend=BACKENDS[name])
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=True)
 
     def step() -> Tensor:
-        if mode in ("reduce-overhead", "max-autotune"):  # Which have CUDA graphs.
-            torch.compiler.cudagraph_mark_step_begin()
-        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+        with torch.autocast("cuda", torch.bfloat16):
             loss: Tensor = run(*batch)
         loss.backward()
         optimizer.step()
@@ -96,15 +86,15 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
 _ways: list[Way] = []
 
 
-def begin(name: str, mode: str, config: Config, autocast: bool, device: str,
-          turns: pathlib.Path) -> dict[str, Any]:
+def begin(name: str, config: Config, turns: pathlib.Path) -> dict[str, Any]:
     """What a process does first for the way that it is for: the step that compiles. What it times
     then on the device it times in turns with others."""
     processes.measure_in_turns(turns, has_ours=name == "lnbwd")
     # First steps are to compile: no way is to find what another, or another run, compiled.
     torch.compiler.config.force_disable_caches = True
-    warm_up(device)
-    way = make_way(name, mode, config, autocast, device)
+    # What Inductor does once in a process is in no way's first step.
+    torch.compile(lambda x: (x.exp() @ x).sum())(torch.ones(32, 32, device="cuda"))
+    way = make_way(name, config)
     _ways.append(way)
     return {"first_seconds": way.first_seconds, "peak_bytes": way.peak_bytes}
 

@@ -17,7 +17,7 @@ from lnbwd_bench import training  # noqa: E402
 
 def test_lines_have_each_way():
     step = {"peak_bytes": 2**30, "first_seconds": 1.0, "times_ms": [20.5, 20.0, 21.0]}
-    row = {"model": "tiny, bf16", "mode": "compiled",
+    row = {"model": "tiny, autocast",
            "ways": {"torch": step, "lnbwd": {**step, "times_ms": [18.0]}}}
     line = training_step.line(row)
     assert "torch   20.50 (  20.00)  1.00G   1.0s  lnbwd   18.00" in line

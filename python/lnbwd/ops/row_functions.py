@@ -310,10 +310,27 @@ class RowFunction(Generic[P, R]):
         except (TypeError, ValueError) as error:
             raise type(error)(self._error(str(error))) from None
 
+    def _trace(self, key: Any, call: Callable[[Sequence[Tensor]], Any], signature: Any) -> Any:
+        """The function as a row program, traced once a signature."""
+        from ..program.tracing import trace
+
+        if key not in self._traces:
+            _state.is_tracing = True
+            try:
+                self._traces[key] = trace(self.function, call, signature, self.saved)
+            finally:
+                _state.is_tracing = False
+            if len(self._traces) == _MANY_TRACES:
+                warnings.warn(self._error(
+                    f"compiled for {_MANY_TRACES} sets of types, shapes and constants; a number "
+                    "that changes from call to call is better handed over in a tensor, as "
+                    "lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=5)
+        return self._traces[key]
+
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """What runs a call with these arguments, which are checked."""
         self._check(values)
-        from ..program.tracing import trace
+        # (What traces takes long to import, and calls under torch.compile do without.)
         from ..program.watching import MAX_DIMENSIONS, Signature
         from .row_gradients import Plan
 
@@ -345,18 +362,7 @@ class RowFunction(Generic[P, R]):
             return self._by_torch([named[p.name] for p in self._parameters])
 
         with self._lock:
-            if short not in self._traces:
-                _state.is_tracing = True
-                try:
-                    self._traces[short] = trace(self.function, call, signature, self.saved)
-                finally:
-                    _state.is_tracing = False
-                if len(self._traces) == _MANY_TRACES:
-                    warnings.warn(self._error(
-                        f"compiled for {_MANY_TRACES} sets of types, shapes and constants; a "
-                        "number that changes from call to call is better handed over in a tensor, "
-                        "as lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
-            found = self._traces[short].of_rows(first.shape)
+            found = self._trace(short, call, signature).of_rows(first.shape)
             is_flat = found.parts == 1 and found.program.is_elementwise
             if is_flat and (length := choices.flat_length(
                     first.shape, found.program)) != first.shape[-1]:
