@@ -244,6 +244,16 @@ def test_slopes_of_clamp_are_asked_for_outside_of_the_callers_modes():
         assert convert.clamp_has_slopes_at_bounds() is want
 
 
+def test_tracing_is_in_no_call_of_an_operator(device):
+    """Compiled graphs call operators, whose kernels may trace, without torch.func."""
+    def function(x: Rows):
+        return x - x.amax(-1, keepdim=True).detach()
+
+    x = torch.randn(3, 48, device=device)
+    with torch._C._DisableFuncTorch():
+        assert torch.equal(lnbwd.rowwise(function)(x), function(x))
+
+
 def compare_with_double(device, bodies, x, rtol=2e-6):
     """Results of several functions of x, and the gradients of their sums, beside PyTorch's in
     float64; in one kernel, in whose rows each function has a part with the elements of x."""

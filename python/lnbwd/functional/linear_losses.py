@@ -261,6 +261,18 @@ def _check(input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias: Te
                          f"{list(input.shape)}, got {list(target.shape)}")
 
 
+def _scales(target: Tensor, classes: int, weight: Tensor | None, is_mean: bool,
+            ignore_index: int) -> Tensor:
+    """What the loss of each row counts; NaN where the target is no class."""
+    is_ignored = target == ignore_index
+    is_right = is_ignored | ((target >= 0) & (target < classes))
+    scale = (~is_ignored).float().masked_fill(~is_right, math.nan)
+    if not is_mean:
+        return scale
+    counted = scale if weight is None else scale * weight[target.clamp(0, classes - 1)].float()
+    return scale / counted.sum()
+
+
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
                          linear_bias: Tensor | None = None, weight: Tensor | None = None,
                          reduction: str = "mean", ignore_index: int = -100,
@@ -313,14 +325,8 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         loss = _by_torch(rows, linear_weight, places, linear_bias, weight, reduction, ignore_index,
                          label_smoothing, z_loss, softcap)
         return loss.view(target.shape) if reduction == "none" else loss
-    is_ignored = places == ignore_index
-    is_right = is_ignored | ((places >= 0) & (places < classes))
-    scale = (~is_ignored).float().masked_fill(~is_right, math.nan)
-    if reduction == "mean":
-        counted = scale if weight is None else scale * weight[places.clamp(0, classes - 1)].float()
-        scale = scale / counted.sum()
-    weight = None if weight is None else weight.float()
     result: Tensor = torch.ops.lnbwd.linear_cross_entropy(
-        reduction != "none", rows, linear_weight, linear_bias, places, scale, weight,
-        label_smoothing, z_loss, softcap)
+        reduction != "none", rows, linear_weight, linear_bias, places,
+        _scales(places, classes, weight, reduction == "mean", ignore_index),
+        None if weight is None else weight.float(), label_smoothing, z_loss, softcap)
     return result.view(target.shape) if reduction == "none" else result

@@ -314,12 +314,12 @@ class RowFunction(Generic[P, R]):
         """The function as a row program, traced once a signature."""
         from ..program.tracing import trace
 
+        def run(given: Sequence[Tensor]) -> Any:
+            _state.is_tracing = True  # (In the thread that traces, which ends then.)
+            return call(given)
+
         if key not in self._traces:
-            _state.is_tracing = True
-            try:
-                self._traces[key] = trace(self.function, call, signature, self.saved)
-            finally:
-                _state.is_tracing = False
+            self._traces[key] = trace(self.function, run, signature, self.saved)
             if len(self._traces) == _MANY_TRACES:
                 warnings.warn(self._error(
                     f"compiled for {_MANY_TRACES} sets of types, shapes and constants; a number "

@@ -10,8 +10,7 @@ what is lost. What takes long to import is imported by the function that needs i
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ from ..core.base import settings
 
 __all__ = ["BatchNorm", "InstanceNorm", "Tracer", "call_kernel", "call_without_warnings",
            "count_dispatch_modes", "decompositions", "formula_of", "graph_in_progress",
-           "has_autocast_kernel", "is_forward_mode", "is_operator", "outside_of_modes", "raw",
+           "has_autocast_kernel", "is_forward_mode", "is_operator", "raw",
            "reshaped", "schema_of", "sharding_schema", "stream_of", "transforms_are_active"]
 
 
@@ -116,17 +115,6 @@ def sharding_schema(*arguments: Any, **options: Any) -> Any:
 
 
 # Tracing of row functions -------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def outside_of_modes() -> Iterator[None]:
-    """Without the transforms, modes and autocast that the caller may be in."""
-    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    with (temporarily_clear_interpreter_stack(), _disable_current_modes(),
-          torch._C._DisableAutocast()):
-        yield
 
 
 def graph_in_progress() -> torch.fx.Graph:

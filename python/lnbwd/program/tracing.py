@@ -386,7 +386,7 @@ def _convert_all(conversion: Conversion, graph: torch.fx.Graph, watch: Watch,
                          else f"{reason}; {EXPECTED}") from None
 
 
-@alone()
+@alone
 def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
           signature: Signature, saved: Sequence[str] | None) -> Trace:
     """Makes a function a row program.

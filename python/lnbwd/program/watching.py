@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import contextlib
+import concurrent.futures
 import dataclasses
+import functools
 import math
 import re
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,7 +27,10 @@ from .element_types import ELEMENT_NAMES
 from .graphs.domains import INTEGERS
 from .graphs.operations import known
 from .operands import Input
-from .torch_internals import Tracer, decompositions, graph_in_progress, outside_of_modes
+from .torch_internals import Tracer, decompositions, graph_in_progress
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -180,17 +184,21 @@ class Watch(TorchFunctionMode):
 _lock = threading.RLock()
 
 
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Without the transforms and modes that the caller may be in, and with PyTorch's own default
-    type: what is traced serves calls under any."""
-    with _lock, outside_of_modes(), torch.inference_mode(False), torch.enable_grad():
-        default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float32)
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(default)
+def alone(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator of a function that runs in a thread of its own, which is in none of the caller's
+    transforms, modes and calls of operators, and with PyTorch's own default type: what is traced
+    serves calls under any."""
+    @functools.wraps(function)
+    def run(*arguments: P.args, **options: P.kwargs) -> R:
+        with _lock, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            default = torch.get_default_dtype()
+            torch.set_default_dtype(torch.float32)
+            try:
+                return pool.submit(function, *arguments, **options).result()
+            finally:
+                torch.set_default_dtype(default)
+
+    return run
 
 
 def _stand_ins(signature: Signature, tracer: Tracer) -> list[Tensor]:
