@@ -145,7 +145,7 @@ def test_nothing_is_searched_for_unless_it_is_asked_for(tune, monkeypatch):
     assert tuning.is_on()
     monkeypatch.delenv("LNBWD_AUTOTUNE")
     assert not tuning.is_on()
-    with pytest.raises(ValueError, match="enabled: expected True, False or None, got 1"):
+    with pytest.raises(TypeError, match="enabled: expected True, False or None, got 1"):
         lnbwd.autotune(1)
 
 

@@ -267,7 +267,7 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
                 raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")
         known = {grad: grad in grads for grad in known}
     if not isinstance(schedule, (str, Mapping)):
-        raise ValueError(f"schedule: expected a text or a mapping, got {schedule!r}")
+        raise TypeError(f"schedule: expected a text or a mapping, got {schedule!r}")
     if isinstance(schedule, Mapping) and not schedule:
         raise ValueError("schedule: expected fields by name, got an empty mapping; leave it out "
                          "for the compiler's choice")
@@ -314,7 +314,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
     if bool(chip) == bool(chips):
         raise ValueError(f"chip, chips: expected one of the two, got {'both' if chip else 'none'}")
     if isinstance(chips, str):
-        raise ValueError(f"chips: expected a list of chips, got the text {chips!r}; see chip")
+        raise TypeError(f"chips: expected a list of chips, got the text {chips!r}; see chip")
     names = [chip] if chip else list(chips)
     for name in names:
         compiler.check_texts(chip=name)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -71,12 +70,11 @@ def rows_option(rows: int, chip: str) -> int:
 
 def whole_number(name: str, value: object, least: int, what: str) -> int:
     """A value as a whole number; those of NumPy's types are taken, too."""
-    if not isinstance(value, bool):
-        with contextlib.suppress(TypeError):
-            number = operator.index(value)  # type: ignore[arg-type]
-            if number >= least:
-                return number
-    raise ValueError(f"{name}: expected {what}, got {value!r}")
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected {what}, got {value!r}")
+    if (number := operator.index(value)) < least:
+        raise ValueError(f"{name}: expected {what}, got {number}")
+    return number
 
 
 def _check_rows(spec: KernelSpec | ProgramSpec) -> None:

@@ -77,7 +77,7 @@ def autotune(enabled: bool | None = True) -> None:
     """
     global _enabled
     if not isinstance(enabled, bool | None):
-        raise ValueError(f"enabled: expected True, False or None, got {enabled!r}")
+        raise TypeError(f"enabled: expected True, False or None, got {enabled!r}")
     _enabled = enabled
 
 
