@@ -2,7 +2,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/performance.md and its plots from docs/results/performance.json.
+"""Writes docs/reference/performance.md and its plots from docs/results/performance.json.
 
   dashboard.py [--check]          writes the page, or only says whether it is stale
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
@@ -55,7 +55,7 @@ from lnbwd_bench.results import GRAPH, INTERLEAVED, gain, gains_of  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes  # noqa: E402
 
 FILE = SOURCE / "docs" / "results" / "performance.json"
-PAGE = SOURCE / "docs" / "performance.md"
+PAGE = SOURCE / "docs" / "reference" / "performance.md"
 IMAGES = SOURCE / "docs" / "images"
 _OUTCOMES = ("whole", "part", "left")
 # The types and operations that are counted, with N and the numbers of rows.
@@ -96,7 +96,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def where(block: Block) -> str:
     """The line that says where a block's figures are from."""
     machine = block["machine"]
-    return f"{machine[0].upper()}{machine[1:]}, {block['date']}: `{block['command']}`"
+    return f"{machine[0].upper()}{machine[1:]}: `{block['command']}`"
 
 
 def shares_of(rows: Iterable[results.Row], least_bytes: float = results.LARGE_BYTES) -> list[float]:
@@ -124,13 +124,13 @@ def known_shapes(block: Block) -> list[str]:
     gains, apart = gains_of(rows), gains_of(rows, INTERLEAVED)
     text = [f"The fastest of five peers takes {mean(gains):.2f} times as long as lnbwd (geometric "
             f"mean of {len(gains)} shapes; least {min(gains):.2f}). lnbwd reaches "
-            f"{100 * mean(shares_of(rows)):.0f} % of the rate of a plain stream "
-            "([below](#what-is-in-the-numbers)) on shapes that move 100 MB and more."]
+            f"{100 * mean(shares_of(rows)):.0f} % of [copy bandwidth](#how-it-is-measured) on "
+            "shapes that move 100 MB and more."]
     if apart:
         text += [f"If a kernel of PyTorch runs before each call, the factor is "
                  f"{mean(apart):.2f} (least {min(apart):.2f})."]
     return ["## LayerNorm backward, known shapes", "", " ".join(text), "",
-            *table(("M × N, bf16", "lnbwd, µs", "GB/s", "% of the stream", "best peer, µs",
+            *table(("M × N, bf16", "lnbwd, µs", "GB/s", "% of copy", "best peer, µs",
                     "times faster"), cells), where(block), ""]
 
 
@@ -146,8 +146,8 @@ def of_the_stream(block: Block) -> list[str]:
     for kind, is_of in kinds.items():
         shares = shares_of(row for row in block["rows"] if is_of(row))
         cells.append((kind, str(len(shares)), *mean_and_least(shares)))
-    return ["Of shapes of 100 MB to 1.4 GB drawn by other seeds, beside the stream alone:", "",
-            *table(("shapes", "number", "of the stream: mean", "least"), cells), where(block), ""]
+    return ["Large random shapes of other seeds, 100 MB to 1.4 GB, against copy bandwidth:", "",
+            *table(("shapes", "number", "of copy: mean", "least"), cells), where(block), ""]
 
 
 def random_shapes(block: Block, large: Block | None) -> list[str]:
@@ -167,17 +167,17 @@ def random_shapes(block: Block, large: Block | None) -> list[str]:
         beside[who] = mean(row[GRAPH][who] / row[GRAPH]["ours"] for row in both)
     worst = min((row for row in rows if gain(row)), key=lambda row: gain(row) or 0)
     return ["## LayerNorm backward, random shapes", "",
-            "Shapes are drawn by a seed: 4 MB to 1.6 GB, log-uniform in M and N, all types, a "
-            "tenth with odd N. The mean of a peer's time over lnbwd's is "
-            + ", ".join(f"{factor:.1f} ({PEERS[who]})" for who, factor in beside.items())
-            + "; cuDNN and Quack do not support all shapes. The least factor "
-            f"is that of {sizes(worst['m'], worst['n'])} {worst['dtype']}: lnbwd "
+            "Random shapes of 4 MB to 1.6 GB: log-uniform in M and N, all types, a tenth with odd "
+            "N. Peers take these multiples of lnbwd's time (means): "
+            + ", ".join(f"{PEERS[who]} {factor:.1f}" for who, factor in beside.items())
+            + ". cuDNN and Quack do not support all shapes. The worst shape is "
+            f"{sizes(worst['m'], worst['n'])} {worst['dtype']}: lnbwd takes "
             f"{worst[GRAPH]['ours']:.1f} µs, "
             f"{' '.join(best_words(worst))} µs.", "",
             "![How many times faster than the best peer, over the bytes moved]"
-            "(images/random_shapes.svg)", "",
+            "(../images/random_shapes.svg)", "",
             *table(("seed", "shapes", "times faster than the best peer: mean", "least",
-                    "of the stream: mean", "least"), cells),
+                    "of copy: mean", "least"), cells),
             where(block), "", *(of_the_stream(large) if large else ())]
 
 
@@ -200,10 +200,10 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
                       f"{100 * mean(shares_of(mine.values())):.0f}"))
     text = ["## Forward passes and RMSNorm", "",
             "Each cell has lnbwd's microseconds, then the best peer's. The last columns are means: "
-            "how many times faster lnbwd is, and its share of the stream's rate on shapes that "
-            "move 100 MB and more.", "",
+            "how many times faster lnbwd is, and its share of copy bandwidth on shapes that move "
+            "100 MB and more.", "",
             *table(("bf16", *(sizes(m, n) for m, n, _ in shapes), "times faster",
-                    "% of the stream"), cells)]
+                    "% of copy"), cells)]
     apart = [(op, gains_of([row for row in rows if row["name"] == op], INTERLEAVED))
              for op in dict.fromkeys(row["name"] for row in rows)]
     if all(values for _, values in apart):
@@ -217,7 +217,7 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
             cells.append((f"`{op}`", str(len(mine_drawn)), *mean_and_least(gains_of(mine_drawn)),
                           *mean_and_least(shares_of(mine_drawn))))
         text += [*table(("random shapes", "number", "times faster than the best peer: mean",
-                         "least", "of the stream: mean", "least"), cells),
+                         "least", "of copy: mean", "least"), cells),
                  where(drawn), ""]
     return text
 
@@ -233,9 +233,9 @@ def row_functions(block: Block) -> list[str]:
                       *(text for gains in passes for text in mean_and_least(gains))))
     return ["## Row functions", "",
             "How many times faster the functions of `lnbwd.functional` are than the best of "
-            "PyTorch, torch.compile and Liger, on shapes that are drawn by a seed. The first input "
-            "has 2 to 400 MB and takes turns among the types; cross entropy has bf16 and 50,257 or "
-            "drawn classes. Liger's makes its gradient in the forward pass: both count together.",
+            "PyTorch, torch.compile and Liger, on random shapes. The first input has 2 to 400 MB, "
+            "in each type by turns. Cross entropy is in bf16, with 50,257 or a random number of "
+            "classes. Liger computes its gradient in the forward pass: compare `both`.",
             "", *table(("function", "shapes", "forward: mean", "least", "backward: mean", "least",
                         "both: mean", "least"), cells), where(block), ""]
 
@@ -245,12 +245,12 @@ def quantized(block: Block) -> list[str]:
     by_hand = " and ".join(f"{mean(row['by_hand']):.2f} (least {min(row['by_hand']):.2f})"
                            for row in block["rows"] if row["by_hand"])
     return ["## Float8 and float4", "",
-            "The functions of [float8.md](float8.md) on drawn shapes of bf16, beside PyTorch and "
-            "torch.compile, and a stream of as many bytes (large: from 100 MB on). `both`: both "
+            "The functions of [float8.md](../float8.md) on random shapes in bf16, against PyTorch "
+            "and torch.compile, and against copy bandwidth (large: from 100 MB on). `both`: both "
             "layouts." + (" Kernels by hand (Liger's RMSNorm, torchao 0.18.0's layouts; PyTorch's "
                           f"gradient, quantised by torch.compile) take {by_hand} times as long."
                           if by_hand else ""), "",
-            *table(("function", "shapes", "times faster", "least", "of a stream", "least", "large"),
+            *table(("function", "shapes", "times faster", "least", "of copy", "least", "large"),
                    ((f"`{row['name']}`", str(len(row["gains"])), *mean_and_least(row["gains"]),
                      *mean_and_least(row["shares"]), mean_and_least(row["large"])[0])
                     for row in block["rows"])), where(block), ""]
@@ -258,8 +258,8 @@ def quantized(block: Block) -> list[str]:
 
 def conversions(block: Block) -> list[str]:
     """How many of the nodes that Inductor fuses are row programs."""
-    return ["Nodes that Inductor fuses in graphs of real models, and how many of them are "
-            "converted to row programs:", "",
+    return ["Nodes that Inductor fuses in graphs of real models, and how many of them become row "
+            "programs:", "",
             *table(("fused nodes", "number", "converted", "%"),
                    ((row["kind"], str(row["nodes"]), str(row["converted"]),
                      f"{100 * row['converted'] / row['nodes']:.0f}") for row in block["rows"])),
@@ -282,35 +282,34 @@ def regions(block: Block, converted: Block | None) -> list[str]:
     counts = [(models, [outcomes[models, outcome] for outcome in _OUTCOMES])
               for models in results.BLOCKS]
     weights: dict[str, Callable[[Block], int]] = {
-        "all": lambda row: 1, "of models looked at": lambda row: row["seen"],
-        "of models not looked at": lambda row: not row["seen"],
+        "all": lambda row: 1,
+        **{kind: lambda row, is_seen=is_seen: row["seen"] == is_seen
+           for kind, is_seen in zip(results.BLOCKS, (True, False), strict=True)},
         "by occurrence": lambda row: row["occurs"]}
     cells = []
     for kind, weight in weights.items():
-        for way, times in (("graph pass", "before_us"), ("backend", "us")):
-            found = [row[times]["torch"] / row[times]["lnbwd"]
-                     for row in rows if times in row for _ in range(weight(row))]
-            if found:
-                cells.append((kind, way, *speeds(found)))
+        found = [row["us"]["torch"] / row["us"]["lnbwd"]
+                 for row in rows for _ in range(weight(row))]
+        if found:
+            cells.append((kind, *speeds(found)))
     slowest = sorted(rows, key=lambda row: row["us"]["torch"] / row["us"]["lnbwd"])[:5]
     return ["## Regions of compiled graphs", "",
-            "Patterns of real models that are fused around a reduction. What row programs compute "
-            "of them:", "",
-            *table(("of models", "patterns", "whole", "part", "left"),
+            "Patterns that Inductor fuses around a reduction, of models that the development used "
+            "(training set) and of others (held-out set). Row programs compute a pattern whole, in "
+            "part, or leave it:", "",
+            *table(("models", "patterns", "whole", "part", "left"),
                    ((models, *map(str, (sum(found), *found))) for models, found in counts)),
             *(conversions(converted) if converted else []),
-            "How many times faster than torch.compile's kernels the backend `lnbwd` is"
-            + (", and the graph pass before it was"
-               if any("before_us" in row for row in rows) else "")
-            + ". *By occurrence*, a pattern counts as often as it occurs in models; that is known "
-            f"of {sum(row['occurs'] > 0 for row in rows)} patterns.", "",
-            *table(("patterns", "by", "number", "arithmetic mean", "geometric mean", "least", "5 %",
+            "How many times faster the backend `lnbwd` is than torch.compile's kernels. *By "
+            "occurrence* counts a pattern as often as it occurs in models; the number is known for "
+            f"{sum(row['occurs'] > 0 for row in rows)} patterns.", "",
+            *table(("patterns", "number", "arithmetic mean", "geometric mean", "least", "5 %",
                     "median", "95 %", "below 0.98", "below 0.9"), cells),
             where(block), "",
-            "The five slowest of the backend; numbers are lines, from 0 on, of "
-            "[region-patterns.jsonl.xz](results/region-patterns.jsonl.xz); patterns with \"new\" "
-            "are not kept:", "",
-            *table(("pattern", "of", "lnbwd, µs", "torch.compile, µs", "torch.compile ÷ lnbwd"),
+            "The five slowest. A number is a line of "
+            "[region-patterns.jsonl.xz](../results/region-patterns.jsonl.xz), from 0 on; patterns "
+            "with \"new\" are not in the file:", "",
+            *table(("pattern", "model", "lnbwd, µs", "torch.compile, µs", "torch.compile ÷ lnbwd"),
                    ((str(row["pattern"]), row["model"],
                      *(f"{row['us'][who]:.1f}" for who in ("lnbwd", "torch")),
                      f"{row['us']['torch'] / row['us']['lnbwd']:.2f}") for row in slowest))]
@@ -329,11 +328,10 @@ def steps(block: Block) -> list[str]:
     return ["## Training steps of whole models", "",
             "Forward, backward and fused AdamW, by `torch.compile(model, backend=\"lnbwd\")` and "
             f"by `torch.compile(model)`. A step takes {mean(ratios):.3f} of torch.compile's time "
-            f"in the mean ({min(ratios):.3f} to {max(ratios):.3f})"
-            + (f", the first one, which compiles, {mean(first):.2f} ({min(first):.2f} to "
-               f"{max(first):.2f})" if first else "")
-            + ".", "",
-            *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio", "of its memory at the peak",
+            f"(geometric mean; {min(ratios):.3f} to {max(ratios):.3f})."
+            + (f" The first step, which compiles, takes {mean(first):.2f} ({min(first):.2f} to "
+               f"{max(first):.2f})." if first else ""), "",
+            *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio", "peak memory, ratio",
                     "first step: lnbwd, s", "torch.compile, s"), cells), where(block), ""]
 
 
@@ -350,8 +348,8 @@ def linear_losses(block: Block) -> list[str]:
             f"{memory['ours'] / memory['eager']:.2f}" if "eager" in memory else ""))
     return ["## Cross entropy of a linear layer", "",
             "`lnbwd.functional.linear_cross_entropy`, forward and backward, in bf16. \"products\" "
-            "are the three products of matrices alone, of all rows at once, by PyTorch. Memory is "
-            "the peak beside the operands.", "",
+            "are the three matrix products alone, of all rows at once, by PyTorch. Memory is the "
+            "peak without the operands.", "",
             *table(("rows × H × V", "lnbwd, ms", "eager", "torch.compile", "Liger", "products",
                     "best peer ÷ lnbwd", "products ÷ lnbwd", "memory ÷ eager's"), cells),
             where(block), ""]
@@ -364,9 +362,9 @@ def host(block: Block) -> list[str]:
                 ("torch", "ours", "overridden", "patched")))
              for row in block["rows"] if row["case"].startswith("chain")]
     return ["## What a call costs the host", "",
-            "Microseconds of the host for one norm in a chain of modules, the launch included: "
-            "eager PyTorch, the modules of `lnbwd.nn`, and PyTorch's modules under "
-            "`lnbwd.override_aten()` and after `lnbwd.patch`.", "",
+            "Host time of one norm in a chain of modules, with the launch: eager PyTorch, the "
+            "modules of `lnbwd.nn`, and PyTorch's modules under `lnbwd.override_aten()` and after "
+            "`lnbwd.patch`.", "",
             *table(("", "PyTorch, µs", "lnbwd, µs", "override_aten, µs", "patch, µs"), cells),
             where(block), ""]
 
@@ -380,9 +378,8 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
             *(f"{us[who]:.1f}" for who in ("auto", "eager", "compile")),
             f"{min(us['eager'], us['compile']) / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
-            f"`lnbwd.{LAYER_NORM}_linear`, the forward pass without gradients, and both passes "
-            "with all five gradients, in CUDA graphs, with the implementation that was the "
-            "fastest when each shape was first used.", "",
+            f"`lnbwd.{LAYER_NORM}_linear` in CUDA graphs: the forward pass without gradients, and "
+            "both passes with all five gradients.", "",
             *table(("M × K → O, bf16", *(f"{what}{who}" for what in ("forward: ", "both: ")
                                          for who in ("lnbwd, µs", "PyTorch", "torch.compile",
                                                      "times faster than the better"))),
@@ -392,7 +389,7 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
         for row in host_block["rows"]:
             calls.setdefault(sizes(*row["sizes"]), []).append("; ".join(
                 f"{row['us'][who]:.0f}" for who in ("ours", "eager", "compile")))
-        text += ["Microseconds of the host for one call: lnbwd's, PyTorch's, torch.compile's.", "",
+        text += ["Host time of one call, µs: lnbwd; PyTorch; torch.compile.", "",
                  *table(("bf16", *dict.fromkeys(row["pass"] for row in host_block["rows"])),
                         ((shape, *row) for shape, row in calls.items())), where(host_block), ""]
     return text
@@ -401,8 +398,8 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
 def compile_time(block: Block) -> list[str]:
     """What a compilation of a kernel takes."""
     text = ["## Compile time", "",
-            "The whole process of `lnbwd-opt`, from the operation to the code object, on one core, "
-            "over the shapes of the first table: "
+            "A run of `lnbwd-opt`, from the operation to the code object, on one core, for the "
+            "shapes of the first table: "
             + "; ".join(f"{row['chip']} {row['median_ms']:.0f} ms in the median, "
                         f"{row['worst_ms']:.0f} ms at most" for row in block["rows"])
             + ".", "", where(block), ""]
@@ -422,52 +419,52 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
     times = [(of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{row['us']:.1f}",
               f"{100 * row['share']:.0f}") for row in predicted["rows"]]
     return ["## AMD: counted and predicted", "",
-            "No AMD card was measured. The simulator's counts are exact. Each cell has two, for "
-            "16384×1024: the bytes that lanes access over the fewest that the operation can move, "
-            "then vector instructions of a lane for each element. `test/EndToEnd/test_counts.py` "
-            "checks upper bounds.",
+            "The simulator's counts are exact. Each cell has two counts for 16384×1024: bytes that "
+            "lanes access over the least that the operation can move; vector instructions of a "
+            "lane per element. `test/EndToEnd/test_counts.py` checks upper bounds.",
             "",
             *table(("chip, type", *(f"`{op}`" for op in COUNTED_OPS)), cells),
-            "The same bytes of functions that write float8 and float4, the least and the most of "
-            f"{', '.join(sizes(*shape) for shape in float8['shapes'])}. Of their kernels "
-            f"{sum(row['spills'] for row in float8['rows']) or 'none'} spill. Norms read their "
-            "weights anew for each few rows, from a cache, and in both layouts the rows twice. The "
-            "last column has what reaches memory by the timing model, partial sums too.", "",
-            *table(("of bf16", *chips_of_float8),
+            "The same byte counts for functions that write float8 and float4, least and most of "
+            f"{', '.join(sizes(*shape) for shape in float8['shapes'])}. "
+            f"{sum(row['spills'] for row in float8['rows']) or 'No'} kernels spill. Norms "
+            "reload their weights for every few rows, from a cache; for both layouts they read "
+            "rows twice. The last column counts bytes that reach memory by the timing model, "
+            "partial sums included.", "",
+            *table(("bf16", *chips_of_float8),
                    ((f"`{name}`", *(of_float8[name, chip] for chip in chips_of_float8))
                     for name in names)), where(float8), "",
-            f"Predicted times of LayerNorm backward on an {predicted['product']}, with M in the "
-            f"types and cold caches. The timing model's error is {predicted['error_percent']} % on "
-            "kernels to which it was not fitted.", "",
-            *table(("M × N, bf16", "predicted, µs", "% of the stream"), times),
+            f"Predicted times of LayerNorm backward on an {predicted['product']}, with static M "
+            "and cold caches. The timing model's error on held-out kernels is "
+            f"{predicted['error_percent']} %.", "",
+            *table(("M × N, bf16", "predicted, µs", "% of copy"), times),
             where(predicted), ""]
 
 
 def chooser(block: Block) -> list[str]:
     """How good the choice of schedules is."""
     return ["## The choice of schedules", "", "Regret is the time of the chosen schedule over the "
-            "best one's, for programs that the trees were not trained on. AMD's times are "
-            "predicted.", "",
-            *table(("trees", "sweep", "regret, median", "95th percentile"),
+            "best one's, for programs outside of the training set. AMD times are predicted.", "",
+            *table(("trees", "programs", "regret, median", "95th percentile"),
                    ((row["trees"], row["sweep"], f"{row['median']:.3f}", f"{row['p95']:.3f}")
                     for row in block["rows"])), where(block), ""]
 
 
-METHOD = """## What is in the numbers
+METHOD = """## How it is measured
 
 All candidates run in one process, in alternation, on rotating buffers, so that no input is in a
-cache. Figures are medians: of 25 to 30 repetitions for norms, for others of as many as the line
-below the table says. Kernel times are those of CUDA graphs of many calls, divided by the number of
-calls: kernels and the gaps between them, as in a training step. Peers are PyTorch's eager
-operators, torch.compile for the exact shape, Liger 0.8.5, cuDNN by its front end 1.32, and Quack
-0.6.5. A peer that is wrong or does not support a shape has no time there. Outputs are compared with
-float64 in the same run ([numerics.md](numerics.md)), and two runs of lnbwd must give the same bits.
+cache. Figures are medians of 25 to 30 repetitions for norms; for others, the line below the table
+has the number. Kernel times are those of CUDA graphs of many calls over the number of calls:
+kernels and the gaps between them, as in a training step. Peers are PyTorch's eager operators,
+torch.compile for the exact shape, Liger 0.8.5, cuDNN by its front end 1.32, and Quack 0.6.5. A peer
+that gives wrong results or does not support a shape has no time there. Outputs are compared with
+float64 in the same run ([numerics.md](../numerics.md)), and two runs of lnbwd must give the same
+bits.
 
-GB/s count the fewest bytes that the operation can move. The *stream* is a kernel that only reads
-and writes the same number of arrays of the same size, in the fastest of 27 launch shapes. *Of the
-stream* is lnbwd's rate over the stream's; its means are over shapes that move 100 MB or more.
-Kernels are those that Python compiles for such tensors: for any M, with the shape's M as a hint,
-and with the schedule that the compiler chooses ([schedules.md](schedules.md)).
+GB/s count the least bytes that the operation can move. *Copy bandwidth* is the rate of a kernel
+that only reads and writes the same number of arrays of the same size, in the fastest of 27 launch
+shapes; means over shares of it take shapes that move 100 MB or more. Kernels are those that Python
+compiles: for any M, with the shape's M as a hint, and the schedule that the compiler chooses
+([schedules.md](../schedules.md)).
 
 ## To measure again
 

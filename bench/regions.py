@@ -322,7 +322,7 @@ def measure(options: argparse.Namespace) -> int:
 
 def chosen(options: argparse.Namespace) -> list[Pattern]:
     """The patterns of the file, those that were asked for, or so many at random: half of models
-    that were looked at, half of others, of these a half from --more."""
+    of the training set, half of the held-out set, of these a half from --more."""
     corpus = [{"seen": True, **json.loads(line), "at": place}
               for place, line in enumerate(results.patterns(options.patterns))]
     own = [{**json.loads(line), "seen": False, "at": f"new{place}"} for place, line in enumerate(

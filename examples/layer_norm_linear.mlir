@@ -1,5 +1,5 @@
 // LayerNorm and the linear layer behind it: out = LayerNorm(x) W^T + b. The gradient
-// of all five (docs/layer-norm-linear.md), its kernels, and a run that compares them
+// of all five (docs/python.md), its kernels, and a run that compares them
 // with float64:
 //
 //   lnbwd-opt examples/layer_norm_linear.mlir --lnbwd-differentiate="saved=mean,rstd"

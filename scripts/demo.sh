@@ -22,7 +22,7 @@ echo "The IR after each stage is in $build_dir/demo-stages"
 say "Executing $kernel on the simulator, 64 rows"
 "$build_dir/bin/lnbwd-run" "$kernel" --m 64 --device sim --verify
 
-say "Predicting a card's time for 8192 rows (simulator/docs/timing-model.md)"
+say "Predicting a card's time for 8192 rows (simulator/docs/simulator.md)"
 "$build_dir/bin/lnbwd-run" "$kernel" --m 8192 --device sim --predict
 
 say "Where things are"

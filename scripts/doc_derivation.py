@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/math.md quotes: LayerNorm's gradient as the compiler derives it, and operations with
-their derivatives."""
+"""LayerNorm's gradient as the compiler derives it, and operations with their derivatives."""
 
 from __future__ import annotations
 
@@ -134,7 +133,7 @@ def operations(tools: Tools) -> str:
     for name, (_, note) in OPERATIONS.items():
         cells = (note, *("yes" if name in holding else "no" for holding in answers))
         rows.setdefault(cells, []).extend(f"`{part}`" for part in name.split(" / "))
-    lines = ["| operations | derivative | where it has none, it is | AMD | NVIDIA |",
+    lines = ["| operations | derivative | at a kink or jump | AMD | NVIDIA |",
              "|---|---|---|---|---|"]
     lines += [f"| {', '.join(names)} | {derivative} | {note} | {amd} | {nvidia} |"
               for (note, derivative, amd, nvidia), names in rows.items()]

@@ -9,7 +9,6 @@ import json
 import re
 
 from doc_tools import (
-    CHIP,
     EXAMPLE,
     LAYER_NORM_BWD,
     Stop,
@@ -79,21 +78,6 @@ def lane_level(tools: Tools) -> str:
                  "mlir")
 
 
-def launches(tools: Tools) -> str:
-    """The function that launches, without the casts of its buffers."""
-    module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
-    function = dedent(cut(module, rf"func\.func @{LAYER_NORM_BWD}\("))
-    shown = pick(function[1:-1], {
-        r"lnbwd\.": 9, r"memref\.alloc\(": 9, r"gpu\.launch_func ": 9, r"memref\.dealloc": 9,
-    }, "//")
-    result = []
-    for line in shown:
-        line = re.sub(r" +args\(.*", " args(...)", line)
-        for part in re.sub(r" (blocks in|threads in|args)", r"\n      \1", line).split("\n"):
-            result += wrap(part)
-    return fence(dedent(result), "mlir")
-
-
 def plan_entry(entry: dict) -> list[str]:
     """An entry of a list of the plan, its parameters in lines of their own."""
     keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
@@ -154,8 +138,3 @@ def assembly(tools: Tools) -> str:
         r"v_readlane_b32": 1, r"global_store_dwordx4": 2, r"s_cbranch": 1,
     }, ";")
     return fence([re.sub(r"\s+;", "        ;", line) for line in shown], "asm")
-
-
-def stage_files(tools: Tools) -> str:
-    """The files of --save-temps."""
-    return fence(sorted(file.name for file in tools.stage_folder.iterdir()), "text")

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import functools
 import json
 import pathlib
 import re
@@ -180,7 +179,7 @@ def pipeline_options(tools: Tools) -> str:
     return "\n".join(result) + "\n"
 
 
-def accuracy(name: str, _: Tools) -> str:
+def accuracy(name: str) -> str:
     """A table of what scripts/accuracy.py measured: of each case and output PyTorch's error and
     ours, on the first chip, or, where the cases are the outputs, on all chips."""
     table = json.loads((SOURCE / "docs/results/accuracy.json").read_text())["tables"][name]
@@ -203,6 +202,15 @@ def accuracy(name: str, _: Tools) -> str:
     return "\n".join(lines) + "\n"
 
 
+def functions() -> str:
+    """The errors of functions, which lnbwd-math-tests measured, and the bounds that it checks."""
+    lines = ["| function | AMD | NVIDIA | bound | results below 2^-126 |", "|---|---|---|---|---|"]
+    for row in json.loads((SOURCE / "docs/results/functions.json").read_text()):
+        lines.append(f"| {row['function']} | {row['AMD']:.2f} | {row['NVIDIA']:.2f} | "
+                     f"{row['bound']:g} | {row['small']} |")
+    return "\n".join(lines) + "\n"
+
+
 def report(tools: Tools) -> str:
     """The report on the example."""
     text = tools.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=report", "--rows=16384")
@@ -210,24 +218,14 @@ def report(tools: Tools) -> str:
 
 
 TEXTS = {
-    **{f"accuracy-{name}": functools.partial(accuracy, name)
-       for name in ("gradients", "sums", "forward")},
-    "derivation-result": doc_derivation.derivation_result,
-    "operations": doc_derivation.operations,
     "named-op": doc_stages.named_op,
     "row-program": doc_stages.row_program,
     "schedule": doc_stages.schedule,
     "partial-sums": doc_stages.partial_sums,
     "lane-level": doc_stages.lane_level,
-    "launches": doc_stages.launches,
     "whole-plan": doc_stages.whole_plan,
     "assembly": doc_stages.assembly,
-    "stage-files": doc_stages.stage_files,
     "validation": validation,
-    "chips": chips,
-    "chip-fields": chip_fields,
-    "clock-fields": clock_fields,
-    "one-pass-limits": one_pass_limits,
     "report": report,
 }
 
@@ -287,7 +285,124 @@ def passes_page(tools: Tools) -> str:
     return generated_page(title, f"{source} and lnbwd-opt", "\n".join(parts))
 
 
+def chips_page(tools: Tools) -> str:
+    """The chips, and the facts that each has."""
+    text = f"""# Chips
+
+`lib/Chips/Chips.json` describes the chips; no other source names one.
+[adding.md](../adding.md#a-chip) adds a chip.
+
+{chips(tools)}
+The end-to-end tests run *many* cases on some simulated chips and *few* on others with similar
+instructions. Kernels for NVIDIA's chips are *compiled*; those for `{chip_lists.GPU}` also run on
+cards.
+
+## Facts
+
+A family has the facts that its chips share; a chip's row has the others. `Chips.json` has the
+source of each value.
+
+{chip_fields(tools)}
+## Rows in one pass
+
+The longest rows, in multiples of 512, for which one pass over the rows gives dx and the column sums
+of LayerNorm backward ([lowering.md](../lowering.md#long-rows)):
+
+{one_pass_limits(tools)}"""
+    return generated_page("", "lib/Chips/Chips.json", text)
+
+
+def timing_page(tools: Tools) -> str:
+    """The parameters of the simulator's timing model."""
+    text = f"""# Parameters of the timing model
+
+`--time-options` replaces any of them for a run ([timing
+model](../../simulator/docs/simulator.md#parameters)). A second value is that of the second
+product, where it differs.
+
+{clock_fields(tools)}"""
+    return generated_page("", "simulator/lib/Timing/Clocks.json", text)
+
+
+def accuracy_page(_: Tools) -> str:
+    """The errors that scripts/accuracy.py measured."""
+    text = f"""# Measured errors
+
+`scripts/accuracy.py` measures errors against float64. Each is the worst of 5 seeds. A test measures
+a sample and fails where ours are worse than PyTorch's.
+
+## Gradients
+
+256 rows of 1024: root mean square error over the root mean square of the true gradients. PyTorch
+runs on the CPU, ours on the simulated {CHIP}. PyTorch uses the statistics that its forward pass
+saved, in 16 bits for 16-bit types; ours use the exact ones, rounded to float32. A test checks that
+ours are no worse with PyTorch's statistics. Large mean: 1e4 (f32), 300 (f16), 30 (bf16), standard
+deviation 1. Heavy tails: Student's t with two degrees of freedom. Tiny variance: x within a few
+roundings of 1.
+
+{accuracy("gradients")}
+## Column sums of many rows
+
+f32, 65536 rows of 768, standard normal: largest error over the largest true value. Ours are
+computed in numpy, in the order of each chip.
+
+{accuracy("sums")}
+## Forward pass
+
+f32, 2048 rows of 768: root mean square error over the root mean square of the true values.
+
+{accuracy("forward")}
+## Functions
+
+Largest errors over all 2^32 inputs, in units in the last place, if every instruction has the
+largest error that its vendor allows ([numerics.md](../numerics.md#functions)).
+
+{functions()}"""
+    return generated_page("", "docs/results", text)
+
+
+def row_operations_page(tools: Tools) -> str:
+    """The operations of row programs: derivatives, and chips that have them."""
+    text = f"""# Operations of row programs
+
+Derivatives by `--lnbwd-differentiate`, and backends that compile the operation, on float32 rows for
+{CHIP} and {chip_lists.GPU}. At a kink any number between the slopes of the two sides is valid; the
+table has PyTorch's choices.
+
+{doc_derivation.operations(tools)}
+## LayerNorm's gradient
+
+As `--lnbwd-differentiate` derives it:
+
+{doc_derivation.derivation_result(tools)}"""
+    return generated_page("", "lnbwd-opt", text)
+
+
+def faults_page(_: Tools) -> str:
+    """The published faults that the simulator's checks are tested with."""
+    file = "simulator/unittests/Inputs/published-faults.json"
+    lines = ["| fault | where | error | check | tested |", "|---|---|---|---|---|"]
+    for row in json.loads((SOURCE / file).read_text()):
+        name = f"[{row['fault']}]({row['url']})" if "url" in row else row["fault"]
+        tested = "yes" if row.get("tested", True) else "no"
+        lines.append(f"| {name} | {row['where']} | {row['error']} | {row['check']} | {tested} |")
+    table = "\n".join(lines)
+    text = f"""# Published faults
+
+Faults of shipped code, and the [check](../../simulator/docs/checker.md) that reports them.
+`always` needs no check. `CheckerEscapeTest` runs the tested ones, broken and fixed; the checks
+report no fixed code.
+
+{table}"""
+    return generated_page("", file, text)
+
+
 PAGES = {
+    "docs/reference/accuracy.md": accuracy_page,
+    "docs/reference/chips.md": chips_page,
+    "docs/reference/published-faults.md": faults_page,
+    "docs/reference/row-operations.md": row_operations_page,
+    "docs/reference/timing-parameters.md": timing_page,
     "docs/reference/dialect.md": dialect_page,
     "docs/reference/lane-dialect.md": lane_dialect_page,
     "docs/reference/passes.md": passes_page,

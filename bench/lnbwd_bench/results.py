@@ -36,8 +36,8 @@ PEER_SLACK = 16.0
 """A peer whose error is this many times the allowed one is wrong; below, only less precise."""
 
 STREAM = "stream"
-BLOCKS = ("looked at", "not looked at")
-"""Of patterns of models, when they were taken."""
+BLOCKS = ("training set", "held-out set")
+"""The models that patterns are of."""
 _FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results"
 PATTERNS, FUSED_NODES = (_FOLDER / f"{name}.jsonl.xz" for name in (
     "region-patterns", "fused-nodes"))
@@ -46,8 +46,8 @@ Row = Mapping[str, Any]
 
 
 def patterns(file: pathlib.Path = PATTERNS) -> list[str]:
-    """The patterns of a file of regions.py, each as JSON. Those of models that nobody had looked at
-    when they were timed have ``"seen": false``."""
+    """The patterns of a file of regions.py, each as JSON. Those of held-out models have
+    ``"seen": false``."""
     return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 

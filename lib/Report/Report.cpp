@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What the launch plan says for a number of rows, and what that comes to;
-// docs/report.md has the formulas.
+// docs/runner.md has the formulas.
 //
 //===----------------------------------------------------------------------===//
 

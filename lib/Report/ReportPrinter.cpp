@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Both have the same figures; docs/report.md says what each means.
+// Both have the same figures; docs/runner.md says what each means.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gradients of parts of a batch, added in the order of the whole batch.
 
-With order=canonical (docs/batch-invariance.md) the gradients of a norm's parameters are sums of a
+With order=canonical (docs/numerics.md) the gradients of a norm's parameters are sums of a
 binary tree whose leaves are rows. A part of the batch has a node of it, if all parts but the last
 have equally many rows, a power of two of leaves. Here nodes become the root: those of
 micro-batches, and those of ranks. The result has the bits of the whole batch in one piece.

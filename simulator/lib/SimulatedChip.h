@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // One row for each simulated device. Differences between chips are asked here.
-// Members and rows are made of lib/Chips/Chips.json (docs/chips.md).
+// Members and rows are made of lib/Chips/Chips.json (docs/reference/chips.md).
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Faults that docs/evidence.md lists: the broken code is caught, the mended
+// Faults that docs/checker.md lists: the broken code is caught, the mended
 // code runs clean. Faults of source code are those of Inputs/escapes.c, skipped
 // where there is no clang beside LLVM's tools; faults of compilers are spelt
 // here.

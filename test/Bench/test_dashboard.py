@@ -70,7 +70,7 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
     assert run(monkeypatch) == 0
     text = (elsewhere / "performance.md").read_text()
     assert "| 5 | 1 | 2.50 | 2.50 | 0.90 | 0.90 |" in text
-    assert "Card, driver D, torch 2, 2026-01-02: `operations.py run`" in text
+    assert "Card, driver D, torch 2: `operations.py run`" in text
 
 
 @pytest.mark.parametrize("block,row,kept", [
@@ -95,11 +95,10 @@ def test_results_of_the_other_programs_are_read(block, row, kept, tmp_path):
     assert found["machine"] == "Card, torch 2"
 
 
-def timed(pattern, ours, before=None, **about):
+def timed(pattern, ours, **about):
     """A row of the block regions, where torch.compile takes 10 us."""
-    row = {"pattern": pattern, "model": "tiny", "seen": True, "occurs": 0, "outcome": "whole",
-           "us": {"torch": 10.0, "lnbwd": ours}, **about}
-    return {**row, "before_us": {"torch": 10.0, "lnbwd": before}} if before else row
+    return {"pattern": pattern, "model": "tiny", "seen": True, "occurs": 0, "outcome": "whole",
+            "us": {"torch": 10.0, "lnbwd": ours}, **about}
 
 
 def regions_of(*rows):
@@ -110,37 +109,30 @@ def regions_of(*rows):
 
 def test_outcomes_are_counted_by_models():
     lines = regions_of(timed(0, 5.0), timed(1, 5.0, outcome="left"), timed(2, 5.0, seen=False))
-    assert "| looked at | 2 | 1 | 0 | 1 |" in lines
-    assert "| not looked at | 1 | 1 | 0 | 0 |" in lines
+    assert "| training set | 2 | 1 | 0 | 1 |" in lines
+    assert "| held-out set | 1 | 1 | 0 | 0 |" in lines
 
 
-def test_the_backend_is_beside_the_graph_pass():
-    lines = regions_of(timed(0, 5.0, before=8.0), timed(1, 20.0, before=10.0))
-    assert ("| all | graph pass | 2 | 1.125 | 1.118 | 1.00 | 1.00 | 1.00 | 1.00 | 0 | 0 |"
-            in lines)
-    assert "| all | backend | 2 | 1.250 | 1.000 | 0.50 | 0.50 | 0.50 | 0.50 | 1 | 1 |" in lines
+def test_factors_have_means_and_parts():
+    lines = regions_of(timed(0, 5.0), timed(1, 20.0))
+    assert "| all | 2 | 1.250 | 1.000 | 0.50 | 0.50 | 0.50 | 0.50 | 1 | 1 |" in lines
 
 
-def test_without_the_graph_pass_the_backend_is_alone():
-    text = "\n".join(regions_of(timed(0, 5.0)))
-    assert "| all | backend | 1 |" in text and "graph pass" not in text
-
-
-def test_models_not_looked_at_are_apart():
+def test_the_held_out_set_is_apart():
     text = "\n".join(regions_of(timed(0, 5.0), timed(1, 2.5, seen=False)))
-    assert "| of models looked at | backend | 1 | 2.000 |" in text
-    assert "| of models not looked at | backend | 1 | 4.000 |" in text
+    assert "| training set | 1 | 2.000 |" in text
+    assert "| held-out set | 1 | 4.000 |" in text
 
 
 def test_patterns_count_as_often_as_they_occur():
     text = "\n".join(regions_of(timed(0, 1.0), timed(1, 5.0, occurs=1), timed(2, 10.0, occurs=3)))
-    assert "| by occurrence | backend | 4 | 1.250 |" in text
-    assert "that is known of 2 patterns" in text
+    assert "| by occurrence | 4 | 1.250 |" in text
+    assert "is known for 2 patterns" in text
 
 
 def test_the_slowest_patterns_come_in_order():
     lines = regions_of(*(timed(f"new{ours}", float(ours)) for ours in (3, 7, 5, 4, 6, 8)))
-    slowest = lines[lines.index("| pattern | of | lnbwd, µs | torch.compile, µs | "
+    slowest = lines[lines.index("| pattern | model | lnbwd, µs | torch.compile, µs | "
                                 "torch.compile ÷ lnbwd |") + 2:-1]
     assert [line.split()[1] for line in slowest] == ["new8", "new7", "new6", "new5", "new4"]
 

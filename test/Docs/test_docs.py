@@ -42,11 +42,20 @@ def test_generated_parts_are_fresh():
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_published_faults_are_tested():
+    folder = ROOT / "simulator" / "unittests"
+    sources = "".join(file.read_text() for file in (folder / "CheckerEscapeTest.cpp",
+                                                    folder / "Inputs" / "escapes.c"))
+    for fault in json.loads((folder / "Inputs" / "published-faults.json").read_text()):
+        number = fault["fault"].split()[-1]
+        assert bool(re.search(rf"{number}\b", sources)) == fault.get("tested", True), fault
+
+
 def test_check_names_a_stale_page(tmp_path):
     """On a copy of the sources with one page, one generated line is changed."""
     copy = tmp_path / "copy"
-    for folder in ("docs/reference", "scripts", "examples", "include", "lib/Chips", "lib/Target",
-                   "python/lnbwd", "simulator/scripts", "simulator/lib/Timing",
+    for folder in ("docs/reference", "docs/results", "scripts", "examples", "include", "lib/Chips",
+                   "lib/Target", "python/lnbwd", "simulator/scripts", "simulator/lib/Timing",
                    "simulator/unittests/Inputs"):
         shutil.copytree(ROOT / folder, copy / folder)
     (copy / "test" / "EndToEnd").mkdir(parents=True)

@@ -64,7 +64,7 @@ def test_gradients_of_rows_of_one_element(build, name, sizes):
 
 
 def test_layer_norm_linear_by_hand(build):
-    """The formulas of docs/layer-norm-linear.md, with the products that one would write."""
+    """The formulas of docs/python.md, with the products that one would write."""
     program = linear_programs.build("layer_norm_linear")
     gradient = derive(build, program, "")
     inputs, (dout,) = program.inputs(M), program.adjoints(M).values()

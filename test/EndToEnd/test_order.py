@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """order=canonical: the same bits for every chip, schedule, cut of the batch and number of rows, and
-the order of additions that docs/batch-invariance.md states."""
+the order of additions that docs/numerics.md states."""
 
 from __future__ import annotations
 

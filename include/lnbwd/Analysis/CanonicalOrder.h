@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The order of additions of a canonical program: it depends on the program
-// alone (docs/batch-invariance.md). Here are its numbers.
+// alone (docs/numerics.md). Here are its numbers.
 //
 //===----------------------------------------------------------------------===//
 

@@ -61,7 +61,7 @@ typedef struct lnbwd_compile_options {
   /** sizeof(lnbwd_compile_options) */
   size_t size;
   /** The chip, "gfx942", or a target id with settings of the device,
-   *  "gfx942:sramecc+:xnack-" (docs/chips.md); needed. */
+   *  "gfx942:sramecc+:xnack-" (docs/runtime.md); needed. */
   const char *chip;
   /** Options of lnbwd-pipeline beside chip: "schedule=threads_per_row=128
    *  two-pass=always". Null: none. */

@@ -8,7 +8,7 @@
 //
 // The compiler's view of the chips. Its members and rows are made of their
 // description, lib/Chips/Chips.json, which says unit and origin of each fact
-// (docs/chips.md); no code compares a chip's name.
+// (docs/reference/chips.md); no code compares a chip's name.
 //
 //===----------------------------------------------------------------------===//
 

@@ -131,7 +131,7 @@ def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
   let summary = "Fix the order of additions, whatever the schedule and the chip";
   let description = [{
     Marks the programs as `canonical`, which later passes keep to
-    (docs/batch-invariance.md), and fixes where row programs round: a product
+    (docs/numerics.md), and fixes where row programs round: a product
     with `contract` that only an addition with `contract` uses becomes a fused
     multiply-add with it; all flags are dropped, so that nothing else is fused.
     Fails on products of matrices, whose sums have no such order.

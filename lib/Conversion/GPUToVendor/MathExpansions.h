@@ -37,7 +37,7 @@ constexpr double roundingMagic = 0x1.8p23;
 
 /// `Builder` with multiply-adds, correctly rounded division and roots in the
 /// place of the hardware's functions: results are the same on every chip
-/// (docs/batch-invariance.md). `Builder` has isNaN() and roundedSqrt() as well.
+/// (docs/numerics.md). `Builder` has isNaN() and roundedSqrt() as well.
 template <typename Builder> class PortableBuilder : public Builder {
 public:
   using Value = typename Builder::Value;

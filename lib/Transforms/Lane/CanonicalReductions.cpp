@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The order of docs/batch-invariance.md: of the index of an access in a slice
+// The order of docs/numerics.md: of the index of an access in a slice
 // the highest bit is added first. A lane has added its own accesses; waves
 // exchange the number of each lane, and the lanes of a wave come last, so that
 // the size of a wave changes nothing.

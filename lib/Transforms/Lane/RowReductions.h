@@ -99,7 +99,7 @@ llvm::SmallVector<mlir::Value> reduceInWave(mlir::ImplicitLocOpBuilder &b,
 llvm::SmallVector<mlir::Value> reduceOverPeers(IndexBuilder &b, ReduceOp op,
                                                const ExchangeMemory &exchange,
                                                mlir::ValueRange sums);
-/// The sums of `op` in the order of docs/batch-invariance.md: of slices.
+/// The sums of `op` in the order of docs/numerics.md: of slices.
 llvm::SmallVector<mlir::Value> reduceSlices(IndexBuilder &b, ReduceOp op,
                                             const ExchangeMemory &exchange);
 

@@ -4,7 +4,7 @@
 """A norm and the linear layer after it as one operation, whose gradient is derived.
 
 The forward pass is a norm and a row program with a product of matrices; the compiler derives the
-gradient from both as one program. docs/layer-norm-linear.md derives what it finds.
+gradient from both as one program. docs/python.md derives what it finds.
 
 There are two ways through either pass, which read and keep the same tensors. ``kernel`` has all of
 it computed by kernels of ours; ``torch`` has PyTorch's products, which are the vendor's, with row

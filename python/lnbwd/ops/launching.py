@@ -71,8 +71,8 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
     for the whole process, all threads, until the ``with`` statement ends.
 
     Args:
-        chip: a chip of AMD's that the simulator has, for example "gfx942"; docs/chips.md has
-            them all.
+        chip: a chip that the simulator has, for example "gfx942"; docs/reference/chips.md lists
+            them.
 
     Raises:
         RuntimeStatusError: there is no simulator of that chip.

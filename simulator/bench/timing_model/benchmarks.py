@@ -8,7 +8,7 @@
   benchmarks.py MI300X shoc_triad 1048576   # the launches of one run, as lnbwd-sim's arguments
 
 Benchmarks and values are spelled as the measurements spell them. The kernels are our own, written
-after descriptions of what each benchmark does; simulator/docs/timing-model.md says what they
+after descriptions of what each benchmark does; simulator/docs/simulator.md says what they
 assume.
 """
 

@@ -70,7 +70,7 @@ std::string lnbwd::sim::replaceParameters(ClockInfo &C, StringRef Text) {
     double Number;
     if (Found == std::end(Numbers))
       return "there is no parameter '" + Name.str() +
-             "' of the timing model; simulator/docs/timing-model.md lists "
+             "' of the timing model; simulator/docs/simulator.md lists "
              "them";
     if (Value.getAsDouble(Number) || !(Number >= 0))
       return "expected a number of 0 or more for '" + Name.str() + "', got '" +

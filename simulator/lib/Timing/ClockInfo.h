@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // One row for a product, or for a chip without one that was measured. Members
-// and rows are made of Clocks.json; simulator/docs/timing-model.md has them
+// and rows are made of Clocks.json; simulator/docs/simulator.md has them
 // with their units and origins.
 //
 //===----------------------------------------------------------------------===//

@@ -34,7 +34,7 @@ struct Prediction {
   WaitTimes waits() const;
   /// A line or two for people.
   std::string summary() const;
-  /// simulator/docs/timing-model.md has the keys.
+  /// simulator/docs/simulator.md has the keys.
   std::string json() const;
   /// A file for Perfetto; empty without timelines.
   std::string timeline() const;

@@ -135,7 +135,7 @@ static cl::opt<bool>
 static cl::opt<std::string> TimeOptions(
     "time-options", cl::cat(Category), cl::value_desc("TEXT"),
     cl::desc("for --time: product=NAME;caches=warm;PARAMETER=NUMBER;..., see "
-             "simulator/docs/timing-model.md"));
+             "simulator/docs/simulator.md"));
 static cl::opt<std::string>
     TraceFile("trace", cl::cat(Category), cl::value_desc("FILE"),
               cl::desc("with --time: leave a timeline for Perfetto there"));

@@ -6,7 +6,7 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* The broken and the mended code of what docs/evidence.md lists, as far as C
+|* The broken and the mended code of what docs/checker.md lists, as far as C
 |* can say it. data and flags have 4096 elements that are 0; nobody has written
 |* out.
 |*
@@ -38,7 +38,7 @@ ALONE(read_gradients) {
     flags[ITEM] = out[ITEM] + 1;
 }
 
-/* ROCm/triton #967: a store to memory that other waves read behind a barrier,
+/* ROCm/triton #968: a store to memory that other waves read behind a barrier,
    whose fences are for LDS only. */
 PAIR(scratch_behind_a_local_barrier) {
   flags[ITEM] = data[ITEM] + ITEM;

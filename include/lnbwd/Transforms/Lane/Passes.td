@@ -143,10 +143,10 @@ def PipelineRowsPass
     iteration of several tiles waits once, after those loads of all tiles; with
     `prefetch` the wait moves before the loop.
 
-    The resulting loop has full tiles; docs/lowering.md shows each kind of loop,
-    and how rows out of bounds are handled. Fails after `lnbwd-peel-last-rows`,
-    on a load of anything but the row of the loop's tile, and, with `unroll`
-    alone, on a loop with row reductions.
+    The resulting loop has full tiles; docs/lowering.md says how rows out of
+    bounds are handled. Fails after `lnbwd-peel-last-rows`, on a load of
+    anything but the row of the loop's tile, and, with `unroll` alone, on a loop
+    with row reductions.
 
     Before:
 

@@ -4,7 +4,7 @@
 """Whether kernels add in the canonical order, which depends on the types and N alone.
 
 The switch belongs to the process: each call of an operator, a row function or a region of a
-compiled graph launches the kernel of the order that holds at the call. docs/batch-invariance.md
+compiled graph launches the kernel of the order that holds at the call. docs/numerics.md
 says what that order promises.
 """
 

@@ -115,7 +115,7 @@ def compiler_id() -> str | None:
 
 def chips() -> Mapping[str, Mapping[str, Any]]:
     """What is known of each chip that the compiler knows, ``chips()["gfx942"]["computeUnits"]``;
-    docs/chips.md lists the names."""
+    docs/reference/chips.md lists the names."""
     return chip_table.FACTS
 
 

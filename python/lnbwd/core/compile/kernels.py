@@ -290,7 +290,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         n: N, the length of a row. The number of rows is free at launch.
         dtype: the type of x, dy and dx: "f16", "bf16", "f32", or a torch.dtype.
         chip: the chip, "gfx942" or "sm_90"; ``lnbwd.compiler.chips()`` has them all. Settings of
-            AMD's devices may follow, "gfx942:xnack+" (docs/chips.md).
+            AMD's devices may follow, "gfx942:xnack+" (docs/runtime.md).
         chips: several instead; :attr:`CompiledKernel.code` is then a bundle for all of them.
         weight: whether there is a scale, or its type ("f32" beside a 16-bit x).
         bias: whether there is a shift, or the type of its gradient.

@@ -198,7 +198,7 @@ const char *lnbwdSimGetCountsJson(void);
  *  first one of the chip), "caches=warm" or "caches=cold" (whether a launch
  *  finds in the memory-side cache what the one before left; cold), "timeline"
  *  and "timeline=EVENTS" (of a launch, at most; 400000), and parameters of the
- *  model, "NAME=NUMBER"; simulator/docs/timing-model.md has them.
+ *  model, "NAME=NUMBER"; simulator/docs/simulator.md has them.
  *  Null: launches are executed again. Of the current device. Returns 0, or -1
  *  with a message in lnbwdSimLastErrorMessage. */
 int lnbwdSimSetTiming(const char *options);

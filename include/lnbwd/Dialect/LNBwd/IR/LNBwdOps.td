@@ -32,20 +32,20 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
   let summary = "A program over each row of its operands";
   let description = [{
     The domain has row dimensions and column dimensions, `domain(m | n)`. The
-    region runs once for each point of the row dimensions, and sees there, of
-    each operand with column dimensions, a vector over all of them: a row. Rows
-    are independent of each other; nothing orders them.
+    region runs once for each point of the row dimensions. There each operand
+    with column dimensions is a vector over all of them: a row. Rows are
+    independent and have no order.
 
-    Each operand has a map, the dimensions of the domain that its own are:
-    `%gamma[n]`. An input, a row block and a row scalar may have them in any
-    order, and with any static strides, if its sizes are static. What a map
-    lacks, an input repeats and an output adds up, which `add` says, or takes
-    the largest of, which `max` says: column maxima are column sums of another
-    addition. `*` is a dimension that is not part of the domain: of an output
-    and of row scalars that of partial sums, whose sum is meant; of an input
-    `[*, n]` or `[*]` the rows or elements of a table, of which `lnbwd.gather`
-    takes some and `lnbwd.gather_sum` adds some. An input
-    `[m, n + 64]` has at n what it has at index (n + 64) mod its own size.
+    The map of an operand, such as `%gamma[n]`, names its dimensions of the
+    domain. Inputs, row blocks and row scalars of static sizes may have them in
+    any order and with any static strides. An input is repeated along dimensions
+    that its map lacks. An output is combined along them: `add` sums, `max` takes
+    the largest (column maxima are column sums with another addition). `*` is a
+    dimension outside of the domain: in an output and in row scalars that of
+    partial sums, which stand for their sum; in an input `[*, n]` or `[*]` the
+    rows or elements of a table, which `lnbwd.gather` selects and
+    `lnbwd.gather_sum` adds. An input `[m, n + 64]` is, at n, element
+    (n + 64) mod its own size.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
     |---|---|---|---|
@@ -62,17 +62,16 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `[b, m, *]` | split row scalar | split row scalar | `f32` |
 
     A row of several column dimensions is one vector, its last dimension
-    innermost. An input may lack some of them, and is repeated along these: a
-    scale `[c]` of `domain(m | c, s)` is a column of C x S elements. A row block
-    that is written may lack the last ones, and gets the first of the elements
-    along these. A matrix has two column dimensions that no row block has both: the
-    program then multiplies matrices, and its row blocks have one column
-    dimension each. Column dimensions are static. Elements are f16, bf16, f32, or
-    but for sums, matrices and tables i8, i16, i32 or i64; those of row blocks may
-    be a float of 8 bits as well. A sum is added up
-    in float32, in a fixed order; with `accumulate`, to what the output holds.
-    Operands come in the order of the table. [row-programs.md](../row-programs.md) says what else
-    each of them may be.
+    innermost. An input may lack some of them and is repeated along these: a
+    scale `[c]` of `domain(m | c, s)` is a column of C x S elements. A written row
+    block may lack the last ones, and gets the first of the elements along these.
+    A matrix has two column dimensions that no row block has both; such a program
+    multiplies matrices, and its row blocks have one column dimension each.
+    Column dimensions are static. Elements are f16, bf16 or f32; except for sums,
+    matrices and tables also i8, i16, i32 or i64; those of row blocks also floats
+    of 8 bits. A sum is computed in float32, in a fixed order; with `accumulate`
+    it is added to the contents of the output. Operands come in the order of the
+    table. [row-programs.md](../row-programs.md) describes them further.
 
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
@@ -81,18 +80,19 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     constants, and any pure operation on scalars.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
-    order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid
-    whatever the device. Passes set the others, which say how a program belongs
-    to its launch and to the programs around it; a program that is split gives
-    its parts those that are true of them:
+    order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid on
+    every device: the order of column sums, and so their bits, then depend on M
+    and N only. Passes set the other attributes, which relate a program to its
+    launch and to neighbouring programs; the parts of a split program inherit
+    those that hold for them:
 
     | attribute | meaning |
     |---|---|
-    | `own_rows` | the rows are those of a weight: their number is static, and no launch chooses it |
-    | `row_ratio` | two numbers T and O: M x T / O rows, M being those of the launch |
-    | `leaves` | the column sums are those of a binary tree whose leaves have so many rows each |
-    | `independent` | nothing is read that the program before it writes |
-    | `canonical` | sums have the same bits for every schedule, chip and cut of the batch ([batch-invariance.md](../batch-invariance.md)) |
+    | `own_rows` | the rows are those of a weight: a static number, not the launch's M |
+    | `row_ratio` | two numbers T and O: M x T / O rows for the launch's M |
+    | `leaves` | rows of each leaf of the binary tree that adds the column sums |
+    | `independent` | the program reads nothing that the preceding program writes |
+    | `canonical` | sums have the same bits for every schedule, chip and cut of the batch ([numerics.md](../numerics.md#canonical-order)) |
 
     Example (sum of squares of each row, and the columns' sums):
 
@@ -283,12 +283,13 @@ def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
 }
 
 def LNBwd_IndexOp : LNBwd_Op<"index", [Pure, HasParent<"RowwiseOp">]> {
-  let summary = "Where the row at work, and each of its elements, is";
+  let summary = "The index of the current row, or of each of its elements";
   let description = [{
     The index along dimension `dim` of the domain, from 0: a number for a row
-    dimension, one for each element of the row for a column dimension. Beyond
-    the range of the type, it is that number modulo 2^32. A dynamic row dimension
-    is the first one, or with groups of rows the first two.
+    dimension, a vector over the row for a column dimension. Beyond the range of
+    the type, it is that number modulo 2^32. Only the first row dimension may be
+    dynamic, or with groups of rows the first two. Programs with matrices have no
+    indices.
 
     Example (a causal mask for rows `[b, t]` and columns `[s]`):
 
@@ -352,12 +353,16 @@ def LNBwd_BlockMaxOp : LNBwd_Op<"block_max", [Pure,
 
 def LNBwd_GatherOp : LNBwd_Op<"gather", [Pure, HasParent<"RowwiseOp">,
                                          InferTypeOpAdaptor]> {
-  let summary = "The row or the elements of a table that indices say";
+  let summary = "The row, or the elements, of a table at given indices";
   let description = [{
-    `table` is an argument of the row program, an input with the map `[*, n]`, of
-    which an index takes a row, or `[*]`, of which each index takes an element.
-    An index is unsigned, and one beyond the last row or element means the last.
-    The table has no derivative in a row program: that is a scatter.
+    `table` is an input of the row program. With the map `[*, n]` the index
+    selects a row of a static number of rows; with `[*]` each index selects an
+    element, which is slower than loads of neighbours. An index is unsigned; one
+    beyond the table, such as a negative one, selects the last row or element.
+    A table has all column dimensions and at most 2^31 - 1 elements, and is one
+    row of all of them to a launch; only `lnbwd.gather` and `lnbwd.gather_sum`
+    use it. It has no derivative in a row program, since that is a scatter.
+    Programs with matrices have no tables.
 
     Example (a token's embedding; `%id` is an element of an input `[m]`):
 
@@ -389,12 +394,12 @@ def LNBwd_GatherSumOp : LNBwd_Op<"gather_sum", [
     Pure, HasParent<"RowwiseOp">, AllTypesMatch<["begin", "end"]>,
     TypesMatchWith<"a vector of the columns of the table, of f32", "table",
                    "result", "getSumType($_self)">]> {
-  let summary = "The sum of rows of a table that a part of a list names";
+  let summary = "The sum of rows of a table, in the order of a list";
   let description = [{
-    Adds, in float32 and in their order, the rows of `table` that elements
-    `begin` to `end` of `list` name; without a list, rows `begin` to `end`
-    themselves. `end` is none of them. Sums of segments, such as the gradient of
-    an embedding, are those of a list that is sorted by segment.
+    Adds, in float32 and in order, the rows of `table` at the indices in elements
+    `begin` to `end` (exclusive) of `list`, or without a list rows `begin` to
+    `end`. A list that is sorted by segment gives sums of segments, such as the
+    gradient of an embedding.
 
     `table` and `list` are arguments of the row program, inputs with the maps
     `[*, n]` and `[*]`. All indices are unsigned: an end beyond the list, or the
@@ -435,10 +440,12 @@ def LNBwd_PhiloxOp : LNBwd_Op<"philox", [
     Pure, AllTypesMatch<["counter", "bits"]>] # ElementwiseMappable.traits> {
   let summary = "Random bits of a seed and counters";
   let description = [{
-    The first of the four words that Philox4x32-10 (Salmon et al., "Parallel
-    random numbers: as easy as 1, 2, 3", 2011) makes of the counter (c, 0, 0, 0)
-    and the seed's halves as its key, the low one first: what Triton's
-    `tl.randint(seed, c)` is. It has no derivative.
+    The first of the four words of Philox4x32-10 (Salmon et al., "Parallel
+    random numbers: as easy as 1, 2, 3", 2011) for the counter (c, 0, 0, 0) and
+    the seed's halves as its key, the low one first, as Triton's
+    `tl.randint(seed, c)`. With the element's number in the row block as the
+    counter, the bits depend on neither the schedule nor the chip. It has no
+    derivative.
 
     Example (bits for each element of a tensor [M, 512]):
 
@@ -460,19 +467,19 @@ def LNBwd_PhiloxOp : LNBwd_Op<"philox", [
 
 def LNBwd_LinearOp : LNBwd_Op<"linear", [
     Pure, HasParent<"RowwiseOp">, InferTypeOpAdaptor]> {
-  let summary = "A row times a matrix, as a linear layer has it";
+  let summary = "A row times a matrix, as in a linear layer";
   let description = [{
-    With a matrix W of R rows and C columns, a weight as PyTorch has it:
+    With a matrix W of R rows and C columns, the weight of a linear layer in
+    PyTorch:
 
         result[o] = sum over k of row[k] W[o, k]         a row of C gives one of R
         result[k] = sum over o of row[o] W[o, k]         transposed: R gives C
 
     `matrix` is an argument of the row program, one of its `matrices`. Elements
     of row and matrix are f16, bf16 or f32 and need not be the same; they are
-    widened to float32, multiplied and added there, in an order that no one
-    promises but that is the same in every run. The result is f32. A row that is
-    rounded to bf16 before (`arith.truncf`) says that the product may be one of
-    bf16.
+    widened to float32, multiplied and added there, in an unspecified order that
+    is the same in every run. The result is f32. If the row was rounded to bf16
+    (`arith.truncf`), the product may be one of bf16.
 
     Example:
 

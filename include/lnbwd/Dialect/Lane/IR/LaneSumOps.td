@@ -81,7 +81,7 @@ def Lane_FoldOp : Lane_Op<"fold", [
     elements are of the row.
 
     With `slices`, accesses are not combined elementwise: the order is that of
-    docs/batch-invariance.md. Of each fragment there are as many results,
+    docs/numerics.md. Of each fragment there are as many results,
     numbers, as the workgroup's columns have slices.
 
     Example:
