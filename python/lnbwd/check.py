@@ -45,8 +45,8 @@ _OUTPUTS = 96
 
 
 class Row(NamedTuple):
-    """One line of the table: what was run, "output" or whose gradient it is, the largest error,
-    that over the largest reference value, and the largest error that is right."""
+    """One line of the table: the case, "output" or the tensor of the gradient, the largest error,
+    the largest error over the largest reference value, and the allowed error."""
 
     case: str
     quantity: str

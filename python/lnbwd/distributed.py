@@ -53,7 +53,7 @@ def _add_pairs(nodes: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _check_cut(rows: Sequence[int], row_length: int, part: str) -> None:
-    """That all parts are nodes of the tree.
+    """Checks that all parts are nodes of the tree.
 
     Raises:
         ValueError: they are not; the message says where to cut.
@@ -75,8 +75,8 @@ def _local(gradient: torch.Tensor, index: int) -> torch.Tensor:
     if gradient.placements != (Partial("sum"),):
         raise TypeError(
             f"expected the gradient of parameter {index} to be a plain tensor, or a DTensor with "
-            f"the placement Partial('sum') alone, got {gradient.placements}: what was reduced or "
-            "sharded before has lost its order; with FSDP2, name norms in ignored_params")
+            f"the placement Partial('sum') only, got {gradient.placements}: a gradient that was "
+            "reduced or sharded has lost its order; with FSDP2, name norms in ignored_params")
     return gradient.to_local()
 
 
@@ -128,7 +128,7 @@ class GradientTree:
             parameter.grad = None
 
     def reduce(self, group: dist.ProcessGroup | None = None) -> None:
-        """Gives all parameters the gradient of the whole batch: the parts that were added, and, if
+        """Gives all parameters the gradient of the whole batch: the parts that were added and, if
         torch.distributed is in use, those of all ranks of ``group``, in the order of ranks.
 
         Raises:
@@ -160,8 +160,8 @@ class GradientTree:
 
 def reduce_gradients(parameters: Iterable[torch.nn.Parameter], rows: int,
                      group: dist.ProcessGroup | None = None) -> None:
-    """Replaces ``grad`` of all parameters by its sum over the ranks of ``group``, whose parts of
-    the batch follow one another and of which this one's has ``rows`` rows.
+    """Replaces ``grad`` of all parameters by its sum over the ranks of ``group``. The ranks' parts
+    of the batch follow one another; this rank's part has ``rows`` rows.
 
     Raises:
         TypeError: a gradient is missing or no float32.
@@ -174,8 +174,8 @@ def reduce_gradients(parameters: Iterable[torch.nn.Parameter], rows: int,
 
 def ddp_hook(parameters: Iterable[torch.nn.Parameter], rows: int, row_length: int | None = None
              ) -> Callable[[Any, Any], torch.futures.Future[torch.Tensor]]:
-    """A communication hook for DistributedDataParallel: the mean over ranks of the gradients of
-    ``parameters`` is added in the order of the whole batch, and that of all others by all-reduce::
+    """A communication hook for DistributedDataParallel. It adds the gradients of ``parameters`` in
+    the order of the whole batch, all others by all-reduce, and takes the mean over ranks::
 
         model.register_comm_hook(None, lnbwd.distributed.ddp_hook(norm.parameters(), rows=4096))
 

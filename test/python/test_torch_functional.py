@@ -540,7 +540,7 @@ def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
     settings.forget_warnings()
     x = random(4, 40).requires_grad_()
-    with pytest.warns(UserWarning, match="is on the CPU, for which there are no kernels"):
+    with pytest.warns(UserWarning, match="is on the CPU, which has no kernels"):
         everything(x, T).backward()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -26,11 +26,11 @@ WEIGHT = torch.ones(N)
 
 def sums_rows(x: Rows):
     y = x * 2
-    return y - y.sum(0)  # HERE: sub uses what combines all rows; expected it to be returned as
+    return y - y.sum(0)  # HERE: sub uses a combination of all rows; expected it to be returned
 
 
 def uses_all_rows(x: Rows):
-    return x - x.sum()  # HERE: sub uses what combines all rows; expected it to be returned
+    return x - x.sum()  # HERE: sub uses a combination of all rows; expected it to be returned
 
 
 def smallest_of_rows(x: Rows):
@@ -149,7 +149,7 @@ def has_another_length(x: Rows, g: Columns):
 
 
 def returns_nothing(x: Rows):
-    x * 2  # HERE: it returns nothing; expected a tensor of rows, or a tuple of such
+    x * 2  # HERE: it returns nothing; expected a tensor of rows, or a tuple of them
 
 
 def returns_a_number(x: Rows):  # HERE: it returns a float; expected a tensor of rows
@@ -297,7 +297,7 @@ def any_number(*x: Rows):
     (wrong_annotation, "its parameter 'x' is annotated <class 'torch.Tensor'>; expected"),
     (two_kinds, "its parameter 'x' is annotated .*expected lnbwd.Rows"),
     (unknown_annotation, "its parameter 'x' has an annotation that cannot be read, 'NoSuchName'"),
-    (no_rows, "none of its parameters is annotated lnbwd.Rows"),
+    (no_rows, "expected at least one parameter annotated lnbwd.Rows"),
     (any_number, "its parameter 'x' takes any number of arguments"),
     (torch.add, "lnbwd.rowwise: expected a Python function")], ids=lambda v: getattr(
         v, "__name__", ""))

@@ -90,7 +90,7 @@ def _gradient_of_groups(dy: Rows, x: Rows, mean: Scalars, variance: Scalars, wei
 
 @rowwise
 def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None) -> tuple[Tensor, ...]:
-    """What the sums of the channels of a group give its input's gradient."""
+    """The terms of a group's input gradient from the sums of its channels."""
     return tuple(_scaled(t, weight, None, t.dtype).sum(-1, keepdim=True)
                  for t in (dweights, dbiases))
 
@@ -99,7 +99,8 @@ def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None) -> tuple[Te
 def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
                     along: Parts, total: Parts, count: int, are_weighted: bool,
                     eps: float) -> Tensor:
-    """Of the sums of dy times the normalised x and of dy, with the weights in them or not."""
+    """The input's gradient from the sums of dy times the normalised x and of dy, with or without
+    the weights."""
     rstd = torch.rsqrt(variance + eps)
     shared = total * (1 / count) + (x - mean) * (rstd * along * (1 / count))
     dx = (_scaled(dy, weight, None, torch.float32) - shared if are_weighted
@@ -110,7 +111,8 @@ def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Par
 @rowwise
 def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
                        eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Of groups of one channel: that of the input, and the sums for those of weight and bias."""
+    """For groups of one channel: the input's gradient, and the sums for those of weight and
+    bias."""
     along, total = _sums(dy, x, mean, variance, eps)
     dx = _input_gradient(dy, x, mean, variance, weight, along, total, x.shape[-1], False, eps)
     return dx, along, total
@@ -208,8 +210,8 @@ class _ChannelNorm(torch.autograd.Function):
 
 def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
              *parameters: Tensor | None) -> tuple[Any, ...]:
-    """All as rows of channels and what broadcasts to them: ``[B, G, C / G, S]``, or ``[B, C, S]``
-    where there are no groups."""
+    """All tensors as rows of channels or tensors that broadcast to them: ``[B, G, C / G, S]``, or
+    ``[B, C, S]`` without groups."""
     samples, channels, size = x.shape
     if not groups:
         return (x, mean.view(-1, 1), variance.view(-1, 1),
@@ -222,7 +224,7 @@ def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
 
 
 def _number(value: float, device: torch.device) -> Tensor:
-    """A number on a device. What is kept is never given up: a graph may read it."""
+    """A number on a device. It is never freed, because a graph may read it."""
     if (value, device) not in numbers:
         # (A copy from the host would end a capture, and is waited for.)
         if is_capturing(device) or len(numbers) >= MANY_NUMBERS:

@@ -54,8 +54,8 @@ def run(program: Registered, tensors: dict[str, Tensor | None], results: list[Te
 
 @functools.lru_cache(256)
 def combination(length: int, channels: int, count: int, kinds: Kinds) -> Registered:
-    """What combines the moments of ``length`` rows, those of a group, which lie side by side, or of
-    each of ``channels`` in a batch, where samples lie apart."""
+    """The program that combines the moments of ``length`` rows: those of a group, side by side, or
+    those of each of ``channels`` in a batch, whose samples are apart."""
     parts = ((length, channels, 1), (1, length, channels)) if channels and length > 1 else ()
     moments = Input("part" if parts else "row", "f32", parts)
     p = _drafted(length, {"means": moments, "variances": moments}, kinds)
@@ -67,7 +67,7 @@ def combination(length: int, channels: int, count: int, kinds: Kinds) -> Registe
 
 @functools.lru_cache(256)
 def sum_of_samples(channels: int, *dtypes: torch.dtype) -> Registered:
-    """The program that adds up what each sample has of two sums for each channel."""
+    """The program that adds the samples' two sums for each channel."""
     names = ("along", "total")
     p = Draft(channels, dict.fromkeys(names, Input("row", "f32")))
     for name, dtype in zip(names, dtypes, strict=True):
@@ -79,7 +79,7 @@ def sum_of_samples(channels: int, *dtypes: torch.dtype) -> Registered:
 def batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype | None,
                    bias: torch.dtype | None, eps: float, kinds: Kinds
                    ) -> tuple[Registered, Registered]:
-    """Of a batch whose channels are rows: the forward program, and that of the gradient."""
+    """The forward program and the gradient's, for a batch whose channels are rows."""
     samples, channels, size = shape
     length = samples * size
     # Where the elements of a row lie: those of a sample side by side, samples apart.

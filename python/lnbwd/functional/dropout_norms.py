@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Norms of what a dropout and an addition give, in one kernel."""
+"""Norms after a dropout and an addition, in one kernel."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def dropout_add_layer_norm(input: Tensor, residual: Tensor | None, weight: Tenso
 def dropout_add_rms_norm(input: Tensor, residual: Tensor | None, weight: Tensor | None = None,
                          p: float = 0.0, training: bool = True,
                          eps: float | None = None) -> tuple[Tensor, Tensor]:
-    """:func:`dropout_add_layer_norm` with an RMSNorm, whose default epsilon is that of
+    """:func:`dropout_add_layer_norm` with an RMSNorm and the default epsilon of
     :func:`rms_norm`."""
     check_dense("input", input)
     return _add_norm(False, input, residual, weight, None, p, training,

@@ -114,8 +114,8 @@ _streams = threading.local()
 
 
 def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """The stream beside the current one; one each for a thread, since each stream has a workspace
-    of the vendor's products, and what one thread captures is not to be another's."""
+    """A second stream, one for each thread: each stream has a workspace of the vendor's products,
+    and threads must not capture each other's work."""
     known: dict[torch.device, torch.cuda.Stream] = _streams.__dict__.setdefault("known", {})
     stream = known.get(device)
     if stream is None:
@@ -124,8 +124,8 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
 
 
 def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What dw and db need, and what the norm's gradients need: neither waits for the other. In a
-    graph they are side by side: where rows are few, none of the products fills the device."""
+    """Computes dw and db, and the norm's gradients. Neither waits for the other; in a graph they
+    run side by side, because few rows do not fill the device."""
     layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
     device = dout.device
     side = None
@@ -295,8 +295,8 @@ _sound: set[Any] = set()
 
 def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
            tensors: Sequence[Tensor | None]) -> None:
-    """Raises TypeError or ValueError for what does not fit; the message names it. ``tensors`` are
-    x, weight, the norm's weight and bias, and bias."""
+    """Raises TypeError or ValueError for an argument that does not fit; the message names it.
+    ``tensors`` are x, weight, the norm's weight and bias, and bias."""
     key: Any
     try:
         key = (norm, normalized_shape, eps,

@@ -40,9 +40,9 @@ from ..program.torch_internals import transforms_are_active
 def _of_logits(logits: Rows, target: Scalars, scale: Scalars, bias: Columns | None,
                weight: Columns | None, own: Scalars | None, total: Scalars | None,
                label_smoothing: float, z_loss: float, softcap: float, is_trained: bool) -> Any:
-    """The scaled losses; to train, the gradient of them with respect to the logits, too, and with a
-    bias the sum of that over the rows. ``own`` is the weight of the target's class, ``total`` that
-    of all classes together."""
+    """The scaled losses; in training also their gradient with respect to the logits, and with a
+    bias its sum over the rows. ``own`` is the weight of the target's class, ``total`` the sum of
+    all classes' weights."""
     x = logits.float()
     if bias is not None:
         x = x + bias
@@ -187,7 +187,7 @@ class _Reduced(torch.autograd.Function):
 
 
 class _Each(torch.autograd.Function):
-    """The losses of all rows, of which the gradient computes the logits again."""
+    """The losses of all rows. The gradient computes the logits again."""
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Tensor:
@@ -263,7 +263,7 @@ def _check(input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias: Te
 
 def _scales(target: Tensor, classes: int, weight: Tensor | None, is_mean: bool,
             ignore_index: int) -> Tensor:
-    """What the loss of each row counts; NaN where the target is no class."""
+    """The weight of each row's loss; NaN if the target is no class."""
     is_ignored = target == ignore_index
     is_right = is_ignored | ((target >= 0) & (target < classes))
     scale = (~is_ignored).float().masked_fill(~is_right, math.nan)

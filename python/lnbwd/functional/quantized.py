@@ -168,8 +168,8 @@ def glu_backward_quantized(grad: Tensor | Quantized, gate: Tensor | Quantized,
 
 def quantize_columns(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
                      block: Block = "mx", swizzled: bool = False) -> Quantized:
-    """Quantises a tensor ``[..., N]`` of M rows in blocks of rows, and transposes it: what the
-    product that gives a weight's gradient wants of its operands. Each M compiles a kernel.
+    """Quantises a tensor ``[..., N]`` of M rows in blocks of rows, and transposes it, for the
+    product that gives a weight's gradient. Each M compiles a kernel.
 
     Args:
         block: "mx": of 32 rows, "nv": of 16, of which M has a multiple of 64; 128: of 128 rows.

@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operands and results of what writes float8 or float4: how they are checked, laid out as inputs
-of row programs, and computed."""
+"""Operands and results of functions that write float8 or float4: their checks, their layout as
+inputs of row programs, and their computation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMES = ELEMENT_NAMES | {torch.float4_e2m1fn_x2: FLOAT4}
 
 
 class Quantized(NamedTuple):
-    """What the functions give.
+    """The result of the functions.
 
     Attributes:
         data: of float8: the values times the factor, rounded to nearest even, the largest number
@@ -115,7 +115,7 @@ def scale_input(name: str, value: Quantized) -> Input:
 
 
 def inputs_of(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str, Input, Tensor]]:
-    """What a program reads of an operand."""
+    """The inputs of a program for an operand."""
     if not isinstance(value, Quantized):
         return [(name, Input(kind, ELEMENT_NAMES[value.dtype]), value.detach())]
     assert value.scale is not None
@@ -168,7 +168,7 @@ def run(make: functools._lru_cache_wrapper[Registered], operands: Operands, dtyp
 
 
 def joined(results: dict[str, Tensor]) -> Quantized:
-    """What kernels gave."""
+    """Joins the results of kernels."""
     fields: dict[str, Any] = dict(results)
     for whose in ("up", "columns"):
         inner = {name: fields.pop(name) for name in [*fields] if name.startswith(whose + "_")}

@@ -33,7 +33,7 @@ SIZES = {"f8E8M0FNU": 32, "f8E4M3FN": 16, "f32": 128}
 
 
 class _Format(NamedTuple):
-    """What values are rounded to: the largest number, the exponent's bias, bits of the fraction."""
+    """A format to round to: the largest number, the exponent's bias, bits of the fraction."""
 
     most: float
     bias: int
@@ -51,9 +51,8 @@ _LEAST = 1e-12
 
 
 def placed(digits: _Parts, places: _Parts) -> _Parts:
-    """Where something lies along one of a tensor's dimensions: index i along it of each of
-    ``digits``, which a program's elements have so far apart, counts (i * last) of that dimension,
-    and of ``places`` each that last number of them, so many times, lie so far apart."""
+    """Composes two strided layouts of one dimension: ``digits``, its index by a program's elements,
+    and ``places``, its addresses by that index."""
     parts = []
     for apart, size, first in digits:
         for unit, count, stride in places:
@@ -64,9 +63,9 @@ def placed(digits: _Parts, places: _Parts) -> _Parts:
 
 
 def _of_scales(count: int, blocks: int, size: int, is_swizzled: bool) -> tuple[_Parts, _Parts]:
-    """Where the scales of ``count`` rows of ``blocks`` of ``size`` lie, by the row and by the
-    element in it. Swizzled, in the order of cuBLASLt's block scales: tiles of 128 rows and 4
-    blocks, row r of a tile at 16 (r mod 32) + 4 (r / 32)."""
+    """The layout of scales by the row and by the element in it, for ``count`` rows of ``blocks`` of
+    ``size``. Swizzled, it is cuBLASLt's: tiles of 128 rows and 4 blocks, row r of a tile at 16 (r
+    mod 32) + 4 (r / 32)."""
     if not is_swizzled:
         return ((1, count, blocks),), ((size, blocks, 1),)
     return (((1, 32, 16), (32, 4, 4), (128, count // 128, blocks // 4 * 512)),
@@ -74,8 +73,8 @@ def _of_scales(count: int, blocks: int, size: int, is_swizzled: bool) -> tuple[_
 
 
 class Program(Draft):
-    """A program that is being written, with what begins it: quantised operands as numbers, and what
-    ends it: values that are quantised."""
+    """A program under construction. It begins by reading quantised operands as numbers and ends by
+    quantising values."""
 
     def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
         super().__init__(length, inputs)
@@ -87,9 +86,9 @@ class Program(Draft):
 
     def quantize(self, row: Value, dtype: str, block: Block, parts: _Parts = (),
                  scale_parts: _Parts = (), prefix: str = "", stride: int = 1) -> None:
-        """Rounds a row to float8 or float4, times the factor that is given or that its largest
-        magnitude, or that of each block, asks for, the elements of a block lying ``stride`` apart.
-        With parts, the row and the scales lie as these say."""
+        """Rounds a row to float8 or float4 with a given factor, or with the factor of its largest
+        magnitude or of each block's; a block's elements are ``stride`` apart. Parts give the layout
+        of the row and the scales."""
         most = FORMATS[dtype].most
         size, magnitude = BLOCKS[block], row.abs()
         if size == self.length:
@@ -185,9 +184,9 @@ class Program(Draft):
         return (low + is_up.select(1.0, 0.0)) * 2.0 ** -element.fraction * power
 
     def gated(self, activation: str) -> dict[str, Value]:
-        """The values of a gated unit, or where there is a gradient of its result, the gradients of
-        both its inputs, by what their outputs' names begin with; where there is no activation, the
-        input, with the residual if there is one."""
+        """The values of a gated unit, or given a gradient of its result, the gradients of both
+        inputs, by the beginnings of their outputs' names. Without an activation: the input, plus
+        the residual if there is one."""
         if not activation:
             x = self.values["input"]
             return {"": x + self.values["residual"] if "residual" in self.values else x}
@@ -226,7 +225,8 @@ class Program(Draft):
 
 
 def parts_of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
-    """Where scales of blocks lie, or bytes of two values, by the row and by the element in it."""
+    """The layout of scales of blocks, or of bytes of two values, by the row and by the element in
+    it."""
     if given.dtype == "i8":
         return ((1, rows, length // 2),), ((2, length // 2, 1),)
     size = SIZES[given.dtype]
@@ -349,7 +349,7 @@ def backward_program(types: _Types, length: int, rows: int, dtype: str, block: B
 
 
 def _wide(types: _Types) -> str:
-    """The type of rows that are written beside what is quantised: the first that is read."""
+    """The type of rows that are written beside the quantised ones: the first that is read."""
     return next((i.dtype for _, i in types if i.dtype in ("f16", "bf16", "f32")
                  and i.kind == "row"), "bf16")
 

@@ -52,7 +52,7 @@ def _input(shape: torch.Size, rows: torch.Size, dtype: torch.dtype, is_swapped: 
 @functools.lru_cache(256)
 def _programs(shape: torch.Size, dtype: torch.dtype, tables: _Tables, weight: torch.dtype | None,
               eps: float) -> tuple[Registered, Registered]:
-    """The forward program and that of the gradient; x' is x with its halves swapped."""
+    """The forward program and the gradient's; x' is x with its halves swapped."""
     length, element = shape[-1], ELEMENT_NAMES[dtype]
 
     def draft(kinds: dict[str, Input], x: str, sin_is_swapped: bool) -> Draft:

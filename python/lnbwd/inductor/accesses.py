@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What loop bodies write, as outputs of a row program, and that program."""
+"""Outputs of a row program, from the stores of loop bodies, and that program."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Accesses(Loads):
         self.outputs.append((Argument(self.memory.same(name), form.constant, count), output, form))
 
     def _combine(self, name: str, form: Form, value: Combined) -> None:
-        """Writes what combines rows."""
+        """Writes a combination of rows."""
         self.combined.add(name)
         if not self.is_needed(name):
             return
@@ -185,7 +185,7 @@ class Accesses(Loads):
             and math.prod(part[1] for part in value.parts) == self.space.count)
 
     def _in_groups(self) -> tuple[list[tuple[Argument, Input]], int | None]:
-        """The inputs, those of groups of rows as such, and the number of groups."""
+        """The inputs, with those of groups of rows as group operands, and the number of groups."""
         length, count = self.length, self.space.count
         found = dict[int, Input]()
         sizes = set(self.groups)
@@ -214,7 +214,7 @@ class Accesses(Loads):
 
     def _check_overlaps(self, inputs: Sequence[tuple[Argument, Input]],
                         outputs: Sequence[tuple[Argument, Output, Form]]) -> None:
-        """An output is another buffer than all inputs, or that of one with the same map."""
+        """Checks that an output shares no buffer with an input, except one with the same map."""
         for place, (argument, output, _) in enumerate(outputs):
             if any(other.buffer == argument.buffer for other, *_ in outputs[:place]):
                 raise NotConvertible("writes a buffer twice")

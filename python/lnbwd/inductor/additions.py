@@ -104,7 +104,7 @@ _ADDITIONS: dict[Any, tuple[int, Callable[..., Node | None]]] = {
 
 
 def _add(graph: Graph, base: Node, values: Node, segments: Node, length: int) -> Node | None:
-    """A tensor plus the sums of rows of so many elements, of which ``segments`` says the places."""
+    """A tensor plus the sums of rows of so many elements; ``segments`` gives their places."""
     call, size = graph.call_function, [*base.meta["val"].shape]
     segments = call(aten.reshape.default, (segments, [-1]))
     values = call(aten.reshape.default, (values, [-1, length]))

@@ -26,8 +26,7 @@ from .scheduling import classes, count_programs
 
 @functools.lru_cache(maxsize=1)
 def _package_hash() -> bytes:
-    """A hash of all sources of the package. Generated code calls functions of several modules, and
-    what those call decides what a graph out of a cache computes."""
+    """A hash of all sources of the package: a cached graph calls functions of several modules."""
     folder = pathlib.Path(__file__).resolve().parents[1]
     files = [*folder.rglob("*.py"), *folder.rglob("*.json")]
     return internals.get_hash_for_files(tuple(map(str, sorted(files))))
@@ -65,8 +64,8 @@ def _kernel_devices() -> set[str]:
 
 
 class Sum(Key):
-    """A pass over what Inductor is going to lower. It has sums of segments add rows to places of a
-    tensor, where they are added in one order."""
+    """A pass over the graph before Inductor lowers it. It replaces additions of rows to places of a
+    tensor by sums of segments, which have one order."""
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         """Replaces these nodes, and runs the user's passes."""
@@ -77,9 +76,9 @@ class Sum(Key):
 
 
 class Keep(Key):
-    """A pass over forward and backward pass together. It keeps for the backward pass what that
-    compares with its own largest elements, as the gradient of amax does: computed again by another
-    kernel, with other roundings, none might be equal to the largest."""
+    """A pass over forward and backward pass together. It keeps for the backward pass the values
+    that are compared with their own largest elements, as in the gradient of amax: recomputed by
+    another kernel, with other roundings, none might equal the largest."""
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         """Marks these nodes, and runs the user's passes."""

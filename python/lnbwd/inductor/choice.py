@@ -89,7 +89,7 @@ class Choice:
                 if "torch" in times and times["rows"] > times["torch"] * most else "")
 
     def copy(self, other: Choice) -> None:
-        """Takes what is known of an equal node."""
+        """Takes over the times of an equal node."""
         self.microseconds, self._is_joined = dict(other.microseconds), other._is_joined
 
     def start(self) -> None:
@@ -127,7 +127,7 @@ class Choice:
         return known is not None
 
     def finish(self) -> None:
-        """Times what :meth:`start` found to be timed, and keeps the times in the kernel cache."""
+        """Times the candidates of :meth:`start`, and keeps the times in the kernel cache."""
         if not self._compiled:
             return
         try:
@@ -158,7 +158,7 @@ class Choice:
         return [*dict.fromkeys(one for call in self.calls for one in call.arguments)]
 
     def _bytes(self) -> int:
-        """What has to be read and written: of parts of a buffer not more than it has."""
+        """Bytes to read and write; parts of a buffer count at most the buffer."""
         counts, ends = dict[str, int](), dict[str, int]()
         for call in self.calls:
             for one, count in call.elements().items():

@@ -83,8 +83,8 @@ def _programs_of(bodies: Sequence[LoopBody], sizes: Sequence[Any], memory: Memor
 
 def _with_cuts(space: Space, bodies: list[LoopBody], places: list[int], memory: Memory,
                later: Collection[str]) -> Call:
-    """The call of one program: tried again with each cut that an index needs. Where no sum says
-    what a row is, it is known when the cuts are."""
+    """The call of one program, tried again with each cut that an index needs. If no sum defines the
+    row, the cuts do."""
     def run(length: int, cuts: set[int]) -> Call:
         refused = set[int]()
         for _ in range(64):

@@ -23,7 +23,7 @@ log = logging.getLogger("lnbwd.regions")
 
 @dataclass(frozen=True)
 class Decision:
-    """What computes a fused node.
+    """The decision on a fused node.
 
     Attributes:
         kernel: the fused node's name in Inductor's scheduler.
@@ -69,8 +69,8 @@ def decisions(clear: bool = False) -> list[Decision]:
 
 
 def record(text: str) -> None:
-    """Adds a decision to those of this process, and to the log. Generated code calls it where it
-    is loaded, so that graphs from a cache have their decisions."""
+    """Adds a decision to those of this process, and to the log. Generated code calls it when it is
+    loaded, so that graphs from a cache have their decisions."""
     fields = json.loads(zlib.decompress(base64.b85decode(text)))
     programs = tuple(map(RowProgram.from_text, fields.pop("programs")))
     decision = Decision(**{**fields, "nodes": tuple(fields["nodes"]), "programs": programs})

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What loop bodies read, as inputs of a row program."""
+"""Inputs of a row program, from the loads of loop bodies."""
 
 from __future__ import annotations
 
@@ -128,9 +128,9 @@ class Loads(Operations):
 
     def _aligned(self, place: Input, offset: int, form: Form, dtype: torch.dtype) -> tuple[
             Input, int]:
-        """What a tensor is that begins at an address that is no multiple of 16 bytes. One of its
-        dimensions has other indices then, so that its memory begins at a multiple. A strided part
-        may begin anywhere, and each call copies a small tensor."""
+        """The operand for a tensor at an address that is no multiple of 16 bytes. One of its
+        dimensions gets shifted indices, so that its memory begins at a multiple. A strided part may
+        begin anywhere, and each call copies a small tensor."""
         shift = offset % (16 // dtype.itemsize)
         if not shift or place.kind == "number" or place.is_strided:
             return place, offset
@@ -153,8 +153,8 @@ class Loads(Operations):
         return value.row_length(self.length) * (self.rows if of_rows and not is_all else 1)
 
     def _place(self, form: Form, dtype: torch.dtype, size: int) -> tuple[Input, int]:
-        """What a tensor is that is read at these indices, and the element with which its memory
-        begins."""
+        """The operand for a tensor that is read at these indices, and the element at which its
+        memory begins."""
         runs = self.digits.runs(form)
         element = element_of(dtype)
         if dtype in EIGHTS and runs == [(1, self.space.count, 1)]:
@@ -169,7 +169,7 @@ class Loads(Operations):
         return self._kind(runs, element), form.constant
 
     def _kind(self, runs: list[tuple[int, int, int]], element: str) -> Input:
-        """What a tensor is that has these digits of a row block."""
+        """The kind of operand for a tensor with these digits of a row block."""
         if not runs:
             return Input("number", element)
         if len(runs) == 1:
@@ -190,8 +190,8 @@ class Loads(Operations):
             (d, n) for d, n, _ in runs) if is_dense else tuple(runs))
 
     def _moved(self, form: Form, element: str, size: int) -> tuple[Input, int]:
-        """What a tensor is that is read at other indices, which a mask keeps inside of it, and the
-        element with which its memory begins."""
+        """The operand for a tensor that is read at shifted indices, which a mask keeps in range,
+        and the element at which its memory begins."""
         left = dict(form.strides)
         constant = form.constant
         parts: list[tuple[int, ...]] = []
@@ -291,8 +291,8 @@ class Loads(Operations):
                       is_exact=dtype in INTEGERS)
 
     def _index(self, form: Form, dtype: torch.dtype = torch.int32) -> Value:
-        """An index as an integer, which wraps around: what is none of a tensor's may be another
-        one."""
+        """An index as an integer, which wraps around: an index outside of one tensor may be inside
+        of another."""
         node = self._integer_index(form, INTEGERS[dtype])
         for symbol, stride in form.others:
             read = self._exact(self.to_dtype(self.indirect[symbol][0], dtype)).node

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How the loops of bodies run through a row block: what a row is, and which bodies one program
+"""How the loops of bodies run through a row block: the rows, and the bodies that one program
 computes."""
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class Space:
         return groups
 
     def turned(self, place: int) -> int:
-        """Of a body whose columns are outside of the rows: the rows that it has for each; else
-        0."""
+        """For a body whose columns are outside of the rows, the number of its rows for each column;
+        else 0."""
         outer, inner = self._numels(place)
         if self.is_free or self.length <= 1:
             return 0
@@ -165,7 +165,8 @@ class Space:
 
     def first_program(self, left: Sequence[int], places: Collection[int] = ()) -> list[int]:
         """The bodies that one program computes: those whose loops run through the row block or the
-        rows, up to what reads sums over rows; of some places alone, if they are given."""
+        rows, up to the first that reads sums over rows; only those of some places, if these are
+        given."""
         taken: list[int] = []
         combined = set[str]()
         for place in left:

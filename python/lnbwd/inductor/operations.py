@@ -38,7 +38,7 @@ _ROUNDS_TO_ZERO = ("truncdiv", "mod")
 
 def _both(first: dict[Any, tuple[int, int]], second: dict[Any, tuple[int, int]]) -> dict[
         Any, tuple[int, int]]:
-    """Ranges of which both hold."""
+    """Ranges that both hold."""
     result = dict(first)
     for digits, (low, high) in second.items():
         before = result.get(digits, (low, high))
@@ -288,7 +288,7 @@ class Operations(DefaultHandler):
 
     def _rows_and_columns(self, runs: Sequence[tuple[int, int, int]]) -> Iterator[
             tuple[int, int, int]]:
-        """Runs, none of which is of rows and of columns."""
+        """Splits runs, so that each is of rows or of columns."""
         for distance, size, stride in runs:
             if distance < self.length < distance * size:
                 inner = self.length // distance

@@ -130,7 +130,7 @@ class Digits:
         return whole, rest
 
     def form(self, expression: Any, variables: Callable[[sympy.Symbol], Form]) -> Form:
-        """An index as a sum of digits; ``variables`` gives those of each variable."""
+        """An index as a sum of digits; ``variables`` gives the digits of each variable."""
         def walk(one: Any) -> Form:
             if isinstance(one, int) or one.is_Integer:
                 return Form(constant=int(one))

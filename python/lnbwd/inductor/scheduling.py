@@ -183,7 +183,7 @@ class _Prepared:
 
 
 def _report_kernel(error: LnbwdError) -> str:
-    """Warns once of kernels that cannot be had, whatever the program; gives the reason of a
+    """Warns once about kernels that cannot be had for any program; gives the reason of a
     decision."""
     if not isinstance(error, CompileError):
         settings.warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's "
@@ -256,7 +256,7 @@ class _Rows:
         return result
 
     def _choose(self, nodes: Sequence[_Prepared]) -> None:
-        """Times what has to be timed, equal nodes once.
+        """Times the nodes that need it, equal nodes once.
 
         Raises:
             LeftError: the graph has to be compiled again, since nodes are left that Inductor by
@@ -335,7 +335,7 @@ class _Rows:
             ["from lnbwd.regions_op import region_call as lnbwd_region_call"])
 
     def _before_calls(self) -> None:
-        """Writes what has to stand before a call."""
+        """Writes code that precedes a call."""
 
     def _leave(self, node: Any) -> None:
         super().codegen_node(node)  # type: ignore[misc]
@@ -361,7 +361,7 @@ class RowsOnCpu(_Rows, internals.TritonScheduling):
 
     @classmethod
     def get_backend_features(cls, device: Any) -> Any:
-        """What lowerings may ask for."""
+        """The features that lowerings may use."""
         return internals.CppScheduling.get_backend_features(device)
 
     def _before_calls(self) -> None:

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is known of memory and of values while loop bodies become row programs."""
+"""Facts about memory and values while loop bodies become row programs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
 
 @dataclass(frozen=True)
 class Argument:
-    """What a call gets: so many elements of a buffer's memory, from one of them on. With dynamic
-    shapes the count may be an expression."""
+    """An argument of a call: a number of elements of a buffer's memory, and the first of them. With
+    dynamic shapes the number may be an expression."""
 
     buffer: str
     offset: int
@@ -72,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of the memory behind names.
+    """The memory behind names.
 
     Attributes:
         dtype: the type of a buffer's elements.
@@ -100,11 +100,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Value:
-    """A node of the program. Of integers and numbers of indices ``bounds`` are the smallest and
-    the largest value where these are known; ``form`` is what an index is, ``number`` a constant.
-    ``is_exact``: the node is an integer, not a float32 number that is one, or an input. Of a
-    condition ``ranges`` are digits, by distance and size, that are between two numbers where it
-    holds."""
+    """A node of the program. ``bounds`` are the smallest and the largest value of an integer or an
+    index, if known; ``form`` is the form of an index, ``number`` a constant. ``is_exact``: the node
+    is an integer, not a float32 number that is an integer, or an input. For a condition, ``ranges``
+    are digits, by distance and size, that are between two numbers where it holds."""
 
     node: int
     dtype: torch.dtype
@@ -132,14 +131,14 @@ class Value:
 
 @dataclass(frozen=True)
 class Combined:
-    """What combines rows: the value of a row, and how."""
+    """A combination of rows: the value of a row, and the kind of combination."""
 
     value: Value
     how: str
 
 
 def element_of(dtype: torch.dtype) -> str | None:
-    """What the elements of an operand are called."""
+    """The name of an operand's elements."""
     return FLOATS.get(dtype) or INTEGERS.get(dtype) or ("i8" if dtype == torch.bool else None)
 
 

@@ -40,7 +40,7 @@ class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm by lnbwd's kernels.
 
     It takes the same arguments, has the same parameters and the same state_dict, and is an
-    instance of torch.nn.LayerNorm. On the CPU it computes by PyTorch, and says so once, so that a
+    instance of torch.nn.LayerNorm. On the CPU PyTorch computes it, with one warning, so that a
     model can be evaluated or exported there.
     """
 
@@ -147,7 +147,7 @@ class _InstanceNorm(torch_internals.InstanceNorm):
 
 
 def _sized(norm: type[torch.nn.Module], name: str) -> Iterator[type]:
-    """The norm for inputs of one, two and three dimensions beside samples and channels."""
+    """The norm for inputs of one, two and three dimensions besides samples and channels."""
     for dims in (1, 2, 3):
         theirs = getattr(torch.nn, f"{name}{dims}d")
         yield type(theirs.__name__, (norm, theirs), {

@@ -45,8 +45,8 @@ def _normalise(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 
 class _Patched:
-    """What a module of another class than PyTorch's becomes, beside its own class: its forward is
-    ours where the call is one that was looked at, and else its own."""
+    """The second base of a patched module that is not PyTorch's: its forward is ours for calls that
+    were compared, and else its own."""
 
     _lnbwd_original: type[torch.nn.Module]
     _lnbwd_recipe: Recipe
@@ -101,8 +101,8 @@ def _is_patched(module: torch.nn.Module) -> bool:
 
 
 def _original_class(cls: type[torch.nn.Module]) -> type[torch.nn.Module]:
-    """The class of a patched module without ours. One that somebody else derived from ours, as
-    fully_shard does, stays a base, and what super() finds in it follows the new order."""
+    """The class of a patched module without ours. A class that was derived from ours, as by
+    fully_shard, stays a base; super() then finds the new order."""
     if "_lnbwd_original" in vars(cls):
         return cls._lnbwd_original  # type: ignore[attr-defined, no-any-return]
     if cls in _BACK:
@@ -142,7 +142,7 @@ def _restore(model: torch.nn.Module, modules: Iterable[torch.nn.Module]) -> int:
 
 
 class Patch(contextlib.AbstractContextManager["Patch"]):
-    """What :func:`patch` did to a model; a context manager that undoes it at its end.
+    """The result of :func:`patch` on a model; a context manager that undoes it at its end.
 
     Attributes:
         names: of the modules of the model that were swapped, "" being the model itself.
@@ -177,13 +177,13 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
 
 
 def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Recipe:
-    """How a module of a class that the caller named is computed. Its attributes are those of
-    PyTorch's modules, but for the usual names of an epsilon."""
+    """The recipe of a module whose class the caller named. Its attributes are those of PyTorch's
+    modules, or the usual names of an epsilon."""
     name = type(module).__name__
     epsilon = next((e for e in _EPSILON_NAMES if isinstance(getattr(module, e, None), float)), None)
     if epsilon is None:
-        raise ValueError(f"also: {name} has none of the attributes {', '.join(_EPSILON_NAMES)}, of "
-                         "which one is to be its epsilon")
+        raise ValueError(f"also: expected {name} to have its epsilon in one of the attributes "
+                         f"{', '.join(_EPSILON_NAMES)}")
     weight, bias = ("weight" if getattr(module, "weight", None) is not None else "",
                     "bias" if getattr(module, "bias", None) is not None else "")
     norm = next(norm for norm, module in MODULES.items() if module is target)

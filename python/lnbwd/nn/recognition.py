@@ -179,7 +179,7 @@ def _recipes(module: torch.nn.Module, names: list[str],
 
 def _agrees(recipe: Recipe, case: Case, results: Sequence[Results], epsilon: float,
             tolerance: float) -> bool:
-    """Whether results are those of a recipe, by PyTorch's operations."""
+    """Whether results equal those of a recipe, by PyTorch's operations."""
     y_type = results[0][0].dtype
     x, parameters = case.leaves()
     weight, bias = parameters.get(recipe.weight), parameters.get(recipe.bias)

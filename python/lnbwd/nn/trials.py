@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Modules called on data of their own, and what they do then."""
+"""Calls of modules on test data, and records of their reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 
 
 def is_same(value: Any, kept: Any) -> bool:
-    """Whether an attribute is what was kept of it."""
+    """Whether an attribute equals its record."""
     if isinstance(kept, tuple):
         return isinstance(value, (list, tuple)) and len(value) == len(kept) and all(
             is_same(one, other) for one, other in zip(value, kept, strict=True))
@@ -66,7 +66,7 @@ def state_of(module: torch.nn.Module, names: set[str]) -> tuple[tuple[str, Any],
 
 
 def _recorder(cls: type[torch.nn.Module], names: set[str]) -> type[torch.nn.Module]:
-    """A class of modules that compute as those of a class do, and note what they read."""
+    """A class of modules that compute like those of another class and record their reads."""
     is_inside = False
 
     def read(self: Any, name: str) -> Any:
@@ -109,7 +109,7 @@ class Case:
             name: torch.nn.Parameter(p.clone()) for name, p in self.parameters.items()}
 
     def gradient(self, type: torch.dtype) -> Tensor:
-        """dy in the output's type; that of the second half of the rows is as of a scaled loss."""
+        """dy in the output's type; the second half of the rows is scaled, as by a scaled loss."""
         size = 1.0 if type == torch.float64 else 64.0 if type == torch.float16 else 1e5
         half = self.dy.shape[0] // 2
         return torch.cat((self.dy[:half], self.dy[half:] * size)).to(type)

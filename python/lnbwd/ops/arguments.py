@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks of the tensors that users pass. A message names the argument, says what was expected, what
-came instead, and what to do."""
+"""Checks of the tensors that users pass. A message names the argument, the expected and the given
+value, and a remedy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _spell(types: Sequence[torch.dtype]) -> str:
 
 
 def check_tensor(name: str, value: object, or_none: bool = False) -> None:
-    """Raises TypeError for what is no tensor."""
+    """Raises TypeError if the argument is no tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a tensor{' or None' if or_none else ''}, got "
                         f"{type(value).__name__}")
@@ -92,7 +92,7 @@ def check_layout(name: str, value: Tensor) -> None:
 
 
 def check_dense(name: str, value: Tensor, types: Sequence[torch.dtype] = TYPES) -> None:
-    """Raises TypeError for what is no dense tensor of one of the types."""
+    """Raises TypeError if the argument is no dense tensor of one of the types."""
     check_tensor(name, value)
     check_type(name, value, types, f"; convert it by {name}.float()")
     check_layout(name, value)
@@ -100,8 +100,7 @@ def check_dense(name: str, value: Tensor, types: Sequence[torch.dtype] = TYPES) 
 
 def check_whole(name: str, value: Any, wanted: str, least: float = -math.inf,
                 most: float = math.inf) -> int:
-    """The whole number, which may be of NumPy's types and is in the range; ``wanted`` says what is
-    expected."""
+    """An integer in the range, also of NumPy's types; ``wanted`` describes the range."""
     try:
         number: int = value if isinstance(value, int) else operator.index(value)
     except TypeError:
@@ -126,7 +125,7 @@ def check_number(name: str, value: object, wanted: str, least: float = -math.inf
 
 
 def check_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
-    """The normalised dimensions as a list; whole numbers of NumPy's types are taken, too."""
+    """The normalised dimensions as a list of integers, also of NumPy's types."""
     try:
         sizes = normalized_shape if isinstance(normalized_shape, Iterable) else [normalized_shape]
         return [size if isinstance(size, _WHOLE) else operator.index(size) for size in sizes]

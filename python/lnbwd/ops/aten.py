@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Our kernels as those of PyTorch's own operators, for the whole process.
+"""Replaces the kernels of PyTorch's own operators by ours, for the whole process.
 
 PyTorch's functions of norms end in operators of ATen, whose kernels for a kind of device can be
 replaced. All that surrounds a kernel is PyTorch's then, derivatives in C++ included: that saves the
@@ -38,8 +38,8 @@ _refused: set[tuple[str, object, str]] = set()
 
 
 def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
-    """What C++ leaves to Python: with the key of a program a call whose kernel is not loaded yet,
-    and then is; without one, or where there is no kernel, a call of PyTorch's."""
+    """Computes calls that C++ leaves to Python. With the key of a program, its kernel is not loaded
+    yet, and is loaded; without a key, or without a kernel, PyTorch computes the call."""
     *given, program_key = arguments
     x = given[name == norm.gradient]
     key = _KEYS[x.device.type]
@@ -57,8 +57,8 @@ def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
             pass
         except LnbwdError as error:
             _refused.add(kernel_key(program, where))
-            warnings.warn("lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: "
-                          f"{error}", RuntimeWarning, stacklevel=2)
+            warnings.warn("lnbwd.override_aten: PyTorch's own kernel computes calls without a "
+                          f"kernel of ours: {error}", RuntimeWarning, stacklevel=2)
     if kernel is None:
         # On the CPU PyTorch has no kernel of RMSNorm's gradient, but the formula.
         return formula_of(operator)(*given)
@@ -87,8 +87,8 @@ def _keep_originals(key: str) -> None:
 
 @functools.cache
 def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
-    """What PyTorch's norm adds where no epsilon is given, which differs between its releases: the
-    type's, or that of float32. It is found out by rows of zeros; below 0 if it is neither."""
+    """The default epsilon of PyTorch's norm, which differs among its releases: the type's, or that
+    of float32. Rows of zeros show it; below 0 if it is neither."""
     try:
         zeros = torch.zeros(1, 16, dtype=dtype, device=device_type)
         name = next(norm.name for norm in NORMS.values() if norm.count == 1)
@@ -103,7 +103,7 @@ def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
 
 
 class Override(contextlib.AbstractContextManager["Override"]):
-    """What :func:`override_aten` returns; a context manager, too, which ends it."""
+    """The result of :func:`override_aten`, also a context manager that undoes it."""
 
     def __init__(self, device_type: str) -> None:
         self._device_type: str | None = device_type
@@ -124,7 +124,8 @@ class Override(contextlib.AbstractContextManager["Override"]):
 
 
 def override_aten(device_type: str = "cuda") -> Override:
-    """Makes our kernels those of PyTorch's norms (docs/python.md names them), until it is undone.
+    """Replaces the kernels of PyTorch's norms (docs/python.md names them) by ours, until it is
+    undone.
 
     Its modules and functions, and whatever else calls the operators of ATen that these end in, run
     our kernels in eager mode, in all threads; so do :func:`lnbwd.layer_norm` and the modules, by

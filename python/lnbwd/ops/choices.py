@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The heuristics of eager calls: which of several ways a call goes, by its sizes.
+"""The heuristics of eager calls: choices among implementations by sizes.
 
 Schedules are the compiler's choice, and :mod:`lnbwd.inductor.choice` compares fused nodes by time.
 """
@@ -24,7 +24,7 @@ HasClusters = Callable[[torch.device], bool]
 
 
 class Choices:
-    """What is chosen, and the bounds by which it is: elements, where nothing else is said."""
+    """The choices, and their bounds: numbers of elements unless stated."""
 
     least_searched = 1 << 17
     """Programs without sums are searched for the best schedule from here on: with fewer elements
@@ -88,8 +88,8 @@ class Choices:
             and has_clusters(x.device))
 
     def is_held(self, x: Tensor, length: int, is_batch: bool, has_clusters: HasClusters) -> bool:
-        """Whether one kernel each way takes the rows of ``length`` elements, groups, or what a
-        batch ``[B, C, S]`` has of a channel."""
+        """Whether one kernel for each pass holds rows of ``length`` elements: groups, or the
+        elements of a channel in a batch ``[B, C, S]``."""
         most = (self.most_group if not is_batch else
                 self.most_odd_batch if x.shape[2] % 2 else self.most_batch)
         return self._is_held(x, length, most, has_clusters)

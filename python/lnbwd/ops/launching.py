@@ -53,12 +53,12 @@ def simulated_chip() -> str | None:
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def falls_back(what: str = "a module of lnbwd") -> bool:
-    """Whether a module, or what else it is, computes by PyTorch on the CPU, which it says once."""
+    """Whether CPU calls fall back to PyTorch; warns once."""
     if simulated_chip() is not None:
         return False
-    settings.warn_once("the CPU", f"{what} is on the CPU, for which there are no kernels: it "
-                       "computes by PyTorch, as all others on the CPU will. Move the model to a "
-                       "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
+    settings.warn_once("the CPU", f"{what} is on the CPU, which has no kernels: PyTorch computes "
+                       "it, and all later calls on the CPU. Move the model to a GPU, or simulate "
+                       "one in 'with lnbwd.simulate():'",
                        UserWarning, stacklevel=3)
     return True
 
@@ -93,7 +93,7 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
 
 
 def check_device(x: torch.Tensor, argument: str = "input") -> None:
-    """Raises an error that says what to do if no kernel can run where ``x`` is."""
+    """Raises an error with a remedy if no kernel can run on the device of ``x``."""
     kind = x.device.type
     if x.dtype == torch.float64:
         return  # PyTorch computes it.
@@ -108,7 +108,7 @@ def check_device(x: torch.Tensor, argument: str = "input") -> None:
 
 
 def open_device(device: torch.device) -> Device:
-    """The runtime's device behind a torch device (cpu: the simulated one)."""
+    """The runtime's device of a torch device (cpu: the simulated one)."""
     if device.type == "cpu":
         chip = simulated_chip()
         assert chip is not None
@@ -146,19 +146,19 @@ def check_capture(device: torch.device, what: str) -> None:
 
 
 def device_key(device: torch.device) -> object:
-    """What a kernel is loaded for: a GPU's index, or the simulated chip."""
+    """The key of a device's loaded kernels: a GPU's index, or the simulated chip."""
     return simulated_chip() if device.type != "cuda" else (
         torch.cuda.current_device() if device.index is None else device.index)
 
 
 def kernel_key(name: str, where: object) -> tuple[str, object, str]:
-    """What a program's kernel is found by where ``where`` says, in the order that holds now."""
+    """The key of a program's kernel on the device ``where``, in the present order."""
     return name, where, order()
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in row-major order at an address that kernels take: what an operator, whose
-    arguments may have any strides, passes on. Of a number, any address will do."""
+    """The tensor in row-major order at an address that kernels take; operators' arguments may have
+    any strides. For a number, any address will do."""
     if tensor.is_contiguous() and (not tensor.dim() or not tensor.data_ptr() & 15):
         return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
@@ -199,8 +199,8 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
 
 def launch_kernel(kernel: Kernel, rows: int, tensors: Sequence[torch.Tensor],
                   groups: int | None = None) -> None:
-    """Runs a kernel on what :func:`memory_of` gave, in the order of its arguments, on its device,
-    for M ``rows`` in B ``groups``."""
+    """Runs a kernel on the pairs of :func:`memory_of`, in the order of its arguments, on its
+    device, for M ``rows`` in B ``groups``."""
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:

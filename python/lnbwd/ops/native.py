@@ -62,8 +62,8 @@ def called_from_library(function: Callable[..., Any], results: int) -> Callable[
 
 
 def original(error: BaseException) -> BaseException:
-    """The exception behind one that came out of an operator: what Python raised where C++ called
-    it, PyTorch's own for memory, the cause that was noted, or else ``error`` itself."""
+    """The exception behind one that came out of an operator: Python's, if C++ called it, PyTorch's
+    own for memory, the recorded cause, or else ``error`` itself."""
     if isinstance(error.__cause__, Exception):
         error = error.__cause__
     pending: BaseException | None = getattr(_pending, "error", None)
@@ -77,8 +77,8 @@ def original(error: BaseException) -> BaseException:
 
 @functools.lru_cache(maxsize=1)
 def load() -> ctypes.CDLL | None:
-    """The library, with its kernels registered; None if there is none, or it cannot be loaded
-    beside this PyTorch (one warning)."""
+    """The library, with its kernels registered; None if there is none, or PyTorch cannot load it
+    (one warning)."""
     wanted = settings.choice("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
     if wanted == "0" or find_library("lnbwd-torch") is None:
         return None
@@ -115,9 +115,8 @@ def set_simulated_chip(chip: str) -> None:
 
 def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
                    epsilons: Sequence[float] | None = None) -> bool:
-    """Makes the library's kernels those of operators for a dispatch key, and takes out those of an
-    earlier call; whether PyTorch let it. PyTorch's warning of kernels that are overridden, which is
-    what was asked for, is not shown.
+    """Registers the library's kernels for a dispatch key. Replaces earlier registrations; True on
+    success. PyTorch's warning about overridden kernels is not shown.
 
     Args:
         space: "lnbwd", or "aten" for PyTorch's own norms.

@@ -67,9 +67,9 @@ _KEY = struct.Struct("=qqdIB3b")
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
             what: float | tuple[bool, ...], rows: int) -> str:
-    """The name of a program for calls with so many rows of n elements, which is registered. The
-    types are those of x and of the parameters that PyTorch's function has, None for one that was
-    not given; ``what`` is the epsilon, or of a gradient whether dx, dgamma, dbeta are computed."""
+    """The name of a registered program, for calls with so many rows of n elements. The types are
+    those of x and of the parameters of PyTorch's function, None for an absent one; ``what`` is the
+    epsilon, or for a gradient whether dx, dgamma, dbeta are computed."""
     return _register(op, n, types, what, rows_hint(rows))
 
 
@@ -158,7 +158,7 @@ class Norm:
 
     def program(self, x: Tensor, normalized_shape: Sequence[int],
                 parameters: Sequence[Tensor | None], what: float | Sequence[bool]) -> str:
-        """The row program of a call (:func:`name_of`), after the arguments were checked; ``what``
+        """The row program of a call (:func:`name_of`), after its arguments were checked; ``what``
         is the epsilon of a forward pass, or the mask of a gradient. Empty: nothing is wanted."""
         check_norm("x", x, normalized_shape, parameters, KERNEL_TYPES, (x.dtype, torch.float32))
         n = math.prod(normalized_shape)

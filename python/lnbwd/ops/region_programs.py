@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a text stands for as a row program: its operands, how its kernel is made, the registry."""
+"""Row programs that texts stand for: their operands, their kernels, the registry."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Operand:
 
     def memory(self, tensor: Tensor, rows: int, groups: int | None, order: MemoryOrder = (),
                alignment: int = ALIGNMENT) -> Tensor:
-        """What a kernel gets for it of a tensor (:func:`.launching.memory_of`)."""
+        """The memory of a tensor for a kernel (:func:`.launching.memory_of`)."""
         if tensor.dtype != self.dtype:
             raise TypeError(f"expected {self.dtype} for a {self.kind}, got {tensor.dtype}")
         return memory_of(tensor, math.prod(self.shape(rows, groups)), order, alignment)
@@ -90,7 +90,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class RegionProgram:
-    """What a text stands for; see :func:`register_program`."""
+    """The program that a text stands for; see :func:`register_program`."""
 
     text: str
     inputs: tuple[Operand, ...]
@@ -127,7 +127,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
                      stand_ins: Callable[[], Iterable[str]] | None = None,
                      key: bytes = b"", rows: int | None = None,
                      groups: int | None = None) -> RegionProgram:
-    """Says what ``text`` stands for in ``lnbwd::region``, in this process.
+    """Registers the program that ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
 
@@ -205,8 +205,8 @@ def operand(value: Input | Output, length: int) -> Operand:
 
 
 def _read_program(text: str) -> RegionProgram | None:
-    """The row program in a text, such as a compiled graph from a cache has it; None if it is no
-    row program of this version."""
+    """The row program in a text, such as one of a cached graph; None if it is no row program of
+    this version."""
     try:
         return register_row_program(RowProgram.from_text(text), is_tuned=True)
     except ValueError:
@@ -214,7 +214,7 @@ def _read_program(text: str) -> RegionProgram | None:
 
 
 def find_program(text: str) -> RegionProgram:
-    """What a text stands for. Raises LnbwdError if nobody knows."""
+    """The program that a text stands for. Raises LnbwdError if there is none."""
     program = _programs.get(text)
     if program is None:
         program = _read_program(text)
@@ -231,7 +231,7 @@ def find_program(text: str) -> RegionProgram:
 
 
 def check_kernel(program: RegionProgram, kernel: Kernel) -> None:
-    """That the kernel's arguments are those that were registered."""
+    """Checks that the kernel's arguments are the registered ones."""
     arguments = kernel.program.arguments
     expected = [(operand, access) for access, operands in (("read", program.inputs),
                                                            ("write", program.outputs))

@@ -97,7 +97,7 @@ class Registered(NamedTuple):
         return dict(zip(self.outputs, found, strict=True))
 
     def write(self, rows: int, tensors: Mapping[str, Tensor]) -> None:
-        """Computes outputs, which are among the tensors; :func:`region_call` says of which."""
+        """Computes outputs, which are among the tensors; :func:`region_call` names them."""
         call_of(self.text, tensors[self.inputs[0]].device)(
             rows, *[tensors[name] for name in (*self.inputs, *self.outputs)])
 
@@ -216,7 +216,7 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
 
 
 def _alignments(program: RegionProgram, kernel: Kernel | None) -> list[int]:
-    """What the addresses of a call's tensors have to be multiples of."""
+    """The alignments of the addresses of a call's tensors."""
     if kernel is None:
         return [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs)
     return [argument.alignment for argument in kernel.program.arguments]
@@ -224,8 +224,8 @@ def _alignments(program: RegionProgram, kernel: Kernel | None) -> list[int]:
 
 def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
          outputs: Sequence[Tensor], orders: Sequence[MemoryOrder] = ()) -> None:
-    """Computes the outputs by a kernel or by PyTorch's operations, both on the memory that the
-    program declares; ``orders`` are those of inputs and outputs, empty where all are row-major."""
+    """Computes the outputs by a kernel or by PyTorch's operations, on the memory that the program
+    declares; ``orders`` are those of inputs and outputs, empty if all are row-major."""
     tensors = [*inputs, *outputs]
     kernel = find_kernel(program, tensors[0], rows)
     memory = [operand.memory(tensor, rows, groups, order, alignment)
@@ -288,16 +288,16 @@ _plain = frozenset((Tensor, torch.nn.Parameter))
 
 
 def is_plain(tensors: Iterable[Tensor]) -> bool:
-    """Whether nothing watches what operators are called on the tensors: no subclass, no dispatch
-    mode, no transform of torch.func. The operators' functions may be called then without PyTorch's
+    """Whether nothing intercepts operators on the tensors: no subclass, no dispatch mode, no
+    transform of torch.func. The operators' functions may then be called without PyTorch's
     dispatcher, which takes the host as long as both products of a linear layer's forward pass."""
     return (not count_dispatch_modes() and not transforms_are_active()
             and _plain.issuperset(map(type, tensors)))
 
 
 def run_rows(text: str, rows: int | tuple[int, ...], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """What :func:`region_call`'s function gives, for a program without groups and inputs that are
-    known to fit it."""
+    """The result of :func:`region_call`'s function, for a program without groups and inputs that
+    fit it."""
     if not is_plain(inputs):
         return _run_rows(find_program(text), rows, inputs)
     outputs: list[Tensor] = call_of(text, inputs[0].device)(
@@ -316,7 +316,7 @@ def _run_rows(program: RegionProgram, rows: int | tuple[int, ...],
 
 def call_in_python(text: str, *arguments: Any, orders: Sequence[MemoryOrder] = ()
                    ) -> list[Tensor] | None:
-    """What :func:`region_call`'s functions do, in Python."""
+    """The Python implementation of :func:`region_call`'s functions."""
     program = find_program(text)
     inputs = len(program.inputs)
     numbers = 2 if program.has_groups else 1
@@ -342,7 +342,7 @@ def _fake_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
 
 
 class _ByHand(torch.autograd.Function):
-    """What the text names, of the inputs after it."""
+    """The results that the text names, for the inputs after it."""
 
     @staticmethod
     def forward(ctx: Any, text: str, *inputs: Tensor) -> tuple[Tensor, ...]:

@@ -31,7 +31,7 @@ _tags = (torch.Tag.pt2_compliant_tag,)
 
 
 def is_derived(*tensors: Tensor | None) -> bool:
-    """Whether a derivative may be asked of what is computed of the tensors, in either mode."""
+    """Whether a derivative of a result may be asked for, in either mode."""
     if torch.is_grad_enabled():
         for tensor in tensors:
             if tensor is not None and tensor.requires_grad:
@@ -40,8 +40,8 @@ def is_derived(*tensors: Tensor | None) -> bool:
 
 
 def is_pytorchs(what: str, input: Tensor, *others: Tensor | None) -> bool:
-    """Whether PyTorch computes a call: in a graph or a transform, of no elements, in float64, and
-    on the CPU, of which a warning says what it is."""
+    """Whether PyTorch computes this call: in a graph or a transform, of no elements, in float64,
+    and with a warning on the CPU."""
     return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
             or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
             or input.is_meta or (input.is_cpu and falls_back(what)))
@@ -49,9 +49,9 @@ def is_pytorchs(what: str, input: Tensor, *others: Tensor | None) -> bool:
 
 def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], *,
                   results: int = 0) -> tuple[Any, Callable[..., Any]]:
-    """Defines ``lnbwd::_name``, of which ``fake`` gives tensors of the results' shapes and types,
-    and ``results`` is how many there are, if the library may have a kernel of it. Gives the
-    operator, and how it is called without a frame of Python in between."""
+    """Defines ``lnbwd::_name``, if the library may have a kernel of it. ``fake`` gives tensors of
+    the results' shapes and types, ``results`` is their number. Returns the operator, and a way to
+    call it without a frame of Python in between."""
     _library.define(f"_{name}{schema}", tags=_tags)
     torch.library.register_fake(f"lnbwd::_{name}", fake, lib=_library)
     # It is called below autograd, by an autograd.Function.

@@ -47,7 +47,7 @@ R = TypeVar("R")
 
 
 class _Kind(str):
-    """What a parameter is, in its annotation."""
+    """The kind of a parameter, from its annotation."""
 
 
 Rows = Annotated[Tensor, _Kind("row")]
@@ -145,8 +145,7 @@ def _describe_parameters(function: Callable[..., Any]) -> tuple[_Parameter, ...]
                                  type(None) in choices, parameter.default,
                                  parameter.kind is parameter.KEYWORD_ONLY))
     if not any(p.kind == "row" and not p.is_optional for p in result):
-        raise refuse("none of its parameters is annotated lnbwd.Rows; expected one at least, which "
-                     "says what a row is")
+        raise refuse("expected at least one parameter annotated lnbwd.Rows, got none")
     return tuple(result)
 
 
@@ -241,8 +240,8 @@ class RowFunction(Generic[P, R]):
         return self.function.__qualname__
 
     def mlir(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """The row programs that a call with these arguments runs: that of the forward pass as it
-        is trained, and its gradient with respect to all tensors, as MLIR."""
+        """The row programs of a call with these arguments, as MLIR: the forward pass in training,
+        and its gradient with respect to all tensors."""
         plan = self._plan(self._bind(args, kwargs), None)
         text: str = plan.mlir()
         return text
@@ -328,7 +327,7 @@ class RowFunction(Generic[P, R]):
         return self._traces[key]
 
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
-        """What runs a call with these arguments, which are checked."""
+        """The plan of a call with these arguments, which are checked."""
         self._check(values)
         # (What traces takes long to import, and calls under torch.compile do without.)
         from ..program.watching import MAX_DIMENSIONS, Signature

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a call of a row function launches, and its derivatives.
+"""Launches of a call of a row function, and its derivatives.
 
 The gradient is derived by the compiler (lnbwd-differentiate) from the row program of the forward
 pass: one for each set of inputs that need a gradient and of outputs that have one, when it is first
@@ -82,8 +82,8 @@ class _Gradient:
 
 class Plan:
     """How calls of a row function with one signature are computed: by kernels whose schedules are
-    chosen for so many rows, or by PyTorch. ``is_flat``: the rows of the programs are not those of
-    the calls, which are elementwise."""
+    chosen for so many rows, or by PyTorch. ``is_flat``: the function is elementwise, and its
+    programs have other rows than the calls."""
 
     def __init__(self, function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
                  signature: Signature, trace: Trace, rows: int, is_by_torch: bool,
@@ -122,7 +122,7 @@ class Plan:
     # What is launched ---------------------------------------------------------------------------
 
     def _forward(self, saved: Sequence[int]) -> _Forward:
-        """The forward program with some of what may be saved."""
+        """The forward program with some of the values that may be saved."""
         trace = self.trace
         outputs = sorted({*trace.results, *saved})
         places = {old: new for new, old in enumerate(outputs)}
@@ -141,8 +141,8 @@ class Plan:
             return self._inference
 
     def training(self, saves: bool = True) -> tuple[_Forward, tuple[int, ...]]:
-        """The forward program that keeps what the gradient needs, and the tensors of the call that
-        are kept beside. Without ``saves`` these would be all that is kept."""
+        """The forward program that saves values for the gradient, and the tensors of the call that
+        are kept. Without ``saves`` only these tensors are kept."""
         found = self._trainings.get(saves)
         if found is not None:
             return found
@@ -176,8 +176,8 @@ class Plan:
                                error.diagnostics) from None
 
     def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...]) -> _Gradient:
-        """The gradient of some results with respect to some tensors of the call, from what
-        :meth:`training` keeps. ``wrt`` ends in a truth value for each tensor."""
+        """The gradient of some results with respect to some tensors of the call, from the values
+        that :meth:`training` keeps. ``wrt`` ends in a truth value for each tensor."""
         found = self._gradients.get((of, wrt))
         if found is not None:
             return found
@@ -248,7 +248,7 @@ class Plan:
     # Shapes -------------------------------------------------------------------------------------
 
     def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
-        """The shape of a tensor of the call; ``shape`` is that of the first rows."""
+        """The shape of a tensor of the call; ``shape`` is the shape of the first rows."""
         kind = self.kinds[tensor]
         if kind == "part":
             return self.part_shapes[tensor]
@@ -314,8 +314,8 @@ class Plan:
 
     def compute(self, forward: _Forward, tensors: Sequence[Tensor],
                 shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
-        """The results of a call, and all outputs of its forward program; ``shape`` is that of the
-        first rows."""
+        """The results of a call, and all outputs of its forward program; ``shape`` is the shape of
+        the first rows."""
         outputs = self.launch(forward.text, forward.rest, shape,
                               [tensors[place] for place in forward.inputs],
                               [TYPES[one.dtype] for one in forward.program.outputs])
@@ -333,7 +333,7 @@ class Plan:
 
     def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
                           at_hand: Sequence[Tensor | None]) -> list[Tensor]:
-        """What :meth:`gradient` computes of what is at hand, by PyTorch's operations in float32."""
+        """Computes :meth:`gradient` by PyTorch's operations in float32."""
         self.check_kept()
         grads = [grad for grad in at_hand[:len(of)] if grad is not None]
         kept = dict(zip(self.training()[1], at_hand[len(of):], strict=False))

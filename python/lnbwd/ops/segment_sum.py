@@ -61,8 +61,8 @@ def _element(draft: Draft, rows: int) -> Value:
 
 @functools.lru_cache(256)
 def _keys(count: int, segments: int, ignored: int) -> Registered:
-    """A number for each row by which rows are sorted: that of its segment, or of none, times the
-    number of rows, and its own."""
+    """A key for each row to sort by: the number of its segment, or of none, times the number of
+    rows, plus its own number."""
     draft = Draft(_WIDTH, {"segments": Input("elements", "i64", rows=count)})
     rows = -(-count // _WIDTH)
     row = _element(draft, rows)
@@ -100,9 +100,8 @@ def _order(count: int) -> Registered:
 
 @functools.lru_cache(256)
 def _begins(count: int, segments: int) -> Registered:
-    """Where each segment, and what follows the last one, begins among ``count`` sorted numbers: how
-    many are less. The largest such count has each power of two, from the largest on, that leads to
-    a number that is less."""
+    """The beginnings of each segment, and of the numbers after the last one, among ``count`` sorted
+    numbers: how many are less, found by powers of two, from the largest on."""
     draft = Draft(_WIDTH, {"sorted": Input("elements", "i64", rows=count)})
     rows = -(-(segments + 1) // _WIDTH)
     table, segment = draft.values["sorted"], _element(draft, rows)

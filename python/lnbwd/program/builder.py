@@ -31,7 +31,7 @@ class Value:
     index: int
 
     def node(self, name: str, *operands: Any) -> Value:
-        """A node, of floats, other values, and what else nodes have."""
+        """Adds a node with these operands: floats, values and attributes."""
         return Value(self.builder, self.builder.add(name, *(
             self.builder.constant(o) if isinstance(o, float) else
             o.index if isinstance(o, Value) else o for o in operands)))

@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a row program gives, computed by PyTorch's own operations: the reference of the tests, and
-what runs where no kernel can be had."""
+"""Evaluates a row program by PyTorch's own operations: the reference of the tests, and the fallback
+without a kernel."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _sum_rows(operands: Sequence[Tensor], rows: int, wide: Any) -> Tensor:
 
 
 def _places(element: Tensor, parts: Sequence[tuple[int, ...]]) -> Tensor:
-    """Where a part has the elements of a row block of these numbers."""
+    """The addresses in a part of elements of a row block, by their numbers."""
     index = torch.zeros_like(element)
     for distance, size, *stride in parts:
         own = element // distance % size
@@ -211,8 +211,8 @@ def _places(element: Tensor, parts: Sequence[tuple[int, ...]]) -> Tensor:
 
 
 def _narrow(value: Tensor, dtype: Any) -> Tensor:
-    """A tensor in another type; in float8, what is beyond the largest number becomes that, and of
-    powers of two alone only the exponent is kept."""
+    """A tensor in another type. In float8, values beyond the largest number become that number; in
+    powers of two only the exponent is kept."""
     if dtype == torch.float8_e8m0fnu:
         exponent = value.float().view(torch.int32) >> 23 & 255
         return exponent.to(torch.uint8).view(dtype)

@@ -83,7 +83,7 @@ class Layout:
         return f"memref<{shape}{f', strided<[{strides}]>' if value.is_strided else ''}>"
 
     def kind(self, value: Input | Output) -> str:
-        """The kind of which a part is one to the compiler, which orders operands by kinds."""
+        """The kind of a part for the compiler, which orders operands by kinds."""
         length = self.program.length
         if value.kind in SUM_KINDS:  # Of one index of each other dimension, a sum over all rows.
             is_of_all = bool(value.parts) and math.prod(value.parts[0]) <= length

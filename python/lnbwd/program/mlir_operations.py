@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The operations of MLIR that those of row programs are, which of them are cheap, and numbers as
+"""The MLIR operations of row programs' operations, the cheap ones among them, and numbers as
 text."""
 
 from __future__ import annotations

@@ -244,8 +244,9 @@ class Values(Layout, Region):
                        self.constant(float_text(RANDOM_STEP), wide))
 
     def is_column(self, index: int) -> str:
-        """Which column has the number that a row scalar is, whatever it is. Integers are compared:
-        the numbers of a row's columns as floats would take as many registers as the row does."""
+        """A mask of the column whose number is the row scalar, of no column for other numbers.
+        Integers are compared: columns' numbers as floats would take as many registers as the
+        row."""
         value = self.value(index, False)
         none, end = (self.constant(float_text(number), "f32") for number in (-1,
                                                                              self.program.length))
@@ -405,7 +406,7 @@ class Values(Layout, Region):
         return self.index(self.dims_of_place(distance, size), type_)
 
     def of_integers(self, name: str, operands: Sequence[int], element: str, is_row: bool) -> str:
-        """What makes an integer of integers."""
+        """The operation that makes an integer of integers."""
         type_ = self.type(element, is_row)
         if name in SUMS:
             reduce = self.sum_of_integers if name == "row_sum" else self.largest_integer

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The inputs and outputs of a row program, and tables of what it may have."""
+"""The inputs and outputs of a row program, and tables of their types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RANDOM_STEP = 4.6566127342e-10
 
 
 class _Tensor:
-    """What is read or written."""
+    """A tensor that is read or written."""
 
     kind: str
     parts: tuple[tuple[int, ...], ...]
@@ -163,10 +163,10 @@ OUTPUT_KINDS = ("row", "part_sum", "part_max", "scalar", *list(SUM_KINDS)[2:])
 
 
 def cut(length: int, parts: Iterable[Sequence[int]]) -> list[int] | None:
-    """The sizes of which the elements of row blocks are made so that rows and ``parts`` are whole
-    dimensions: for each dimension, innermost first, the elements from one index to the next, and at
-    the end those of one index of the outermost, whose size is not known. None: there are no such
-    dimensions, or one of a part that has other indices would be cut."""
+    """The sizes whose products are row blocks, so that rows and ``parts`` are whole dimensions: for
+    each dimension, innermost first, the elements from one index to the next, and at the end those
+    of one index of the outermost, whose size is not known. None: there are no such dimensions, or a
+    part with shifted indices would be cut."""
     parts = list(parts)
     cuts = sorted({1, length, *(part[0] for part in parts), *(part[0] * part[1] for part in parts)})
     if any(outer % inner for inner, outer in itertools.pairwise(cuts)) or any(

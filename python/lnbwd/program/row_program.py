@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Row programs as Python objects: what is computed for one row, before it is MLIR.
+"""Row programs as Python objects: the computation of one row, before it is MLIR.
 
 A :class:`RowProgram` is a list of operations on float32 values, each a row of N elements or one
 number (a *row scalar*), with inputs and outputs in memory. It is what a region of a PyTorch graph
@@ -62,7 +62,7 @@ Node = tuple[Any, ...]
 
 @dataclasses.dataclass(frozen=True)
 class RowProgram:
-    """What is computed for each of M rows of N elements.
+    """The computation of each of M rows of N elements.
 
     Attributes:
         length: N.
@@ -127,7 +127,7 @@ class RowProgram:
             node[0] not in (*SUMS, "index", "place", "random", "block_max") for node in self.nodes)
 
     def _parts(self) -> list[tuple[int, ...]]:
-        """What has to be dimensions of row blocks."""
+        """The layouts that must be dimensions of row blocks."""
         return [*(part for one in (*self.inputs, *self.outputs) for part in one.parts),
                 *(node[1:] for node in self.nodes if node[0] == "place")]
 
@@ -195,7 +195,7 @@ class RowProgram:
 
     @staticmethod
     def from_text(text: str) -> RowProgram:
-        """Reads what :meth:`text` wrote.
+        """Reads the output of :meth:`text`.
 
         Raises:
             ValueError: the text is none of a row program.
@@ -217,8 +217,8 @@ class RowProgram:
             raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
 
     def name(self) -> str:
-        """The name of the kernel: what it is a program over, and a few digits that tell it from
-        others of that kind."""
+        """The name of the kernel: its kind of program, and a few digits that distinguish it from
+        others."""
         kind = "sums" if self.has_row_sums else "map"
         if any(o.kind in SUM_KINDS for o in self.outputs):
             kind += "_columns"
@@ -248,9 +248,9 @@ class RowProgram:
         return result
 
     def statistics(self) -> list[int]:
-        """The row scalars that follow from sums over the row and that rows are computed with: what
-        the gradient of a named operation saves, a mean or a reciprocal root. Their values cost a
-        number for each row to keep, and a pass over the row to compute again."""
+        """The row scalars that follow from sums over the row and that rows are computed with, as a
+        mean or a reciprocal root: the values that the gradient of a named operation saves. To keep
+        them costs a number for each row, to compute them again a pass over the row."""
         rows, types = self.is_row(), self.types()
         follows = [False] * len(self.nodes)
         for index, node in enumerate(self.nodes):
@@ -298,8 +298,8 @@ class RowProgram:
                                    nodes=nodes), read
 
     def types(self) -> list[str]:
-        """For each node, what it is: "f32", a condition, "i1", or an integer, "i32" or "i64". A
-        constant is "f32", whatever it is used as.
+        """The type of each node: "f32", a condition, "i1", or an integer, "i32" or "i64". A
+        constant is "f32", however it is used.
 
         Raises:
             ValueError: the operands of a node have different types.
@@ -324,11 +324,11 @@ class RowProgram:
         return result
 
     def _table(self, node: Node) -> Input:
-        """What a node "take" takes from."""
+        """The table of a node "take"."""
         return self.inputs[self.nodes[node[1]][1]]
 
     def type_of(self, index: int, operands: Sequence[int], types: Sequence[str]) -> str:
-        """The type that operands of a node have, of those of the nodes before it."""
+        """The type of a node's operands, from the types of the nodes before it."""
         found = sorted({types[operand] for operand in operands
                         if self.nodes[operand][0] != "constant"})
         if len(found) > 1:
@@ -339,15 +339,15 @@ class RowProgram:
 
 
 def operands_of(node: Node) -> tuple[int, ...]:
-    """The nodes that a node uses, which stand first behind its name."""
+    """The nodes that a node uses, which follow its name."""
     if node[0] in ("input", "constant", "place"):
         return ()
     return node[1:2] if node[0] in ("round", "block_max", "integer") else node[1:]
 
 
 def count_groups(operands: Sequence[Any], inputs: Sequence[Tensor], rows: int, length: int) -> int:
-    """B of M ``rows`` of ``length`` elements, from what each input is; where outputs alone are of
-    groups, it is the first dimension of the first row block."""
+    """B, the number of groups, for M ``rows`` of ``length`` elements, from the inputs; if only
+    outputs have groups, the first dimension of the first row block."""
     for operand, given in zip(operands, inputs, strict=True):
         if operand.dims.tells_groups:
             count = given.numel() // (length if operand.dims.has_columns else 1)

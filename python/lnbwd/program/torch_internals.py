@@ -28,7 +28,7 @@ __all__ = ["BatchNorm", "InstanceNorm", "Tracer", "call_kernel", "call_without_w
 
 
 def _find(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
-    """A private name of PyTorch, or its substitute, with a warning of what is lost."""
+    """A private name of PyTorch, or its substitute, with a warning about the loss."""
     found = getattr(owner, name, None)
     if found is None and lost:
         settings.warn_once(name, f"PyTorch {torch.__version__} has no {owner.__name__}.{name}: "
@@ -103,12 +103,12 @@ def schema_of(operator: Any) -> str:
 
 
 def is_operator(target: object) -> bool:
-    """Whether what a node of a graph calls is an operator."""
+    """Whether a node of a graph calls an operator."""
     return isinstance(target, torch._ops.OpOverload)
 
 
 def sharding_schema(*arguments: Any, **options: Any) -> Any:
-    """What decides whether DTensor finds the sharding of a call again."""
+    """The key by which DTensor finds the sharding of a call again."""
     from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 
     return RuntimeSchemaInfo(*arguments, **options)
@@ -138,8 +138,8 @@ class Tracer:
         self._mode = FakeTensorMode(shape_env=self._environment)
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        """What stands for tensors like this, of which all dimensions but the last are symbols:
-        those of one size are the same symbol."""
+        """A stand-in for tensors like this. All dimensions but the last are symbols; dimensions of
+        one size have the same symbol."""
         from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
         sizes = ([DimDynamic.DUCK] * (tensor.dim() - 1) + [DimDynamic.STATIC])[-tensor.dim():]
@@ -156,12 +156,12 @@ class Tracer:
 
     @property
     def conditions(self) -> list[str]:
-        """What was asked of the symbols."""
+        """The conditions on the symbols."""
         return [str(guard.expr) for guard in self._environment.guards]
 
 
 def decompositions(*beside: Any) -> dict[Any, Callable[..., Any]]:
-    """Inductor's decompositions, and those of other operators."""
+    """The decompositions of Inductor and of other operators."""
     from torch._decomp import get_decompositions
     from torch._inductor.decomposition import select_decomp_table
 

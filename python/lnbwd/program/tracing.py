@@ -90,8 +90,8 @@ class Trace:
             signature=dataclasses.replace(self.signature, length=length))
 
     def of_rows(self, shape: Sequence[int]) -> Trace:
-        """The same for rows of a shape, which says how many elements are kept of what combines rows
-        along their first dimensions."""
+        """The same for rows of a shape, whose first dimensions give the number of elements of
+        combinations of rows."""
         outputs = list(self.program.outputs)
         for kind, place in zip(self.shapes, self.results, strict=True):
             if isinstance(kind, tuple):
@@ -104,7 +104,7 @@ class Trace:
 
 
 def _make_functional(node: Node, order: Mapping[Node, int]) -> None:
-    """Some of PyTorch's own functions are written with operations in place on what they made."""
+    """Replaces operations in place on results of PyTorch's own functions."""
     schema = node.target._schema  # type: ignore[union-attr]
     if not schema.is_mutable:
         return
@@ -119,7 +119,7 @@ def _make_functional(node: Node, order: Mapping[Node, int]) -> None:
 
 
 def _part(node: Node) -> tuple[Node, int, int] | None:
-    """What a node takes a part of each row of, the part's first element and its length."""
+    """The node of whose rows a node takes a part, the part's first element and its length."""
     source: Any
     dim: Any
     start: Any
@@ -189,7 +189,7 @@ def _column_numbers(conversion: Conversion, node: Node) -> int:
 
 
 def _partial(node: Node, domain: Domain) -> str | None:
-    """What a node is that combines rows along their first dimensions, and not along all."""
+    """The output for a node that combines rows along some of their first dimensions."""
     if node.target not in (aten.sum.dim_IntList, aten.amax.default) or len(node.args) != 2:
         return None
     source: Any = node.args[0]
@@ -206,8 +206,7 @@ def _partial(node: Node, domain: Domain) -> str | None:
 
 
 def _combined(node: Node, domain: Domain) -> tuple[str, bool | None] | None:
-    """What a node is that combines rows, or is that in another type, as an output, and the
-    condition that it is of it."""
+    """The output for a node that combines rows, maybe in another type, and the condition for it."""
     value = node.meta.get("val")
     if not isinstance(value, Tensor):
         return None
@@ -235,7 +234,7 @@ def _is_detached(conversion: Conversion, node: Node) -> bool:
 
 def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[Node, int],
              has_detached: bool) -> None:
-    """Makes the value of a node, with what its label says."""
+    """Makes the value of a node, using its label."""
     conversion.over = None  # (Where the node before stood.)
     if node.op == "get_attr":
         raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
@@ -256,7 +255,7 @@ def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[No
                 "row_max" if found[0].endswith("_max") else "row_sum", conversion.values[node])
         return
     if any(_combined(used, conversion.domain) for used in node.all_input_nodes):
-        raise Unsupported("uses what combines all rows; expected it to be returned as it is")
+        raise Unsupported("uses a combination of all rows; expected it to be returned unchanged")
     if sum_kind(node, conversion.domain):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
     source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
@@ -287,8 +286,8 @@ def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[No
 
 def _arrange(program: RowProgram, results: Sequence[Output],
              extras: Sequence[Output]) -> tuple[RowProgram, tuple[int, ...], tuple[int, ...]]:
-    """The program with results and what is saved beside them in the order that programs have, and
-    their places. A result serves as what is saved if it is the same."""
+    """The program with results and saved values in the order of programs, and their places. A
+    result serves as a saved value if it is the same."""
     outputs = list(results)
     saved = []
     for extra in extras:
@@ -304,7 +303,7 @@ def _arrange(program: RowProgram, results: Sequence[Output],
 
 
 def _why(node: Node, call: str) -> str:
-    """Why a call is refused of which there is a node that no row program has."""
+    """The reason why a call is refused, if no row program has one of its nodes."""
     if is_random(node):
         return RANDOM
     if kind_of(node) in ("split", "part"):
@@ -318,7 +317,7 @@ def _why(node: Node, call: str) -> str:
 
 
 class _Result(NamedTuple):
-    """What a function returns, or what is saved: the output, and what :class:`Trace` has of it."""
+    """A result of a function, or a saved value: the output, and its entry in :class:`Trace`."""
 
     output: Output
     shape: str | tuple[int, int | None]
@@ -327,8 +326,8 @@ class _Result(NamedTuple):
 
 
 def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
-    """A tensor that a function gives. Raises Unsupported, with its type and shape and what was
-    expected."""
+    """A tensor that a function returns. Raises Unsupported, with its type and shape and the
+    expected ones."""
     domain, value = conversion.domain, node.meta["val"]
     if found := _combined(node, domain):
         kind, condition = found

@@ -68,7 +68,7 @@ _IN_PLACE = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "div", 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function is traced for.
+    """The key of a trace.
 
     Attributes:
         kinds: by the name of each parameter that is a tensor: "row", "column", "scalar", "part" or
@@ -89,7 +89,7 @@ class Signature:
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def input(self, name: str) -> Input | None:
-        """What a "part", a "number" or a scalar of integers is in a program; None of other
+        """The input of a program for a "part", a "number" or a scalar of integers; None for other
         parameters."""
         if self.kinds[name] == "number":
             return Input("number", "i64")
@@ -107,7 +107,7 @@ class Signature:
 
 @dataclass
 class Label:
-    """What is known of the call that made a node."""
+    """Facts about the call that made a node."""
 
     line: int | None
     call: str
@@ -185,9 +185,9 @@ _lock = threading.RLock()
 
 
 def alone(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator of a function that runs in a thread of its own, which is in none of the caller's
-    transforms, modes and calls of operators, and with PyTorch's own default type: what is traced
-    serves calls under any."""
+    """A decorator of a function that runs in a thread of its own, without the caller's transforms,
+    modes and calls of operators, and with PyTorch's own default type, so that a trace serves calls
+    under any of these."""
     @functools.wraps(function)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
         with _lock, concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -214,7 +214,7 @@ def _stand_ins(signature: Signature, tracer: Tracer) -> list[Tensor]:
 
 
 def _results(watch: Watch, result: Any) -> list[Tensor]:
-    """What a function returned, as a list."""
+    """The results of a function, as a list."""
     if isinstance(result, Tensor):
         return [result]
     if type(result) is tuple and result and all(isinstance(r, Tensor) for r in result):
@@ -223,7 +223,7 @@ def _results(watch: Watch, result: Any) -> list[Tensor]:
         got = "(" + ", ".join(type(r).__name__ for r in result) + ")"
     else:
         got = "nothing" if result is None else f"a {type(result).__name__}"
-    raise watch.refuse(f"it returns {got}; expected a tensor of rows, or a tuple of such")
+    raise watch.refuse(f"it returns {got}; expected a tensor of rows, or a tuple of them")
 
 
 def _locals(watch: Watch, names: Sequence[str]) -> list[Tensor]:
@@ -239,7 +239,8 @@ def _locals(watch: Watch, names: Sequence[str]) -> list[Tensor]:
 
 
 def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
-    """PyTorch's, whose gradient is 0 at both ends; that of clamp is 1 there up to PyTorch 2.13."""
+    """PyTorch's hardtanh, whose gradient is 0 at both ends; that of clamp is 1 there up to PyTorch
+    2.13."""
     return torch.where(x <= low, low, torch.where(x >= high, high, x))
 
 
@@ -263,7 +264,7 @@ def _sinc(x: Tensor) -> Tensor:
 
 
 def _power(x: Tensor, exponent: float) -> Tensor:
-    """Of negative exponents the gradient is infinite at 0."""
+    """A power, whose gradient is infinite at 0 for negative exponents."""
     return (1 / x) ** -exponent if exponent in (-2, -3, -4) else NotImplemented
 
 
@@ -276,7 +277,8 @@ def _logit(x: Tensor, eps: float | None = None) -> Tensor:
 
 def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None,
                           reduction: int = 1) -> Tensor:
-    """The gradient at 0 and 1 is a difference times 1e12, and not that of an infinite logarithm."""
+    """The loss, whose gradient at 0 and 1 is a difference times 1e12, not that of an infinite
+    logarithm."""
     end = x.round()  # A constant.
     is_end = x == end
     inner = torch.where(is_end, 0.5, x)
@@ -301,7 +303,7 @@ Inductor's decompositions make them, which is often NaN there."""
 def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
                  signature: Signature, saved: Sequence[str]) -> tuple[GraphModule, Watch,
                                                                       list[Any]]:
-    """The graph of a function, of which the last outputs are what is saved by name."""
+    """The graph of a function, whose last outputs are the values saved by name."""
     watch = Watch(function)
     facts: list[Any] = [0, False]
 

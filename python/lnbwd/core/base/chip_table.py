@@ -48,5 +48,5 @@ def is_nvidia(chip: str) -> bool:
 
 
 def code_format(chip: str) -> str:
-    """What code for a chip is emitted as that any of its drivers takes: "hsaco" or "ptx"."""
+    """The format that every driver of the chip takes: "hsaco" or "ptx"."""
     return "ptx" if is_nvidia(chip) else "hsaco"

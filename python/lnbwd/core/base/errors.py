@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors and warnings of the package, by what a caller can do about them, and what errors about a
-user's function begin with."""
+"""Errors and warnings of the package, by what a caller can do about them, and the beginning of
+errors about a user's function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class LnbwdError(RuntimeError):
-    """Something that this package cannot do; the message says what and what to do instead."""
+    """The package cannot do something; the message names it and a remedy."""
 
 
 class LibraryError(LnbwdError):
@@ -64,8 +64,8 @@ def refusal(function: Callable[..., Any], line: int | None, reason: str) -> Type
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator of a function whose arguments had other names before: for each of these what to
-    write now. The old name is a TypeError that says it."""
+    """A decorator of a function whose arguments had other names: maps each old name to its
+    replacement. An old name raises a TypeError that names the replacement."""
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> R:

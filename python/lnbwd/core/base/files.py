@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the package lies, files that are written whole or not at all, as lnbwd-opt writes them
-(lib/Support/OutputFile.cpp), and files of JSON that say of which format they are."""
+"""The package's folder, files that are written whole or not at all, as lnbwd-opt writes them
+(lib/Support/OutputFile.cpp), and JSON files that name their format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Writes to a file beside ``path``, which then takes its name; text as UTF-8.
+    """Writes a temporary file beside ``path``, then renames it to ``path``; text as UTF-8.
 
     Where that fails, with an OSError, what was there before is there still. A symbolic link
     stays one, to the new file; a file that was there keeps its permissions. What is no regular
@@ -51,7 +51,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Tries what :func:`write_whole` would need, for those who have long to work before they write.
+    """Checks that :func:`write_whole` can write, before long work.
 
     Raises:
         OSError: ``path`` is a folder, or cannot be written; nothing has changed.
@@ -70,7 +70,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
-    """A JSON file that says of which format it is.
+    """Reads a JSON file that names its format.
 
     Raises:
         OSError: it cannot be read.
@@ -88,7 +88,7 @@ def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]
 
 
 def _new_file_mode() -> int:
-    """What the process's mask leaves of read and write for all; asking sets it for a moment."""
+    """The mode of new files by the process's mask, which a read sets for a moment."""
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask

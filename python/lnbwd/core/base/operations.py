@@ -81,8 +81,8 @@ ELEMENTS = {element[0]: Element(*element) for element in operation_table._ELEMEN
 
 @dataclass(frozen=True)
 class Role:
-    """What an operand is, "dgamma", in every operation that has it: its kind of :data:`KINDS`, and
-    of a row block whether its element may be another than that of x."""
+    """A role of an operand, such as "dgamma", in every operation that has it: its kind of
+    :data:`KINDS`, and for a row block whether its element may differ from that of x."""
 
     name: str
     kind: str

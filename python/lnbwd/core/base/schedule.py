@@ -18,7 +18,7 @@ from . import schedule_table
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a schedule. LNBwdSchedule.td says what it is (docs/reference/dialect.md).
+    """A field of a schedule. LNBwdSchedule.td describes it (docs/reference/dialect.md).
 
     Attributes:
         is_flag: whether it is true or false; as a number, 1 or 0.
@@ -37,16 +37,17 @@ FIELDS = {row[0]: Field(*row) for row in schedule_table.FIELDS}
 
 
 def overrides(fields: Mapping[str, object]) -> str:
-    """Fields as the compiler's option ``schedule`` takes them: "stages=0,prefetch=1". The compiler
-    says what is wrong with a name or a value."""
+    """Fields in the form of the compiler's option ``schedule``: "stages=0,prefetch=1". The compiler
+    reports wrong names and values."""
     return ",".join(f"{name}={int(value) if isinstance(value, bool) else value}"
                     for name, value in fields.items())
 
 
 def choices(folder: pathlib.Path, diagnostics: str) -> tuple[list[str], list[str]]:
-    """Of a compilation that saved its stages to a folder (``--save-temps``) the schedules that the
-    compiler chose, one for each program, and those that it ranked: all fields, as :func:`overrides`
-    writes them. Where a kernel spills, the compiler chooses several times: the last choice counts.
+    """The schedules of a compilation that saved its stages to a folder (``--save-temps``): those
+    that the compiler chose, one for each program, and those that it ranked, with all fields, as
+    :func:`overrides` writes them. If a kernel spills, the compiler chooses several times; the last
+    choice counts.
     """
     stages = {int(path.name.partition("-")[0]): path
               for path in folder.glob("*-lnbwd-select-schedule.mlir")}

@@ -30,7 +30,7 @@ _warned = set[str]()
 
 
 def read(variable: str) -> str:
-    """What one of :data:`VARIABLES` says; "" if it is not set."""
+    """The value of one of :data:`VARIABLES`; "" if it is not set."""
     assert variable in VARIABLES, variable
     return os.environ.get(variable, "")
 
@@ -48,7 +48,7 @@ def choice(variable: str, choices: Sequence[str], expected: str) -> str:
 
 
 def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdError:
-    """The error that a variable says something else than what is expected."""
+    """The error for a variable with an unexpected value."""
     return LnbwdError(f"the environment variable {variable}: expected {expected}, got {got!r}"
                       + (f": {why}" if why else ""))
 
@@ -60,8 +60,8 @@ def forget_warnings() -> None:
 
 def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
               stacklevel: int = 2) -> None:
-    """Warns, unless this process was warned of ``what`` before; ``stacklevel`` as of
-    :func:`warnings.warn`, counted from the caller."""
+    """Warns once in a process about ``what``; ``stacklevel`` as of :func:`warnings.warn`, counted
+    from the caller."""
     if what not in _warned:
         _warned.add(what)
         warnings.warn(message, category, stacklevel=stacklevel + 1)

@@ -114,14 +114,14 @@ def compiler_id() -> str | None:
 
 
 def chips() -> Mapping[str, Mapping[str, Any]]:
-    """What is known of each chip that the compiler knows, ``chips()["gfx942"]["computeUnits"]``;
+    """The facts of each chip of the compiler, ``chips()["gfx942"]["computeUnits"]``;
     docs/reference/chips.md lists the names."""
     return chip_table.FACTS
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What one compilation gave.
+    """The result of a compilation.
 
     Attributes:
         code: machine code with its launch plan, in the format asked for.
@@ -160,7 +160,7 @@ def _call(what: str, function: Any, *arguments: Any) -> dict[str, bytes]:
 
 
 def check_texts(**texts: object) -> None:
-    """Raises TypeError or CompileError for what is no text, or has zero characters."""
+    """Raises TypeError or CompileError for an argument that is no text or has zero characters."""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise TypeError(f"{name}: expected a text, got {type(text).__name__}")
@@ -202,7 +202,7 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
 
 @dataclass(frozen=True)
 class Gradient:
-    """What :func:`differentiate` gave.
+    """The result of :func:`differentiate`.
 
     Attributes:
         mlir: a module with one function, the gradient, on memrefs.

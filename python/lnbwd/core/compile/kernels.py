@@ -209,7 +209,7 @@ def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, A
 
 
 def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
-    """What a kernel costs for a number of rows, and what limits it.
+    """The cost of a kernel for a number of rows, and its limits.
 
     Args:
         kernel: of :func:`lnbwd.compile`, for one chip.

@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel is compiled from: the operation, its shape class, its types and its chip."""
+"""Specs, from which kernels are compiled: the operation, its shape class, its types and its
+chip."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ def rows_option(rows: int, chip: str) -> int:
 
 
 def whole_number(name: str, value: object, least: int, what: str) -> int:
-    """A value as a whole number; those of NumPy's types are taken, too."""
+    """A value as an integer; NumPy's integers count too."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: expected {what}, got {value!r}")
     if (number := operator.index(value)) < least:
@@ -83,7 +84,7 @@ def _check_rows(spec: KernelSpec | ProgramSpec) -> None:
 
 
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
-    """"f16", "bf16" or "f32" for such a name, for "float16" and the like, or a torch.dtype.
+    """"f16", "bf16" or "f32", from this name, a name like "float16", or a torch.dtype.
 
     Raises:
         ValueError: it is none of these.
@@ -97,7 +98,7 @@ def dtype_name(dtype: object, argument: str = "dtype") -> str:
 
 
 def _join(options: str, **others: object) -> str:
-    """Options of lnbwd-pipeline with others behind, of which those are left out that are empty."""
+    """Joins options of lnbwd-pipeline, without empty ones."""
     return " ".join([options] * bool(options) + [f"{k}={v}" for k, v in others.items() if v])
 
 
@@ -106,7 +107,7 @@ def _digest(*decisive: str) -> str:
 
 
 class _Described:
-    """What caches keep something by, in words."""
+    """Base of cache keys."""
 
     def to_json(self) -> dict[str, object]:
         """The fields but a source, for people."""
@@ -257,7 +258,7 @@ class KernelSpec(_Described):
 
     @property
     def source_name(self) -> str:
-        """What diagnostics call the source."""
+        """The name of the source in diagnostics."""
         return f"{self.op}-n{self.n}.mlir"
 
     @property
@@ -337,7 +338,7 @@ class GradientSpec(_Described):
 
 @dataclass(frozen=True)
 class MeasurementSpec(_Described):
-    """What was measured on a device; the caches keep the result, JSON, as they keep kernels.
+    """The key of a measurement on a device; caches keep the result, JSON, like a kernel.
 
     Attributes:
         kind: what for: "tuning" (:mod:`.tuning`) or "times"

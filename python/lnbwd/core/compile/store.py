@@ -44,7 +44,7 @@ def _capability(chip: str) -> int:
 
 
 class KernelStore:
-    """Kernels by what they are compiled from.
+    """Kernels by their specs.
 
     Attributes:
         cache: those on disk.
@@ -197,6 +197,6 @@ def kernel_cache() -> KernelCache:
 
 
 def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
-    """Uses another folder for the cache on disk from now on; None: none. What is in memory already
-    stays in use."""
+    """Uses another folder for the cache on disk from now on; None: none. Kernels in memory stay in
+    use."""
     kernel_store().cache = KernelCache(folder)

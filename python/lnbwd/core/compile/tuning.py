@@ -208,7 +208,7 @@ def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation, filler: Buffe
 
 def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
            ) -> list[float]:
-    """What the simulator has instead of times: instructions of all waves."""
+    """Counts instructions of all waves, the simulator's substitute for times."""
     counts = []
     for kernel in loaded:
         device.reset_counters()
@@ -245,8 +245,7 @@ def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = 
 
 def _search(spec: Spec, device: Device, rows: int, groups: int | None,
             count: int) -> tuple[_Candidate, dict[str, Any]]:
-    """The best, and what is kept of a search: the schedule ("": the compiler's own), and what was
-    measured."""
+    """Returns the best schedule ("": the compiler's own) and the measurements."""
     found = _candidates(spec, count)
     times = measure(device, [candidate.code for candidate in found], rows, groups)
     # Of those that are as fast the first, and the compiler's own unless another is faster by more
@@ -261,8 +260,8 @@ def _search(spec: Spec, device: Device, rows: int, groups: int | None,
 
 
 class Tuned(NamedTuple):
-    """What a search found: the schedule as ``schedule=`` takes it, "" for the compiler's own
-    choice, and the microseconds of a launch; None if nothing was measured."""
+    """The result of a search: the schedule in the form of ``schedule=``, "" for the compiler's own
+    choice, and the microseconds of a launch, or None if nothing was measured."""
 
     schedule: str
     microseconds: float | None = None

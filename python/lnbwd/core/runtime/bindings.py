@@ -72,8 +72,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 @functools.lru_cache(maxsize=2)
 def open_runtime(keeps_lock: bool = False) -> ctypes.CDLL:
-    """The library. What is only enqueued may keep the interpreter's lock meanwhile: where another
-    thread is busy, that has it for 5 ms once it is given up."""
+    """Opens the library. Functions that only enqueue keep the interpreter's lock: another busy
+    thread would take it for 5 ms."""
     return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY,
                         ctypes.PyDLL if keeps_lock else ctypes.CDLL)
 

@@ -33,7 +33,7 @@ _MOST_AMD_CACHE = 256 << 20
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a program: what a launch passes a pointer for.
+    """One argument of a program, a pointer at launch.
 
     Attributes:
         access: "read", "write" (every element is written) or "read_write".
@@ -118,7 +118,7 @@ class Program(Handle):
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What is fixed about a device.
+    """Constant properties of a device.
 
     Attributes:
         arch: "gfx942:sramecc+:xnack-" or "sm_90", as the driver says it.
@@ -140,7 +140,7 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class SimulatorCounters:
-    """What the simulator executed since the counters were reset (SimulatorAPI.h)."""
+    """Counts of executed instructions since the counters were reset (SimulatorAPI.h)."""
 
     wave_instructions: int
     scalar_instructions: int
@@ -205,9 +205,8 @@ class Device(Handle):
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes of caches that data have to exceed not to be found in one: the last-level cache,
-        as far as the driver tells. HIP does not tell of what lies behind an AMD GPU's L2, which
-        has up to 256 MiB."""
+        """Bytes that data must exceed to miss every cache: the last-level cache, as far as the
+        driver reports it. HIP does not report caches behind an AMD GPU's L2, of up to 256 MiB."""
         return max(self.info.l2_bytes, 0 if chip_table.is_nvidia(self.chip) else _MOST_AMD_CACHE)
 
     def memory(self) -> tuple[int, int]:
@@ -231,7 +230,7 @@ class Device(Handle):
         return Buffer(self, size)
 
     def synchronize(self, stream: int = 0) -> None:
-        """Waits for a stream (0: the default one); raises what went wrong on the device."""
+        """Waits for a stream (0: the default one); raises errors of the device."""
         check(open_runtime().lnbwd_synchronize(self._handle, stream or None))
 
     def create_event(self) -> Event:
@@ -246,7 +245,7 @@ class Device(Handle):
             ctypes.CFUNCTYPE(None)(address)()
 
     def counters(self) -> SimulatorCounters | None:
-        """What the simulator executed since :meth:`reset_counters`; None on a real device."""
+        """Counts since :meth:`reset_counters`; None on a real device."""
         self.make_current()
         address = self.symbol("lnbwdSimGetCounters")
         if not address:

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a thread compiles: with which classes, and which attempt at a graph it is."""
+"""The state of a thread's compilation: its classes, and the attempt at a graph."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is fused beside what Inductor fuses by itself."""
+"""Fusion beyond Inductor's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ rows take as long as a launch, and reading them again does not."""
 
 
 def fuse_more_nodes(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """Beside what Inductor fuses, nodes are fused that fewer row programs compute together."""
+    """Fuses nodes that Inductor leaves apart, if fewer row programs compute them together."""
     def fuse_nodes(self: Any, nodes: list[Any]) -> list[Any]:
         fused = original(self, nodes)
         count_programs = getattr(own, "count_programs", None)
@@ -113,8 +113,8 @@ def _is_of_loops(node: Any) -> bool:
 
 
 def _is_read_by_both(name: str, first: Any, second: Any) -> bool:
-    """Whether two nodes, one of which reduces, run through all elements of a buffer, which are so
-    many that reading them again takes longer than two kernels."""
+    """Whether two nodes, one of which reduces, run through all elements of a buffer so large that
+    reading it again takes longer than two kernels."""
     layout = layout_of(name)
     if layout is None or not (first.is_reduction() or second.is_reduction()):
         return False

@@ -19,7 +19,7 @@ from .attempts import attempt
 
 
 def memory_name(name: str) -> str:
-    """The buffer whose memory a name stands for: what changes a buffer has another name."""
+    """The buffer whose memory a name stands for: a node that changes a buffer has another name."""
     real = V.graph.scheduler.mutation_real_name
     return str(real.get(name, name))
 
@@ -87,8 +87,8 @@ def scheduled(node: Any) -> list[Any]:
 
 
 def names_of(nodes: Sequence[Any]) -> set[str]:
-    """The names of the graph's nodes that are computed in nodes: of one without sums that whose
-    result it has, if that is known; else all of which it has something."""
+    """The names of the graph's nodes that are computed in nodes: for one without sums, the node
+    whose result it has, if known; else all nodes of which it has a part."""
     names = set[str]()
     for one in nodes:
         if one.node is not None:
@@ -99,7 +99,7 @@ def names_of(nodes: Sequence[Any]) -> set[str]:
 
 
 def results_of(nodes: Sequence[Any]) -> set[str]:
-    """The names of the graph's nodes of which nodes compute the result, or a part of it."""
+    """The names of the graph's nodes whose result, or a part of it, nodes compute."""
     names = set[str]()
     for one in nodes:
         reducing = {origin.name for origin in (
@@ -161,7 +161,7 @@ def write_call(nodes: Sequence[Any], removed: Sequence[str],
                is_possible: Callable[[str, str], bool],
                write: Callable[[dict[str, str]], tuple[Sequence[str], Sequence[str]]],
                imports: Sequence[str]) -> None:
-    """Allocates what nodes write and writes calls that compute it.
+    """Allocates the outputs of nodes and writes calls that compute them.
 
     Args:
         nodes: the nodes.

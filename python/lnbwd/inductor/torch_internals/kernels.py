@@ -67,8 +67,8 @@ def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
 
 
 def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | None:
-    """As :func:`compiled_kernels`, of those that Inductor by itself has for what nodes compute: it
-    lowers and fuses that part of the graph alone. None: one of them also adds to places of a
+    """As :func:`compiled_kernels`, for the kernels that Inductor makes of the same part of the
+    graph by itself: it lowers and fuses that part alone. None: one of them also adds to places of a
     tensor."""
     beside = {id(one): one for node in nodes for one in attempt().apart.get(node.get_name(), ())}
     module, inputs, buffers = _part_of_graph([*nodes, *beside.values()])
@@ -99,8 +99,8 @@ def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | No
 
 def _part_of_graph(nodes: Sequence[Any]
                    ) -> tuple[torch.fx.GraphModule, list[torch.Tensor], dict[str, str]]:
-    """The part of the graph that nodes compute, what stands for its inputs, and the buffers that
-    those are in the whole graph."""
+    """The part of the graph that nodes compute, placeholders for its inputs, and their buffers in
+    the whole graph."""
     buffers_of = {buffer.get_origin_node(): buffer for buffer in V.graph.buffers}
     origins, results = set[torch.fx.Node](), set[torch.fx.Node]()
     for one in nodes:
@@ -154,7 +154,7 @@ def _part_of_graph(nodes: Sequence[Any]
 
 
 def _sum_of_parts(node: Any) -> CompiledKernel:
-    """The addition of the parts of a sum over rows, of which each workgroup makes one."""
+    """The addition of the workgroups' parts of a sum over rows."""
     device = node.get_device()
     parts = 8 * torch.cuda.get_device_properties(device).multi_processor_count
     columns = hint_of(node.group[1][1])
@@ -183,8 +183,8 @@ def _compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
 
 
 def _source(triton: Any, node: Any) -> tuple[str, list[str]]:
-    """What :meth:`SIMDScheduling.codegen_node` makes of a node, with what calls it, and the buffers
-    of its arguments. (What generate_kernel_code_from_nodes makes is tiled otherwise.)"""
+    """The source that :meth:`SIMDScheduling.codegen_node` generates for a node, with its call, and
+    the buffers of its arguments. (generate_kernel_code_from_nodes tiles otherwise.)"""
     nodes = scheduled(node)
     analysis = None
     if config.triton.coalesce_tiling_analysis:

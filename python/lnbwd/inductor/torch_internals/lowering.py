@@ -102,8 +102,8 @@ def keep_sums_whole(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def keep_two_steps(original: Callable[..., bool]) -> Callable[..., bool]:
-    """A variance over rows is two sums, which a row program may compute, not Welford's, of which it
-    has none."""
+    """Keeps a variance over rows as two sums, which a row program may compute; Welford's it may
+    not."""
     def use_two_steps(x: Any, axis: Any, *arguments: Any, **options: Any) -> bool:
         is_so, node = original(x, axis, *arguments, **options), V.graph.current_node
         own.is_shifted = False

@@ -22,8 +22,8 @@ from .lowering import keep_sums_whole, keep_two_steps, shift_variance
 
 
 def register_backend(name: str, backend: Callable[..., Any]) -> None:
-    """Makes a backend known to torch.compile. An installed package has an entry point of its name,
-    by which PyTorch registers what it loads: it takes no name twice."""
+    """Makes a backend known to torch.compile. In an installed package PyTorch registers it by an
+    entry point of its name, and takes no name twice."""
     if name not in torch._dynamo.list_backends(exclude_tags=()):
         torch._dynamo.register_backend(backend, name=name)
 
@@ -35,7 +35,7 @@ def options_of(mode: str | None, options: dict[str, Any] | None) -> dict[str, An
 
 
 def option(name: str) -> Any:
-    """What one of Inductor's options is now."""
+    """The present value of one of Inductor's options."""
     return getattr(config, name)
 
 
@@ -43,8 +43,8 @@ def compile_graph(model: torch.fx.GraphModule, inputs: Sequence[Any],
                   inner_compile: Callable[..., Any],
                   options: dict[str, Any]) -> Callable[..., Any]:
     """Compiles a graph and its backward pass as Inductor does, with a function that compiles each.
-    The backward pass is compiled at once: what is measured then takes no memory beside all that the
-    forward pass has saved."""
+    The backward pass is compiled at once, so that measurements take no memory beside saved
+    tensors."""
     with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
         result: Any = compile_fx(model, inputs, inner_compile=inner_compile, config_patches=options)
     return result  # type: ignore[no-any-return]

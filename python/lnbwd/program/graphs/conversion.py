@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A conversion as it runs: the nodes that have values, and what refuses one."""
+"""The state of a conversion: the values of nodes, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Unsupported(Exception):
 
 
 class UnsupportedOperation(Unsupported):
-    """No row program has what a node computes, whatever it computes it of."""
+    """No row program has this operation, whatever its operands."""
 
 
 LARGEST_EXACT = 2 ** 24
@@ -156,7 +156,7 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
 
 
 def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
-    """Whether a node that is spread over a row block is not there what its shape says alone: a
+    """Whether a tensor that is spread over a row block is placed differently from its shape: a
     weight of as many channels as there are rows."""
     value = source.meta.get("val")
     return isinstance(value, torch.Tensor) and value.shape != over.shape and (

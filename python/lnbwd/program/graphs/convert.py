@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the operations of a row function's graph to those of a row program."""
+"""Converts the operations of a row function's graph to those of a row program."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _view(c: Conversion, node: Node) -> int:
 
 @converts(prims.convert_element_type.default)
 def _cast(c: Conversion, node: Node) -> int:
-    """Of booleans and integers, or to booleans."""
+    """Converts booleans and integers, or to booleans."""
     is_condition = node.meta["val"].dtype == torch.bool
     return (c.condition if is_condition else c.number)(node.args[0])
 

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the tensors of a row function's graph are in a row program.
+"""The operands of a row program for the tensors of a row function's graph.
 
 A *domain* says which tensors are rows: M rows of N elements. In it a tensor is a row block
 (``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``), or a lead,
@@ -44,7 +44,7 @@ Number = int | torch.SymInt
 
 
 def same(first: Number, second: Number) -> bool:
-    """Whether two numbers, of which some depend on dynamic shapes, are always equal."""
+    """Whether two numbers, which may depend on dynamic shapes, are always equal."""
     if isinstance(first, int) and isinstance(second, int):
         return first == second
     return bool(statically_known_true(first == second))
@@ -64,7 +64,7 @@ class Domain:
     length: int
 
     def role(self, value: Any) -> str | None:
-        """What a tensor is here: "row", "scalar", "column", "lead", "number", which is one for all
+        """The role of a tensor: "row", "scalar", "column", "lead", "number", which is one for all
         rows, or None."""
         if not isinstance(value, torch.Tensor):
             return None
@@ -90,8 +90,8 @@ class Domain:
         return None
 
     def place(self, value: torch.Tensor, over: torch.Tensor) -> str | None:
-        """What a tensor is that is spread over a row block or a lead; None: nothing that a program
-        has."""
+        """The operand for a tensor that is spread over a row block or a lead; None if a program has
+        none."""
         runs = _runs(value, over)
         if not runs:
             return None if runs is None else (

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is compared with its own largest elements, and whether any is true as a largest element."""
+"""Comparisons with a tensor's own largest elements, and any() as a largest element."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _COMPARISONS = {getattr(aten, name).Tensor for name in COMPARISONS}
 
 
 def compared(graph: Graph) -> set[Node]:
-    """What is compared with its own largest or smallest elements, here or by the backward pass, as
-    in the gradient of amax, which divides by the number of those. Computed again with other
-    roundings it might have none."""
+    """The tensors that are compared with their own largest or smallest elements, here or by the
+    backward pass, as in the gradient of amax, which divides by the number of these. Recomputed with
+    other roundings, none might be equal."""
     return {base for target in _LARGEST
             for node in graph.find_nodes(op="call_function", target=target, sort=False) if (
                 base := _base_of_size(node.args[0])
@@ -37,7 +37,7 @@ def compared(graph: Graph) -> set[Node]:
 
 
 def _base_of_size(node: Node) -> Node:
-    """What a node has the elements of, or their sizes."""
+    """The node whose elements, or whose sizes, a node has."""
     while is_view(node) or node.target is aten.abs.default:
         node = node.args[0]  # type: ignore[assignment]
     return node

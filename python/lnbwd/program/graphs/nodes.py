@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the nodes of a PyTorch graph are: views, constants, random numbers, and reductions with the
-rows that they go over."""
+"""Kinds of nodes of a PyTorch graph: views, constants, random numbers, and reductions with their
+rows."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def sources(node: Node) -> list[Node]:
 
 
 def summed_dims(node: Node) -> tuple[list[int], int] | None:
-    """The dimensions that a sum goes over, from 0, and the rank of its operand, of whose dimensions
-    those of one element do not count."""
+    """The dimensions of a sum, from 0, and the rank of its operand without dimensions of one
+    element."""
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
@@ -116,7 +116,7 @@ def is_block_max(node: Node, domain: Domain) -> bool:
 
 
 def sum_kind(node: Node, domain: Domain) -> str | None:
-    """What combines rows of the domain: "column_sum", "column_max", or None: it is none."""
+    """The kind of combination of the domain's rows: "column_sum", "column_max", or None."""
     if node.op != "call_function" or node.target not in (
             aten.sum.dim_IntList, aten.mean.dim, aten.amax.default):
         return None

@@ -16,7 +16,7 @@ aten, prims = torch.ops.aten, torch.ops.prims
 
 
 class Operation(NamedTuple):
-    """What an operation of ATen is.
+    """Facts about an operation of ATen.
 
     Attributes:
         kind: "numbers" or "conditions": one node of a row program, of all operands as such; "sum":
@@ -94,7 +94,7 @@ _UNKNOWN = Operation("")
 
 
 def known(target: Any) -> Operation:
-    """What an operation is; of one that the table does not have, no kind."""
+    """The facts about an operation; no kind if the table does not have it."""
     return OPERATIONS.get(target, _UNKNOWN)
 
 

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Conversions of what reduces rows, or gives numbers of them."""
+"""Conversions of reductions of rows, and of their positions."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _row_sum(c: Conversion, node: Node) -> Any:
 
 
 def _place_of_largest(c: Conversion, node: Node, value: int) -> Any:
-    """The number of the first of a row's largest elements, of which a NaN is one, or of its
-    smallest, or that element and its number. The element's gradient is its own alone."""
+    """The position of the first of a row's largest elements (a NaN counts as one), or of its
+    smallest, or that element and its position. The gradient belongs to that element only."""
     if c.domain.length > LARGEST_EXACT:
         raise Unsupported("gives numbers that float32 does not have")
     b = c.builder
@@ -112,7 +112,8 @@ def _norm(c: Conversion, node: Node, value: int) -> int:
 @converts(*of_kinds("softmax"))
 def _softmax(c: Conversion, node: Node) -> int:
     """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
-    largest element. None of them depends on what is taken off, so it counts as a constant."""
+    largest element. The results do not depend on the subtracted value, so it counts as a
+    constant."""
     b = c.builder
     found = summed_dims(node)
     if found is None or found[0] != [found[1] - 1] or (
