@@ -27,7 +27,7 @@ from ..program.operands import Input, Output
 from ..program.row_program import Builder
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
-"""What a gradient may be wanted of, in the order of the operator's results."""
+"""The operands of a gradient, in the order of the operator's results."""
 
 _MAX_LAYERS = 4096
 kept = functools.lru_cache(_MAX_LAYERS)

@@ -25,8 +25,8 @@ _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, Input], ...]
 
 BLOCKS: dict[Block, int] = {None: 0, "mx": 32, "mx-rceil": 32, "nv": 16, 128: 128}
-"""What a scale may be of, and its elements: a row, or 32 with powers of two, 16 of float4 with
-scales in float8, 128."""
+"""The elements of a scale's block: a row, 32 with powers of two, 16 of float4 with scales in
+float8, or 128."""
 
 SIZES = {"f8E8M0FNU": 32, "f8E4M3FN": 16, "f32": 128}
 """The same by the type of the scales."""
@@ -47,7 +47,7 @@ FORMATS = {ELEMENT_NAMES[dtype]: _Format(torch.finfo(dtype).max, element.bias, e
                 FLOAT4: _Format(6.0, 1, 1)}
 
 _LEAST = 1e-12
-"""What a largest magnitude counts as at least, so that its reciprocal is a number: torchao's."""
+"""The least divisor of a factor, as torchao's, so that its reciprocal is a number."""
 
 
 def placed(digits: _Parts, places: _Parts) -> _Parts:

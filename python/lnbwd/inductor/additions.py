@@ -100,7 +100,7 @@ _ADDITIONS: dict[Any, tuple[int, Callable[..., Node | None]]] = {
     aten.index_put.default: (2, _of_put),
     aten._unsafe_index_put.default: (2, _of_put),
     aten.scatter_add.default: (3, _of_scatter)}
-"""Which argument of operations is added, and what replaces a call."""
+"""The argument that an operation adds, and the replacement of its call."""
 
 
 def _add(graph: Graph, base: Node, values: Node, segments: Node, length: int) -> Node | None:

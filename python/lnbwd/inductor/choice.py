@@ -40,12 +40,12 @@ nodes for which Inductor by itself has other kernels: two or more, for which the
 be lowered again."""
 
 _LEAST_US = 1.0
-"""Any kernel takes so long beside what it reads and writes."""
+"""The time of any kernel besides that of its memory traffic."""
 
 _MOST, _MOST_IF_CHANGED = 0.98, 0.95
-"""Row programs are taken that take at most this part of the time of Inductor's kernel: less may be
-noise. Two kernels that are timed each by itself read from memory what in one run may still be in a
-cache."""
+"""Row programs are taken if they need at most this part of the time of Inductor's kernel; less may
+be noise. Two kernels that are timed separately read from memory, where one run may still find data
+in a cache."""
 
 _GAP_US = 1.0
 """The time between two launches, which a search for a schedule counts too."""

@@ -27,7 +27,7 @@ from .values import Argument, Call, Combined, Memory, Value
 __all__ = ["Argument", "Call", "Memory", "convert"]
 
 USUAL_LENGTH = 2048
-"""Elements of a row where no sum says what a row is."""
+"""Elements of a row if no sum defines it."""
 
 MOST_READ_APART, LONGEST_READ_APART = 1 << 21, 256
 """Elements of tensors, and of their rows, that may lie apart."""

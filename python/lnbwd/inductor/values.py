@@ -27,7 +27,7 @@ INTEGERS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
 WIDE = (torch.int64, torch.int32)
 EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
     torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)}
-"""Of row blocks alone."""
+"""Types of row blocks only."""
 
 
 @dataclass(frozen=True)

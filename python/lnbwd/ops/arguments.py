@@ -23,7 +23,7 @@ KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 HALVES = (torch.float16, torch.bfloat16)
 
 TYPES = (*KERNEL_TYPES, torch.float64)
-"""Those that functions take."""
+"""The types that functions take."""
 
 RMS_EPSILONS = {kind: torch.finfo(kind).eps if kind == torch.float64 else DEFAULT_EPSILONS[RMS_NORM]
                 for kind in TYPES}

@@ -128,4 +128,4 @@ class Choices:
 
 
 choices = Choices()
-"""Those of this process."""
+"""The choices of this process."""

@@ -165,7 +165,7 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 ALIGNMENT = 16
-"""What addresses are multiples of, in bytes, unless a kernel takes others."""
+"""The alignment of addresses, in bytes, unless a kernel takes others."""
 
 MemoryOrder = tuple[int, ...]
 """The dimensions of a tensor from the outermost in memory to the innermost; empty: row-major."""

@@ -99,7 +99,7 @@ class RegionProgram:
     evaluate: Evaluate | None = None
     stand_ins: Callable[[], Iterable[str]] | None = None
     key: bytes = b""
-    """What the library in C++ finds it by."""
+    """The key of the library in C++."""
     rows: int | None = None
     """M where no input says it."""
     groups: int | None = None
@@ -117,9 +117,9 @@ _programs: dict[str, RegionProgram] = {}
 _Resolver = Callable[[str], RegionProgram | None]
 
 resolvers: list[_Resolver] = []
-"""Functions that are asked, once a text, for programs that nobody registered, this package's own
-first. They give what :func:`register_program` returns, or None for a text that they do not know
-either. That is how a process runs a compiled graph that another one left on disk."""
+"""Functions that give programs that nobody registered, this package's own first; each is asked once
+for a text. They return the result of :func:`register_program`, or None for an unknown text. So a
+process runs a compiled graph that another one left on disk."""
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],

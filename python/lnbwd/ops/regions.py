@@ -79,8 +79,8 @@ _lock = threading.Lock()
 _kernels: dict[_Key, Kernel] = {}
 _without_kernel: set[_Key] = set()
 _MOST_THREADS = 32
-"""Of those that load kernels: they wait for the compiler, which takes as many cores as there are,
-and for measurements."""
+"""Threads that load kernels: they wait for the compiler, which takes all cores, and for
+measurements."""
 
 
 class Registered(NamedTuple):

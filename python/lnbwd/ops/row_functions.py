@@ -60,14 +60,14 @@ Scalars = Annotated[Tensor, _Kind("scalar")]
 """A number for each row, ``[..., 1]``."""
 
 Parts = Annotated[Tensor, _Kind("part")]
-"""What is repeated along some dimensions of rows: what broadcasts to them, of two dimensions or
-more, ``[T, 1, N]`` of ``[B, T, H, N]``, or ``[C]``, of which each has the same number of neighbours
-in the last two dimensions of rows, a channel of ``[B, G, C / G * S]``; or what has a number for
-each block of whole parts of dimensions, the scales ``[M, N / 32]`` or ``[M / 128, N / 128]`` of
-``[M, N]``. To the function it is rows."""
+"""A tensor that is repeated along some dimensions of rows. It broadcasts to them, of two dimensions
+or more, ``[T, 1, N]`` to ``[B, T, H, N]``; or is ``[C]``, with a number for each C-th of the last
+two dimensions of rows, a channel of ``[B, G, C / G * S]``; or has a number for each block of whole
+parts of dimensions, the scales ``[M, N / 32]`` or ``[M / 128, N / 128]`` of ``[M, N]``. The
+function sees rows."""
 
 Seed = Annotated[Tensor, _Kind("number")]
-"""What :func:`uniform` draws of, int64 without dimensions."""
+"""The seed of :func:`uniform`, int64 without dimensions."""
 
 _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars",
           "part": "lnbwd.Parts", "number": "lnbwd.Seed"}

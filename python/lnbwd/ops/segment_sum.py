@@ -36,10 +36,10 @@ MOST_COUNTED = 8192
 """Rows whose places are counted: that takes a comparison of each two."""
 
 MOST_ELEMENTS = (1 << 31) - 1
-"""Of a table of a row program."""
+"""The limit of a row program's table."""
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
-"""Types of what is added."""
+"""Types of the added rows."""
 
 
 def _integer(draft: Draft, number: int) -> Value:

@@ -15,7 +15,7 @@ TYPES: dict[str, torch.dtype] = {
 are no floats in row programs alone."""
 
 ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
-"""What kernels call the types."""
+"""The kernels' names of the types."""
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]

@@ -19,7 +19,7 @@ LOGIC = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 """Operations on two conditions, or on the bits of two integers."""
 
 CONDITIONS = frozenset((*COMPARISONS, *LOGIC, "not"))
-"""What makes a condition of numbers and conditions."""
+"""Nodes that make a condition of numbers and conditions."""
 
 INTEGERS = {"i64": "i64", "i32": "i32", "i16": "i32", "si8": "i32", "ui8": "i32"}
 """Types of integers in memory, and those in which they are computed."""
@@ -32,10 +32,10 @@ OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl",
 """Operations that make integers of integers."""
 
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
-"""What makes a row scalar of a row, and the kind of ``vector.reduction``."""
+"""Nodes that make a row scalar of a row, and the kind of ``vector.reduction``."""
 
 RANDOM_STEP = 4.6566127342e-10
-"""What 31 random bits are multiplied by, as Triton has it."""
+"""The factor of 31 random bits, as Triton's."""
 
 
 class _Tensor:
@@ -144,13 +144,13 @@ KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column"
               "part_total_max": "column", "total": "number", "total_max": "number",
               "column_sum": "column",
               "column_max": "column", "group_sum": "group_column", "group_max": "group_column"}
-"""What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
+"""The kinds of inputs and outputs in :data:`lnbwd.operations.KINDS`."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
                "group_scalar", "number", "part", "lead", "table", "elements")
 
 TABLES = ("table", "elements")
-"""Kinds of inputs of which indices take some."""
+"""Kinds of inputs that indices select from."""
 """Kinds of inputs, in the order in which a program has them."""
 
 SUM_KINDS = {"part_sum": "add", "part_max": "max", "part_total": "add", "part_total_max": "max",

@@ -58,8 +58,8 @@ stream_of: Callable[[int], int] = _find(
 """The handle of the current stream of a GPU, without making an object of it."""
 
 reshaped: Callable[..., Tensor] = raw(torch.ops.aten._unsafe_view.default)
-"""A tensor in another shape, which is no view to autograd: what an autograd.Function gives may be
-changed in place then, as by ReLU(inplace=True)."""
+"""A tensor in another shape that is no view to autograd, so that a result of an autograd.Function
+may be changed in place, as by ReLU(inplace=True)."""
 
 _find(forward_ad, "_current_level", 0, "forward-mode differentiation of lnbwd's functions gives no "
       "derivative, and no error")

@@ -296,8 +296,8 @@ _KINKS: dict[Any, Callable[..., Any]] = {
     aten.hardtanh.default: _hardtanh,
     aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
     aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
-"""Functions whose gradient, PyTorch's, differs somewhere from that of the operations of which
-Inductor's decompositions make them, which is often NaN there."""
+"""Functions whose gradient in PyTorch differs somewhere from that of their decomposition by
+Inductor, which is often NaN there."""
 
 
 def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],

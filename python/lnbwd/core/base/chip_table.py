@@ -39,7 +39,7 @@ PTX: str = _defaults["ptx"]
 FACTS: dict[str, dict[str, Any]] = {
     name: _description["families"][row["family"]] | row
     for name, row in _description["chips"].items()}
-"""What the description says of each chip."""
+"""The description of each chip."""
 
 
 def is_nvidia(chip: str) -> bool:

@@ -310,7 +310,7 @@ class KernelSpec(_Described):
 
 
 Spec = KernelSpec | ProgramSpec
-"""What the caches keep kernels by."""
+"""The cache keys of kernels."""
 
 
 @dataclass(frozen=True)

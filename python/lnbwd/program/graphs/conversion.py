@@ -33,7 +33,8 @@ LARGEST_EXACT = 2 ** 24
 _Handler = Callable[["Conversion", Node], Any]
 
 HANDLERS: dict[Any, _Handler] = {}
-"""For each operation what makes its value: a number of the program's node, or several."""
+"""For each operation, the function that makes its value: a number of the program's node, or
+several."""
 
 
 def converts(*targets: Any) -> Callable[[_Handler], _Handler]:

@@ -26,19 +26,19 @@ DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
 
 FLOATS = {**DTYPES, **{dtype: ELEMENT_NAMES[dtype] for dtype in FLOAT8}}
-"""Those of row blocks; of powers of two alone PyTorch rounds up."""
+"""Types of row blocks, without float8's powers of two, to which PyTorch rounds up."""
 
 ELEMENTS = {**FLOATS, torch.bool: "i8"}
 """All of row blocks: masks are among them."""
 
 INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
-"""Those of row scalars that are compared with numbers of columns, and that say what to compare."""
+"""Types of row scalars that are compared with columns' numbers."""
 
 SMALL = {**DTYPES, torch.bool: "i8"}
-"""Those of what has fewer elements than a row block."""
+"""Types of operands with fewer elements than a row block."""
 
 SCALARS = {**SMALL, **INTEGERS}
-"""Those of row scalars, and of numbers."""
+"""Types of row scalars, and of numbers."""
 
 Number = int | torch.SymInt
 

@@ -88,7 +88,7 @@ def _operations() -> Iterator[tuple[Any, Operation]]:
 
 
 OPERATIONS: dict[Any, Operation] = dict(_operations())
-"""All of which something is known beside how one is converted."""
+"""All operations with facts besides their conversion."""
 
 _UNKNOWN = Operation("")
 
