@@ -341,21 +341,20 @@ def layer_norm_linear(input: Tensor, normalized_shape: Sequence[int] | int,
     """LayerNorm and a linear layer in one operation: ``linear(layer_norm(input, ...), weight,
     bias)``.
 
-    Its gradient is derived, and keeps input, the weights and two numbers for each row, but not the
-    normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
-    smallest sizes by kernels of ours (:func:`lnbwd.linear.forced`). Products of
-    float32 are exact unless they are PyTorch's and it allows tf32. PyTorch's operations compute
-    float64, distributed tensors, second derivatives, and what is inside of
-    torch.compile, torch.func or a dispatch mode.
+    Its gradient is derived. It keeps input, the weights and two numbers for each row, but not the
+    normalised rows. A pass uses PyTorch's product with our kernels around it, or for small sizes
+    our kernels only (:func:`lnbwd.linear.forced`). Products of float32 are exact unless they are
+    PyTorch's and it allows tf32. PyTorch's operations compute float64, distributed tensors, second
+    derivatives, and calls inside of torch.compile, torch.func or a dispatch mode.
 
     Args:
         input: ``[..., K]``, float16, bfloat16 or float32, on a CUDA or ROCm device, or simulated
             (:func:`lnbwd.simulate`). PyTorch computes others on the CPU, after one warning.
-        normalized_shape: ``K`` or ``(K,)``: one dimension, since it is the one that is multiplied.
+        normalized_shape: ``K`` or ``(K,)``: one dimension, which the product sums over.
         norm_weight, norm_bias: scale and shift of the norm, ``[K]``, or None.
         weight: ``[N, K]``, of input's type.
         bias: ``[N]``, or None.
-        eps: what is added to the variance.
+        eps: is added to the variance.
 
     Returns:
         ``[..., N]``, of input's type.

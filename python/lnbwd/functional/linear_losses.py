@@ -287,7 +287,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         target: classes ``[...]``, int64, from 0 to V - 1 or ``ignore_index``; others give NaN.
         linear_bias: ``[V]``, of input's type.
         weight: of the classes, ``[V]``, float32 or input's type.
-        reduction: "mean", over the weights of what is not ignored, "sum" or "none".
+        reduction: "mean", over the weights of rows that are not ignored, "sum" or "none".
         ignore_index: the target whose rows have the loss 0 and do not count in the mean.
         label_smoothing: from 0 to 1: the part of each target that is spread over all classes.
         z_loss: the factor of the square of logsumexp(logits), which is added to each loss (PaLM,
@@ -298,9 +298,9 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         A float32 number, or with "none" the losses ``[...]``. Under autocast the products have its
         type.
 
-    The gradients are computed in the forward pass, but for their factor; so there is one backward
-    pass for a call. A layer's gradient is added up over chunks of rows in the layer's type. With
-    "none" the backward pass computes the logits again. There is no second derivative.
+    The forward pass computes the gradients, except for their factor; so a call has one backward
+    pass. A layer's gradient accumulates over chunks of rows in the layer's type. With "none" the
+    backward pass computes the logits again. There is no second derivative.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or shape; the message names it.

@@ -204,20 +204,19 @@ def rms_norm_quantized(input: Tensor | Quantized, weight: Tensor | None = None,
         residual: of input's shape; None: nothing is added, and no sum is written.
         dtype: a type of float8, or torch.float4_e2m1fn_x2 with block "mx" or "nv". Chips have
             instructions for some (docs/float8.md); the bits are the same on all.
-        factor: for all rows, a tensor of one float32 (``[]``), as delayed scaling has it; None: one
-            for each row or block. With "nv" what blocks' scales are for: 2688 over the tensor's
-            largest magnitude is best.
+        factor: one float32 (``[]``) for all rows, as in delayed scaling; None: one for each row or
+            block. With "nv" it scales the blocks' scales: 2688 over the tensor's largest magnitude
+            is best.
         block: 128: a factor for each 128 elements; "mx" or "mx-rceil": for each 32 elements a scale
             that is a power of two (``torch.float8_e8m0fnu``; mxfp8, mxfp4); "nv": of float4, for
             each 16 elements a scale of ``torch.float8_e4m3fn`` (nvfp4).
-        columns: whether the values are also quantised in blocks of rows, with a block alone: as of
-            :func:`quantize_columns`.
+        columns: whether the values are also quantised in blocks of rows, as by
+            :func:`quantize_columns`; only with a block.
         swizzled: whether scales of "mx" or "nv" are in the order of cuBLASLt and CUTLASS, tiles of
             128x4; then ``scale`` has one dimension. There are whole tiles, and a kernel for each
             number of rows.
-        seed: an int64 (``[]``): values are rounded to either neighbour by chance, so that the mean
-            is right, with the numbers that Philox draws of the seed and of each element's number.
-            None: to the nearest.
+        seed: an int64 (``[]``): values are rounded stochastically, without bias, by Philox's
+            numbers of the seed and of each element's number. None: to the nearest.
 
     Returns:
         A :class:`Quantized`; no gradient flows through it.
@@ -255,10 +254,10 @@ def rms_norm_backward_quantized(grad: Tensor | Quantized, input: Tensor, rstd: T
 
     Args:
         grad: that with respect to the norm's result, ``[..., N]``.
-        input: what was normalised, the sum with the residual.
+        input: the normalised tensor, the sum with the residual.
         rstd: of the forward pass, ``[..., 1]``.
         weight: the scale; None: 1, and no gradient of it.
-        grad_sum: a gradient with respect to the sum that came another way, which is added.
+        grad_sum: another gradient with respect to the sum, which is added.
         has_sum: whether the gradient is also written in grad's type, as ``sum``, for the residual.
         columns: whether there are both layouts; they then have the values of ``sum``.
 

@@ -42,18 +42,17 @@ class Quantized(NamedTuple):
     """The result of the functions.
 
     Attributes:
-        data: of float8: the values times the factor, rounded to nearest even, the largest number
-            where they are beyond it. Of float4, ``[..., N / 2]``: a byte has two, the first in its
-            lower half.
-        scale: what ``data.float()`` is multiplied by for the values: ``[..., 1]``, or of blocks
-            ``[..., N / block]``; None where the factor was given.
-        amax: where the factor was given, the largest magnitude of all values, for a later factor.
-        sum: ``input + residual``, in input's type; of a gradient, that with respect to this sum.
-        mean, rstd: of a forward pass, the rows' statistics ``[..., 1]``, float32; mean of layer
-            norm alone.
-        weight, bias: the gradients with respect to these, float32; of a forward pass None.
-        columns: the same values in blocks of rows, transposed, where they were asked for.
-        up: of a gated unit's gradient, that with respect to ``up``; the others are of ``gate``.
+        data: the values times the factor, rounded to nearest even and clamped to the largest
+            number. In float4, ``[..., N / 2]``: a byte has two values, the first in its lower half.
+        scale: the factor of ``data.float()`` that gives the values: ``[..., 1]``, or for blocks
+            ``[..., N / block]``; None for a given factor.
+        amax: with a given factor, the largest magnitude of all values, for a later factor.
+        sum: ``input + residual``, in input's type; in a gradient, the gradient with respect to it.
+        mean, rstd: in a forward pass, the rows' statistics ``[..., 1]``, float32; mean for layer
+            norm only.
+        weight, bias: the gradients with respect to these, float32; in a forward pass None.
+        columns: the same values in blocks of rows, transposed, if requested.
+        up: for a gated unit's gradient, that with respect to ``up``; the others are of ``gate``.
     """
 
     data: Tensor

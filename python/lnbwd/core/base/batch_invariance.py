@@ -49,7 +49,7 @@ class batch_invariant:
 
         lnbwd.batch_invariant(True)
 
-    or inside of a ``with`` statement, after which holds what held before::
+    or inside of a ``with`` statement, which restores the order at its end::
 
         with lnbwd.batch_invariant():
             loss(model(x)).backward()
@@ -58,7 +58,7 @@ class batch_invariant:
     when the backward pass runs. Kernels of both orders stay loaded.
 
     Args:
-        mode: whether the order is the canonical one, or what is fastest.
+        mode: whether the order is the canonical one, or the fastest.
 
     Raises:
         TypeError: ``mode`` is no bool.

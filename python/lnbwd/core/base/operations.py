@@ -162,7 +162,7 @@ def mlir(op: str, types: Mapping[str, str], attributes: Sequence[str] = (), *,
          function: str = "") -> str:
     """A function of one operation on memrefs, as MLIR text.
 
-    What lnbwd-run writes for itself is the same (docs/adding.md says why there are two).
+    lnbwd-run writes the same text by a function of its own.
 
     Args:
         op: the operation's name.

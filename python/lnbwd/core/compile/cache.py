@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled kernels on disk, shared by all processes.
 
-One file a kernel and compiler: ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``.
-Derived gradients, which are MLIR, lie beside in ``<folder>/v1/any``, and results of measurements,
-which are JSON, among their chip's kernels. A file is a line of JSON (what it is, with a checksum of
-the code), and the code. It is written whole or not at all; writers never wait for one another. What
-fails a check is reported once, and compiled anew. A folder that cannot be written is reported once,
-and work goes on without.
+Each kernel and compiler has a file, ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``.
+Derived gradients, which are MLIR, are in ``<folder>/v1/any``, results of measurements, which are
+JSON, among their chip's kernels. A file has a line of JSON (its description, with a checksum of the
+code), and the code. It is written whole or not at all; writers never wait for one another. A
+damaged file is reported once, and its kernel compiled again. A folder that cannot be written is
+reported once, and not used.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
             "schedule=threads_per_row=128,row_groups=2 two-pass=always".
         format: "hsaco", "ptx", "cubin" (by the ptxas in PATH or CUDA_HOME), or a text: "mlir",
             "llvm", "isa", "report", "report-json"; empty: "hsaco" or "ptx".
-        source_name: what diagnostics call the source.
+        source_name: the name of the source in diagnostics.
         save_temps: a folder for the IR after each stage.
         report_rows: the number of rows that the formats "report" and "report-json" are for.
 
@@ -206,8 +206,8 @@ class Gradient:
 
     Attributes:
         mlir: a module with one function, the gradient, on memrefs.
-        operands: the names of its arguments in order, those that it needs: "dy" of an output y, "x"
-            of an input or a saved output, "dx" of what it writes.
+        operands: the names of its arguments in order: "dy" for an output y, "x" for an input or a
+            saved output that it needs, "dx" for an output of the gradient.
     """
 
     mlir: str

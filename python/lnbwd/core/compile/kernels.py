@@ -40,10 +40,10 @@ class Report:
     Attributes:
         data: all figures, under the names that ``lnbwd-opt --emit=report-json`` gives them.
         text: the same for people.
-        minimal_bytes: the fewest bytes that the operation can move.
-        bytes: those that the kernels move by the plan.
-        seconds: the least time that what bounds the kernels allows.
-        share_of_peak: of the memory's bandwidth that the operation reaches in that time, 0 to 1.
+        minimal_bytes: the least bytes that the operation can move.
+        bytes: the bytes that the kernels move by the plan.
+        seconds: the least time by the kernels' bounds.
+        share_of_peak: the operation's share of peak bandwidth in that time, 0 to 1.
     """
 
     data: dict[str, Any]
@@ -73,9 +73,9 @@ class CompiledKernel:
     """One operation compiled for one chip or several.
 
     Attributes:
-        spec: what it was compiled from (that of the first chip).
-        mlir: the function that was compiled, as MLIR text.
-        compile_seconds: how long that took; 0 if it came from a cache.
+        spec: its spec (that of the first chip).
+        mlir: the compiled function, as MLIR text.
+        compile_seconds: the time of compilation; 0 if it came from a cache.
     """
 
     def __init__(self, specs: Sequence[KernelSpec]) -> None:
@@ -300,8 +300,8 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin"; empty: the chip's.
         epsilon: of a forward pass, a constant of the kernel (default: that of PyTorch's function).
-        rows: the number of rows that the schedule is chosen for, the option ``rows`` of
-            lnbwd-pipeline; 0: as many as move 128 MiB. The kernel is right for any number.
+        rows: the schedule is chosen for so many rows, the option ``rows`` of lnbwd-pipeline; 0: as
+            many as move 128 MiB. The kernel is right for any number.
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
