@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the generated parts of the documentation anew: docs/reference/ from the
-# TableGen files, and in docs/*.md and README.md everything between the markers
+# Writes the generated parts of the documentation anew: docs/reference/ from
+# TableGen files and data, and in docs/*.md and README.md everything between the markers
 # "<!-- generated: NAME -->" and "<!-- end -->" from what the compiler prints.
 # Needs a built compiler in $LNBWD_BUILD_DIR, or else in build/.
 #
