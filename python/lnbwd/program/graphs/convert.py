@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import math
 import operator
@@ -167,13 +166,8 @@ def _relu(c: Conversion, node: Node) -> int:
 def clamp_has_slopes_at_bounds() -> bool:
     """Whether the gradient of PyTorch's clamp, by numbers, is 1 at the bounds, as it is up to 2.13,
     and not 0."""
-    def slope() -> bool:
-        x = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        return bool(torch.autograd.grad(x.clamp(min=0), x)[0])
-
-    # A thread of its own is in none of the caller's modes, transforms and hooks.
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        return pool.submit(slope).result()
+    x = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
+    return bool(torch.autograd.grad(x.clamp(min=0), x)[0])
 
 
 @converts(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default)
