@@ -30,7 +30,7 @@ from ..core.compile.spec import MeasurementSpec
 from ..core.compile.store import kernel_cache
 from ..ops import launching, regions
 from . import torch_internals as internals
-from .converter import Argument, Call
+from .values import Argument, Call
 
 log = logging.getLogger("lnbwd.regions")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.base.mlir import Access, function, rowwise
-from .mlir_operations import BINARY, CONTRACTED, OF_INTEGERS, UNARY, float_text, is_cheap, wrapped
-from .mlir_rows import Rows
+from .mlir_operations import BINARY, CONTRACTED, OF_INTEGERS, UNARY, is_cheap
+from .mlir_rows import Rows, float_text, wrapped
 from .operands import (
     COMPARISONS,
     INPUT_KINDS,
@@ -194,12 +194,7 @@ class Writer(Rows):
             return self.cast("arith.uitofp", f"%in{self.program.nodes[operands[0]][1]}",
                              self.type("i8", is_row), type_)
         if name == "power_inverse":
-            bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
-            one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))
-            exponent = self.op("arith.andi", bits, self.cast("arith.bitcast", value, type_, bits),
-                               mask)
-            return self.cast("arith.bitcast", self.op("arith.subi", bits, one, exponent), bits,
-                             type_)
+            return self.power_inverse(self.value(operands[0], is_row), is_row)
         if name == "random":
             return self.random(self.names[operands[0]])
         if name == "place":
@@ -208,7 +203,12 @@ class Writer(Rows):
             return self.cast("arith.uitofp", self.place(distance, size, integer), integer, type_)
         if name in COMPARISONS:
             return self.comparison(index, name, operands, is_row)
-        values = [self.value(operand, is_row) for operand in operands]
+        return self.of_values(index, name, [self.value(operand, is_row) for operand in operands],
+                              is_row)
+
+    def of_values(self, index: int, name: str, values: Sequence[str], is_row: bool) -> str:
+        """Writes node ``index``, an operation on numbers or conditions."""
+        type_, condition = self.type("f32", is_row), self.type("i1", is_row)
         if name == "detach":
             # A product with 1, which folds away; an input cannot carry the attribute itself.
             one = self.constant("1.0", type_)
@@ -221,7 +221,6 @@ class Writer(Rows):
                      else " fastmath<contract>" if name in CONTRACTED
                      else " fastmath<arcp>" if name == "div" and self.elements[index] else "")
             return self.op(BINARY[name], type_, values[0], values[1] + flags)
-        condition = self.type("i1", is_row)
         if name in LOGIC:
             return self.op(LOGIC[name], condition, *values)
         if name == "not":

@@ -1,18 +1,11 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The MLIR operations of row programs' operations, the cheap ones among them, and numbers as
-text."""
+"""The MLIR operations of row programs' operations, and the cheap ones among them."""
 
 from __future__ import annotations
 
-import math
-import struct
-
-from .operands import (
-    INTEGERS,
-    LOGIC,
-)
+from .operands import INTEGERS, LOGIC
 from .row_program import RowProgram, operands_of
 
 UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
@@ -32,9 +25,6 @@ OF_INTEGERS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli",
                "max": "arith.maxsi", "min": "arith.minsi", "shl": "arith.shli",
                "shr": "arith.shrsi", **LOGIC}
 """Operations on integers."""
-
-EXACT_BITS = 24
-"""Sums and differences of integers of so many bits are exact in float32."""
 
 CONTRACTED = ("add", "sub", "mul")
 
@@ -89,20 +79,3 @@ def is_cheap(program: RowProgram) -> list[bool]:
             and (node[0] not in _CHEAP_BESIDE_ONE or is_beside_one(index))
             for index, (node, is_row) in enumerate(zip(program.nodes, program.is_row(),
                                                        strict=True))]
-
-
-def float_text(number: float) -> str:
-    """A float32 constant as MLIR writes it."""
-    try:
-        packed = struct.pack("<f", number)
-    except OverflowError:
-        packed = struct.pack("<f", math.copysign(math.inf, number))
-    [rounded] = struct.unpack("<f", packed)
-    return f"{rounded:.9e}" if math.isfinite(rounded) else f"0x{packed[::-1].hex().upper()}"
-
-
-def wrapped(number: float, dtype: str) -> int:
-    """A number as an integer of a type."""
-    bits = int(dtype.lstrip("siu"))
-    half = 0 if dtype == "ui8" else 1 << bits - 1
-    return (int(number) + half & (1 << bits) - 1) - half

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 
 from ..core.base.mlir import Region
-from .mlir_operations import EXACT_BITS, float_text
 from .operands import RANDOM_STEP, SUM_KINDS, TABLES, Input, Output, element_of
 from .row_program import RowProgram
+
+_EXACT_BITS = 24
+"""Sums and differences of integers of so many bits are exact in float32."""
 
 
 class Layout:
@@ -126,9 +129,9 @@ class Rows(Layout, Region):
         """The sum of a row of integers, modulo their type's range: the sums of so few of their bits
         that float32 has them exactly, in any order."""
         row, total = self.type(element, True), ""
-        share = EXACT_BITS - (self.program.length - 1).bit_length()
+        share = _EXACT_BITS - (self.program.length - 1).bit_length()
         if share < 1:
-            raise ValueError(f"expected rows of at most {1 << EXACT_BITS - 1} integers to be "
+            raise ValueError(f"expected rows of at most {1 << _EXACT_BITS - 1} integers to be "
                              f"summed, got {self.program.length}")
         for first in range(0, bits, share):
             part = value
@@ -147,7 +150,7 @@ class Rows(Layout, Region):
         first are the largest."""
         row, result = self.type(element, True), ""
         none = self.constant(-1, row)
-        firsts = [0] if bits <= EXACT_BITS else [16, 0] if bits <= 32 else [40, 20, 0]
+        firsts = [0] if bits <= _EXACT_BITS else [16, 0] if bits <= 32 else [40, 20, 0]
         is_largest = ""
         for first, before in zip(firsts, [0, *firsts[:-1]], strict=True):
             part = value
@@ -192,6 +195,13 @@ class Rows(Layout, Region):
     def place(self, distance: int, size: int, type_: str) -> str:
         """The index along a dimension, as an integer."""
         return self.index(self.dims_of_place(distance, size), type_)
+
+    def power_inverse(self, value: str, is_row: bool) -> str:
+        """The reciprocal of a power of two."""
+        bits, type_ = self.type("i32", is_row), self.type("f32", is_row)
+        one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))
+        exponent = self.op("arith.andi", bits, self.cast("arith.bitcast", value, type_, bits), mask)
+        return self.cast("arith.bitcast", self.op("arith.subi", bits, one, exponent), bits, type_)
 
     def random(self, seed: str) -> str:
         """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
@@ -238,3 +248,20 @@ class Rows(Layout, Region):
         quotient = self.op("arith.divsi", type_, value, divisor)
         return self.op("arith.select", both, is_below, self.op(
             "arith.addi", type_, quotient, self.constant(-1, type_)), quotient)
+
+
+def float_text(number: float) -> str:
+    """A float32 constant as MLIR writes it."""
+    try:
+        packed = struct.pack("<f", number)
+    except OverflowError:
+        packed = struct.pack("<f", math.copysign(math.inf, number))
+    [rounded] = struct.unpack("<f", packed)
+    return f"{rounded:.9e}" if math.isfinite(rounded) else f"0x{packed[::-1].hex().upper()}"
+
+
+def wrapped(number: float, dtype: str) -> int:
+    """A number as an integer of a type."""
+    bits = int(dtype.lstrip("siu"))
+    half = 0 if dtype == "ui8" else 1 << bits - 1
+    return (int(number) + half & (1 << bits) - 1) - half

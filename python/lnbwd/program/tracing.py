@@ -29,8 +29,8 @@ from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation
 from .graphs.convert import check
 from .graphs.domains import DTYPES, ELEMENTS, FLOATS, INTEGERS, SCALARS, Domain, product
 from .graphs.maxima import turn_to_maxima
-from .graphs.nodes import is_constant, is_index, is_random, is_view, kind_of, sum_kind
-from .graphs.operations import known
+from .graphs.nodes import is_constant, is_index, is_random, is_view, sum_kind
+from .graphs.operations import kind_of, known
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
 from .torch_internals import is_operator

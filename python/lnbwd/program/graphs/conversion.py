@@ -14,7 +14,8 @@ from torch.fx import Node
 from ..operands import CONDITIONS, Input
 from ..row_program import Builder
 from .domains import ELEMENTS, SCALARS, SMALL, Domain
-from .nodes import is_constant, is_view, number_of, reduces_rows
+from .nodes import is_constant, is_view, number_of
+from .operations import reduces_rows
 
 aten = torch.ops.aten
 

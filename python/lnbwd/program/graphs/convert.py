@@ -32,11 +32,10 @@ from .nodes import (
     is_index,
     is_view,
     number_of,
-    reduces_rows,
     row_sum_axis,
     sources,
 )
-from .operations import known, of_kinds
+from .operations import known, of_kinds, reduces_rows
 
 aten, prims = torch.ops.aten, torch.ops.prims
 

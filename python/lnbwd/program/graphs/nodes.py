@@ -13,20 +13,9 @@ import torch
 from torch.fx import Node
 
 from .domains import Domain, product, same
-from .operations import known
+from .operations import kind_of, known, reduces_rows
 
 aten = torch.ops.aten
-
-
-def kind_of(node: Node) -> str:
-    """The kind of operation that a node calls."""
-    return known(node.target).kind if node.op == "call_function" else ""
-
-
-def reduces_rows(node: Node) -> bool:
-    """Whether a node reduces a tensor along dimensions, as row programs do."""
-    target = node.target
-    return kind_of(node) in ("reduction", "norm") or target is aten.logsumexp.default
 
 
 def is_view(node: Node) -> bool:
@@ -48,12 +37,6 @@ def is_random(node: Node) -> bool:
     """Whether a node's elements are random numbers."""
     return node.op == "call_function" and (
         torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()))
-
-
-def is_reduction(node: Node) -> bool:
-    """Whether a node sums over dimensions, or takes the largest, or the like."""
-    return reduces_rows(node) or (kind_of(node) in ("total", "product")
-                                  and node.target is not aten.max.default)
 
 
 def is_constant(node: Node) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
+from torch.fx import Node
 
 from ..operands import COMPARISONS
 
@@ -101,3 +102,20 @@ def known(target: Any) -> Operation:
 def of_kinds(*kinds: str) -> list[Any]:
     """All operations of some kinds."""
     return [target for target, operation in OPERATIONS.items() if operation.kind in kinds]
+
+
+def kind_of(node: Node) -> str:
+    """The kind of operation that a node calls."""
+    return known(node.target).kind if node.op == "call_function" else ""
+
+
+def reduces_rows(node: Node) -> bool:
+    """Whether a node reduces a tensor along dimensions, as row programs do."""
+    target = node.target
+    return kind_of(node) in ("reduction", "norm") or target is aten.logsumexp.default
+
+
+def is_reduction(node: Node) -> bool:
+    """Whether a node sums over dimensions, or takes the largest, or the like."""
+    return reduces_rows(node) or (kind_of(node) in ("total", "product")
+                                  and node.target is not aten.max.default)
