@@ -159,6 +159,24 @@ def test_compile_of_a_module(device):
         torch.testing.assert_close(parameter.grad, grad)
 
 
+@pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])
+def test_parametrized_modules(device, kind):
+    """Their weight is no parameter, but a property."""
+    class Twice(torch.nn.Module):
+        def forward(self, weight):
+            return 2 * weight
+
+    norms = [getattr(library, kind)(64, eps=1e-5).to(device) for library in (lnbwd.nn, torch.nn)]
+    for norm in norms:
+        torch.nn.utils.parametrize.register_parametrization(norm, "weight", Twice())
+    x = torch.randn(3, 64, device=device)
+    got, want = (norm(x) for norm in norms)
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    for norm, y in zip(norms, (got, want), strict=True):
+        y.square().sum().backward()
+        assert norm.parametrizations.weight.original.grad is not None
+
+
 def test_fake_and_meta_tensors():
     with torch._subclasses.FakeTensorMode():
         y = lnbwd.layer_norm(torch.empty(3, 64, dtype=torch.bfloat16), (64,))
