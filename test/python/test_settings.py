@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "python.md").read_text()
 def test_all_variables_are_known():
     """Each that a module reads is in the table, and each in the table is read."""
     read = {name for text in SOURCES.values() for name in re.findall(
-        r'settings\.(?:read|choice|error)\(\s*"(\w+)"', text)}
+        r'(?:settings\.(?:read|choice|error)|Switch)\(\s*"(\w+)"', text)}
     assert read == settings.VARIABLES.keys()
     assert not [path for path, text in SOURCES.items() if "environ" in text and re.search(
         r'environ(\.get\(|\[)"LNBWD_', text)]
@@ -41,6 +41,18 @@ def test_a_choice(monkeypatch):
     monkeypatch.setenv("LNBWD_AUTOTUNE", "yes")
     with pytest.raises(LnbwdError, match="variable LNBWD_AUTOTUNE: expected '0' or '1', got 'yes'"):
         settings.choice("LNBWD_AUTOTUNE", ("0", "1"), "'0' or '1'")
+
+
+def test_a_switch(monkeypatch):
+    monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
+    switch, seen = settings.Switch("LNBWD_AUTOTUNE"), []
+    switch.watch(seen.append)
+    assert switch.is_on is None
+    monkeypatch.setenv("LNBWD_AUTOTUNE", "1")
+    assert switch.is_on is True
+    for chosen in (False, None):
+        switch.choose(chosen)
+    assert seen == [False, False, True] and switch.is_on is True
 
 
 def test_a_warning_is_given_once():

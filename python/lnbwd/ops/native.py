@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..core.base import batch_invariance, settings
+from ..core.base import settings
 from ..core.base.errors import LibraryError, LnbwdError
 from ..core.base.library import find_library, open_library
 from ..core.base.operations import ELEMENTS, KINDS, OPERATIONS
@@ -102,7 +102,7 @@ def load() -> ctypes.CDLL | None:
     except LibraryError as error:
         warnings.warn(str(error), RuntimeWarning, stacklevel=2)
         return None
-    batch_invariance.watch(library.lnbwd_torch_set_batch_invariant)
+    settings.BATCH_INVARIANT.watch(library.lnbwd_torch_set_batch_invariant)
     return library
 
 

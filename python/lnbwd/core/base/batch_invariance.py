@@ -10,38 +10,18 @@ says what that order promises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from . import settings
-
-_chosen: bool | None = None  # None: the environment says it.
-_watchers: list[Callable[[bool], None]] = []
+from .settings import BATCH_INVARIANT
 
 
 def is_batch_invariant() -> bool:
     """Whether kernels add in the canonical order now: :class:`batch_invariant` says it, else the
     environment's LNBWD_BATCH_INVARIANT."""
-    if _chosen is not None:
-        return _chosen
-    return settings.choice("LNBWD_BATCH_INVARIANT", ("0", "1"), "'0' or '1'") == "1"
+    return bool(BATCH_INVARIANT.is_on)
 
 
 def order() -> str:
     """The option ``order`` of lnbwd-pipeline that holds now; empty: the default."""
-    return "canonical" if is_batch_invariant() else ""
-
-
-def watch(watcher: Callable[[bool], None]) -> None:
-    """Tells a function whether kernels add in the canonical order, now and whenever it changes."""
-    _watchers.append(watcher)
-    watcher(is_batch_invariant())
-
-
-def _choose(chosen: bool | None) -> None:
-    global _chosen
-    _chosen = chosen
-    for watcher in _watchers:
-        watcher(is_batch_invariant())
+    return "canonical" if BATCH_INVARIANT.is_on else ""
 
 
 class batch_invariant:
@@ -69,11 +49,11 @@ class batch_invariant:
     def __init__(self, mode: bool = True) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"mode: expected True or False, got {mode!r}")
-        self._before = _chosen
-        _choose(mode)
+        self._before = BATCH_INVARIANT.chosen
+        BATCH_INVARIANT.choose(mode)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        _choose(self._before)
+        BATCH_INVARIANT.choose(self._before)

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The environment variables of the package, and warnings that are given once.
+"""The environment variables and switches of the package, and warnings that are given once.
 
 A variable is read when it is needed, so that a process may set it after the import; an empty one is
 as good as none.
@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .errors import LnbwdError
 
 VARIABLES = {
-    "LNBWD_AUTOTUNE": "'1' or '0': whether schedules are measured when a kernel is first used",
-    "LNBWD_BATCH_INVARIANT": "'1' or '0': whether sums have an order that no batch changes",
+    "LNBWD_AUTOTUNE": "'1' or '0': whether the first use of a kernel measures schedules",
+    "LNBWD_BATCH_INVARIANT": "'1' or '0': whether sums have the canonical order",
     "LNBWD_CACHE_DIR": "the folder of compiled kernels; 'off': none",
-    "LNBWD_LIBRARY_DIR": "the one folder that is searched for the shared libraries",
-    "LNBWD_LOG": "'regions': prints what becomes of each fused node of torch.compile",
+    "LNBWD_LIBRARY_DIR": "the only folder that is searched for the shared libraries",
+    "LNBWD_LOG": "'regions': prints the decision on each fused node of torch.compile",
     "LNBWD_MODEL": "a file with another model of schedules, for its developers",
     "LNBWD_NATIVE": "'0': the operators in Python take the place of those in C++",
     "LNBWD_SIMULATE": "a chip that CPU tensors are simulated on; '1': a usual one",
@@ -45,6 +45,43 @@ def choice(variable: str, choices: Sequence[str], expected: str) -> str:
     if value not in choices:
         raise error(variable, expected, value)
     return value
+
+
+class Switch:
+    """What a process chooses by a call, for all its threads, or else by a variable, which says "1",
+    "0" or nothing."""
+
+    def __init__(self, variable: str) -> None:
+        self._variable = variable
+        self._watchers: list[Callable[[bool], None]] = []
+        self.chosen: bool | None = None
+
+    @property
+    def is_on(self) -> bool | None:
+        """What holds now; None: neither says anything.
+
+        Raises:
+            LnbwdError: the variable says something else.
+        """
+        if self.chosen is not None:
+            return self.chosen
+        said = choice(self._variable, ("", "0", "1"), "'0' or '1'")
+        return said == "1" if said else None
+
+    def choose(self, chosen: bool | None) -> None:
+        """Chooses from now on; None: what the variable says."""
+        self.chosen = chosen
+        for watcher in self._watchers:
+            watcher(bool(self.is_on))
+
+    def watch(self, watcher: Callable[[bool], None]) -> None:
+        """Tells a function whether it is on, now and whenever that changes by a call."""
+        self._watchers.append(watcher)
+        watcher(bool(self.is_on))
+
+
+AUTOTUNE = Switch("LNBWD_AUTOTUNE")
+BATCH_INVARIANT = Switch("LNBWD_BATCH_INVARIANT")
 
 
 def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdError:

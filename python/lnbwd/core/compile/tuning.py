@@ -50,7 +50,6 @@ _ALIGNMENT, _WORKSPACE = 256, ""
 # Bytes of small numbers, neither zero nor subnormal, in each element type.
 _PATTERN = 0x3C
 
-_enabled: bool | None = None
 _compiling = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
 """Whoever compiles has one of these."""
 measuring = threading.Lock()
@@ -75,18 +74,15 @@ def autotune(enabled: bool | None = True) -> None:
         >>> lnbwd.autotune()
         >>> lnbwd.layer_norm(x, (4096,), weight, bias).sum().backward()
     """
-    global _enabled
     if not isinstance(enabled, bool | None):
         raise TypeError(f"enabled: expected True, False or None, got {enabled!r}")
-    _enabled = enabled
+    settings.AUTOTUNE.choose(enabled)
 
 
 def is_on(is_region: bool = False) -> bool:
     """Whether schedules are searched for: of all kernels, or of regions of torch.compile."""
-    if _enabled is not None:
-        return _enabled
-    said = settings.choice("LNBWD_AUTOTUNE", ("", "0", "1"), "'0' or '1'")
-    return said == "1" if said else is_region
+    found = settings.AUTOTUNE.is_on
+    return is_region if found is None else found
 
 
 class _Candidate(NamedTuple):
