@@ -41,12 +41,6 @@ using namespace lnbwd;
 using P = ProgramOperands;
 
 namespace {
-/// A buffer and its name in the launch plan.
-struct Named {
-  Value buffer;
-  std::string name;
-};
-
 class ContractionSplitter {
 public:
   explicit ContractionSplitter(RowwiseOp op)
@@ -66,10 +60,9 @@ private:
   /// The product whose epilogue that program is: of several the first.
   LinearOp findProduct(int64_t length, ArrayRef<PlacedValue> outputs,
                        bool isRows);
-  /// A buffer with a product's result, a row sum, or a row.
-  Named getProduct(LinearOp product);
-  Named getScalar(Value sum);
-  Named getRows(Value row);
+  /// Where a product, a row sum or a row is in memory: an operand, or what a
+  /// program before writes.
+  PlacedValue get(Value value);
   /// Adds the row scalars among the outputs that the program of `row` has
   /// computed but for operations on numbers, such as statistics.
   void addScalarOutputs(Value row, SmallVectorImpl<PlacedValue> &outputs);
@@ -91,11 +84,8 @@ private:
     allocations.push_back(alloc);
     return alloc;
   }
-  std::string getProductName(StringRef prefix = "") {
-    return (prefix + "matmul_" + Twine(numProducts)).str();
-  }
-  Named getOperand(unsigned index) {
-    return {op.getOperand(index), op.getOperandName(index)};
+  std::string getProductName() {
+    return "matmul_" + std::to_string(numProducts);
   }
   PlacedValue getOutput(unsigned output) {
     unsigned operand = op.getNumDpsInputs() + output;
@@ -107,8 +97,8 @@ private:
   OpBuilder b;
   Location loc;
   Value rowCount;
-  /// What has been made, by the value that it is.
-  llvm::DenseMap<Value, Named> made;
+  /// What has been made.
+  llvm::DenseMap<Value, PlacedValue> made;
   SmallVector<Value> allocations;
   /// Outputs that a program writes.
   llvm::DenseSet<Value> written;
@@ -119,6 +109,10 @@ private:
 
 static int64_t getRowLength(Value row) {
   return cast<VectorType>(row.getType()).getDimSize(0);
+}
+
+static bool isDense(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getLayout().isIdentity();
 }
 
 LogicalResult ContractionSplitter::check() {
@@ -143,40 +137,38 @@ LogicalResult ContractionSplitter::check() {
   return checkNotRead(op, op.getDpsInits(), "at its products");
 }
 
-Named ContractionSplitter::getProduct(LinearOp product) {
-  if (auto known = made.find(product.getResult()); known != made.end())
+PlacedValue ContractionSplitter::get(Value value) {
+  if (auto known = made.find(value); known != made.end())
     return known->second;
-  Value row = product.getRow(), result = product.getResult();
-  Named lhs = getRows(row);
-  Named out{
-      allocate({ShapedType::kDynamic, getRowLength(result)}, b.getF32Type()),
-      getProductName()};
-  writeProgram(b, op, getProductName(op.getEntry().str() + "_"),
-               {{row, lhs.buffer, lhs.name}}, {{result, out.buffer, out.name}},
-               getRowLength(result));
-  ++numProducts;
-  return made[result] = out;
-}
-
-Named ContractionSplitter::getRows(Value row) {
-  if (auto known = made.find(row); known != made.end())
-    return known->second;
-  if (auto argument = dyn_cast<BlockArgument>(row)) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned number = argument.getArgNumber();
-    auto type = cast<MemRefType>(op.getOperand(number).getType());
-    if (number < op.getRows().size() && type.getLayout().isIdentity())
-      return getOperand(number);
+    if (number < op.getRows().size() && isDense(op.getOperand(number)))
+      return {value, op.getOperand(number), op.getOperandName(number)};
   }
-  if (auto product = row.getDefiningOp<LinearOp>())
-    return getProduct(product);
-  int64_t length = getRowLength(row);
-  Named out{allocate({ShapedType::kDynamic, length},
-                     getElementTypeOrSelf(row.getType())),
-            "rows_" + std::to_string(numStages)};
-  SmallVector<PlacedValue> outputs{{row, out.buffer, out.name}};
-  addScalarOutputs(row, outputs);
-  write(length, outputs, "_rows_" + std::to_string(numStages++));
-  return made[row] = out;
+  auto product = value.getDefiningOp<LinearOp>();
+  PlacedValue lhs;
+  if (product)
+    lhs = get(product.getRow());
+  bool isRow = isa<VectorType>(value.getType());
+  int64_t length =
+      getRowLength(isRow ? value : getSummedRow(value.getDefiningOp()));
+  SmallVector<int64_t> shape{ShapedType::kDynamic, length};
+  shape.truncate(isRow ? 2 : 1);
+  std::string name =
+      product ? getProductName()
+              : (isRow ? "rows_" : "row_sum_") + std::to_string(numStages);
+  PlacedValue out{value, allocate(shape, getElementTypeOrSelf(value)), name};
+  if (product) {
+    writeProgram(b, op, op.getEntry() + "_" + name, lhs, out, length);
+    ++numProducts;
+  } else {
+    ++numStages;
+    SmallVector<PlacedValue> outputs{out};
+    if (isRow)
+      addScalarOutputs(value, outputs);
+    write(length, outputs, "_" + name);
+  }
+  return made[value] = out;
 }
 
 void ContractionSplitter::addScalarOutputs(
@@ -211,17 +203,6 @@ void ContractionSplitter::addScalarOutputs(
   }
 }
 
-Named ContractionSplitter::getScalar(Value sum) {
-  if (auto known = made.find(sum); known != made.end())
-    return known->second;
-  Named out{allocate({ShapedType::kDynamic}, b.getF32Type()),
-            "row_sum_" + std::to_string(numStages)};
-  int64_t length = getRowLength(getSummedRow(sum.getDefiningOp()));
-  write(length, {{sum, out.buffer, out.name}},
-        "_row_sum_" + std::to_string(numStages++));
-  return made[sum] = out;
-}
-
 /// Whether `product` is read for `output` alone, an output of the program or
 /// else (`isRow`) a row that products read.
 static bool isReadOnce(LinearOp product, Value output, bool isRow) {
@@ -244,9 +225,6 @@ static bool isReadOnce(LinearOp product, Value output, bool isRow) {
 LinearOp ContractionSplitter::findProduct(int64_t length,
                                           ArrayRef<PlacedValue> outputs,
                                           bool isRows) {
-  auto isDense = [](Value buffer) {
-    return cast<MemRefType>(buffer.getType()).getLayout().isIdentity();
-  };
   Value output = outputs.front().value;
   if (outputs.size() != 1 || !isa<VectorType>(output.getType()) ||
       getElementTypeOrSelf(output).isInteger() || !outputs.front().hasRows ||
@@ -290,11 +268,9 @@ RowwiseOp ContractionSplitter::write(int64_t length,
              numProducts += isOwn;
              if (isOwn)
                value = own.getRow();
-             Named there = isOwn     ? getRows(value)
-                           : product ? getProduct(product)
-                                     : getScalar(value);
+             PlacedValue there = get(value);
              if (!llvm::is_contained(op->getOperands(), there.buffer))
-               given.push_back({value, there.buffer, there.name});
+               given.push_back(there);
              return false;
            });
   RowwiseOp program =
@@ -308,7 +284,6 @@ RowwiseOp ContractionSplitter::write(int64_t length,
 /// One outer product goes where the output is. Several are added and rounded by
 /// a program over the rows of the matrix.
 void ContractionSplitter::writeOuterSum(unsigned output) {
-  unsigned operand = op.getNumDpsInputs() + output;
   SmallVector<vector::OuterProductOp> terms;
   SmallVector<Value> pending{op.getYielded(output)};
   while (!pending.empty()) {
@@ -320,23 +295,20 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
     if (auto outer = dyn_cast<vector::OuterProductOp>(producer))
       terms.push_back(outer);
   }
-  Named to = getOperand(operand);
+  PlacedValue to = getOutput(output);
   auto type = cast<MemRefType>(to.buffer.getType());
   bool isWhole = terms.size() == 1;
   P operands;
   SmallVector<P::Place> places;
   for (vector::OuterProductOp term : terms) {
     SmallVector<PlacedValue> factors;
-    for (Value row :
-         {getNarrowRow(term.getLhs()), getNarrowRow(term.getRhs())}) {
-      Named rows = getRows(row);
-      factors.push_back({row, rows.buffer, rows.name});
-    }
-    Named out = to;
+    for (Value row : {getNarrowRow(term.getLhs()), getNarrowRow(term.getRhs())})
+      factors.push_back(get(row));
+    PlacedValue out = to;
     if (!isWhole)
-      out = {allocate(type.getShape(), b.getF32Type()), getProductName()};
-    writeProgram(b, op, getProductName(op.getEntry().str() + "_"), factors,
-                 {{term.getResult(), out.buffer, out.name, /*hasRows=*/false}},
+      out = {term, allocate(type.getShape(), b.getF32Type()), getProductName(),
+             /*hasRows=*/false};
+    writeProgram(b, op, op.getEntry() + "_" + getProductName(), factors, out,
                  op.getRowLength());
     ++numProducts;
     places.push_back(operands.addInput(out.buffer, true, out.name));
@@ -355,8 +327,6 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
     Value term = operands.getArgument(place);
     sum = sum ? rows.add(sum, term) : term;
   }
-  if (!sum)
-    sum = arith::ConstantOp::create(body, loc, body.getZeroAttr(row));
   if (Type element = type.getElementType(); !element.isF32())
     sum = arith::TruncFOp::create(body, loc, row.clone(element), sum);
   operands.setResult(result, sum);
