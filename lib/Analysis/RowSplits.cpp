@@ -26,10 +26,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Work-items of a workgroup whose lanes have several accesses to their part of
-/// a split.
-static constexpr int64_t leastSplitThreads = 128, mostSplitThreads = 512;
-
 ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
                                      const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op), length = op.getRowLength();
@@ -44,16 +40,18 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
   // Four accesses of 16 bytes to each row block keep enough in flight, and few
   // waves have little to exchange. Those of rows of odd lengths are no wider
   // than an element.
-  auto most = isInOrder ? int64_t(llvm::divideCeil(
-                              columns, uint64_t(mostSplitThreads * width)))
-                        : 1;
-  for (int64_t accesses : {int64_t(4), int64_t(2), int64_t(1), most}) {
+  auto most =
+      isInOrder
+          ? int64_t(llvm::divideCeil(columns, uint64_t(largeWorkgroup * width)))
+          : 1;
+  for (int64_t accesses :
+       {accessesAtOnce, accessesAtOnce / 2, int64_t(1), most}) {
     auto threads = int64_t(
         llvm::alignTo(llvm::divideCeil(columns, uint64_t(accesses * width)),
                       uint64_t(chip.waveSize)));
     int64_t tile = threads * accesses * width;
     if ((accesses > 1 &&
-         (threads < leastSplitThreads || threads > mostSplitThreads)) ||
+         (threads < smallWorkgroup || threads > largeWorkgroup)) ||
         threads > chip.maxThreadsPerWorkgroup ||
         int64_t(llvm::divideCeil(length, tile)) != splits ||
         (isInOrder &&
@@ -83,14 +81,12 @@ static constexpr int64_t mostUsualSplits = 8;
 /// them has to fill the chip.
 static constexpr int64_t narrowerTiles = 2;
 static constexpr double narrowShare = 0.1;
-/// Work-items of all tiles of a compute unit, which are resident at once, and
-/// tiles of rows that each of them loads at once: more where there are too many
-/// rows for one iteration, but for several sums beside the registers that all
-/// of these work-items leave. On an H200 four tiles took 1.17 times as long
-/// there as two (nine shapes), with one sum 0.97, and with fewer work-items
-/// 0.88.
-static constexpr int64_t tileThreads = 512;
-static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
+/// Tiles of rows that a lane loads at once: twice as many where there are too
+/// many rows for one iteration, but for several sums beside the registers that
+/// all work-items of a large workgroup leave. On an H200 four tiles took 1.17
+/// times as long there as two (nine shapes), with one sum 0.97, and with fewer
+/// work-items 0.88.
+static constexpr int64_t tileRows = accessesAtOnce / 2;
 /// In the canonical order, of rows of odd lengths, groups of a tile, at least.
 static constexpr int64_t fewestOddGroups = 4;
 /// In the canonical order, narrower tiles as above; and the share of the hinted
@@ -154,14 +150,12 @@ void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
                        chip.computeUnits);
   auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
       hasLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
-      tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
+      largeWorkgroup / (tilesOfComputeUnit * fields.threadsPerRow)))));
   bool isFull =
       op.getAllSums().size() > 1 &&
-      tilesOfComputeUnit * fields.threadsPerRow * mostGroups == tileThreads;
-  bool hasMost = rows > mostGroups * fewTileRows && (hasLeaves || !isFull);
-  fields.unroll = hasMost               ? mostTileRows
-                  : rows >= fewTileRows ? fewTileRows
-                                        : 1;
+      tilesOfComputeUnit * fields.threadsPerRow * mostGroups == largeWorkgroup;
+  bool hasMost = rows > mostGroups * tileRows && (hasLeaves || !isFull);
+  fields.unroll = hasMost ? accessesAtOnce : rows >= tileRows ? tileRows : 1;
   fields.rowGroups = std::min(
       mostGroups,
       int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
@@ -175,8 +169,8 @@ void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
         llvm::divideCeil(uint64_t(hinted), uint64_t(getLeafRows(length)))));
     fields.rowGroups = std::max(chains, std::min(mostGroups, chains * leaves));
     // A lane has a whole chain, unless there are fewer rows.
-    if (rows > chains * mostTileRows)
-      fields.unroll = 2 * mostTileRows;
+    if (rows > chains * accessesAtOnce)
+      fields.unroll = 2 * accessesAtOnce;
     while (
         getResources(op, fields.get(op.getContext()), chip).sharedMemoryBytes >
         chip.sharedMemoryBytes) {

@@ -37,21 +37,18 @@ static constexpr int64_t leastPartColumns = 1024, leastPartColumnsAcross = 64;
 /// good. In the canonical order slices leave more of them idle, and on AMD's
 /// chips some rows of a wave have nothing better.
 static constexpr int64_t mostLaneColumns = 64;
-static constexpr double mostIdle = 0.34, mostIdleInOrder = 0.5,
-                        mostIdleOfWave = 0.5;
-/// Work-items of a compute unit where workgroups are persistent, and those for
-/// which a workgroup has rows at once, at least.
-static constexpr int64_t leastComputeUnitThreads = 128,
-                         mostComputeUnitThreads = 2048, leastThreads = 32;
-/// Work-items of a workgroup and columns of a lane, at most, where each tile of
-/// rows has a workgroup of its own.
-static constexpr int64_t mostUnboundedThreads = 512, mostUnboundedColumns = 48;
+static constexpr double mostIdle = 0.34, mostIdleOfSlices = 0.5;
+/// Work-items of a compute unit where workgroups are persistent, at most, and
+/// those for which a workgroup has rows at once, at least.
+static constexpr int64_t mostComputeUnitThreads = 2048, leastThreads = 32;
+/// Columns of a lane, at most, where each tile of rows has a workgroup of its
+/// own.
+static constexpr int64_t mostUnboundedColumns = 48;
 /// What is tried, in this order: iterations of a workgroup at least, workgroups
 /// of a compute unit.
 static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
-static constexpr int64_t mostWorkgroups = 16;
-static constexpr int64_t triedWorkgroups[] = {1, 2, 3,  4,
-                                              6, 8, 12, mostWorkgroups};
+static constexpr std::array<int64_t, 8> triedWorkgroups = {1, 2, 3,  4,
+                                                           6, 8, 12, 16};
 /// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
 /// Rows of a multi-buffer are loaded to registers ahead and one by one, and two
 /// tiles an iteration are tried only with prefetched ones.
@@ -85,8 +82,8 @@ void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
                        : isInOrder
                            ? chip.maxThreadsPerWorkgroup
                            : int64_t(llvm::bit_floor(uint64_t(mostRows)));
-  double idle = isInOrder ? mostIdleInOrder : mostIdle;
-  double idleOfWave = isAMD ? mostIdleOfWave : idle;
+  double idle = isInOrder ? mostIdleOfSlices : mostIdle;
+  double idleOfWave = isAMD ? mostIdleOfSlices : idle;
   for (int64_t most = 1; most <= chip.workgroups.clusterWorkgroups; most *= 2) {
     if (most > 1 && (!op.hasRowSums() || length / most < leastColumns))
       break;
@@ -140,7 +137,7 @@ void ScheduleSpace::forEachGrid(ScheduleFields fields, int64_t laneColumns,
     for (int64_t workgroups : triedWorkgroups) {
       // As many as are tried, where a group has few rows.
       int64_t threads = workgroup * workgroups;
-      if ((threads < leastComputeUnitThreads && workgroups < mostWorkgroups) ||
+      if ((threads < smallWorkgroup && workgroups < triedWorkgroups.back()) ||
           threads > mostComputeUnitThreads)
         continue;
       fields.workgroupsPerComputeUnit = workgroups;
@@ -165,7 +162,7 @@ void ScheduleSpace::forEachGrid(ScheduleFields fields, int64_t laneColumns,
     // A workgroup for each tile of rows, which has no others to keep in flight,
     // and would have partial sums of columns.
     if (!hasSums && !op.getOwnRows() && fields.workgroupsPerRow == 1 &&
-        !stages && !prefetch && workgroup <= mostUnboundedThreads &&
+        !stages && !prefetch && workgroup <= largeWorkgroup &&
         (laneColumns <= mostUnboundedColumns || tilesTogether)) {
       fields.workgroupsPerComputeUnit = 0;
       fields.rowsPerWorkgroup = fields.rowGroups;
@@ -226,10 +223,8 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
 // Long rows
 //===----------------------------------------------------------------------===//
 
-/// Lanes of a workgroup that holds a part of a row, least and most, and the
-/// bytes that each holds.
-static constexpr int64_t heldRowThreads = 128, mostHeldRowThreads = 256,
-                         heldRowBytes = 256;
+/// Bytes of a row that a lane holds.
+static constexpr int64_t heldRowBytes = 256;
 /// Such workgroups for each compute unit, and rows of each of them at least.
 static constexpr int64_t heldRowWorkgroups = 8, heldRowsPerWorkgroup = 2;
 void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
@@ -239,8 +234,7 @@ void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
   fields.rowsPerWorkgroup = heldRowsPerWorkgroup;
   fields.workgroupsPerComputeUnit = heldRowWorkgroups;
   fields.prefetch = 1;
-  for (int64_t threads = heldRowThreads; threads <= mostHeldRowThreads;
-       threads *= 2)
+  for (int64_t threads : {smallWorkgroup, 2 * smallWorkgroup})
     for (int64_t split = 2; split <= chip.workgroups.clusterWorkgroups;
          split *= 2) {
       bool isHeld = program.length * program.bytesRead <=
@@ -254,11 +248,8 @@ void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
     }
 }
 
-/// Workgroups that share a row too long for anything else, and lanes of each.
-static constexpr int64_t longRowCluster = 8, longRowThreads = 512;
-/// Where no row of such a length is summed: lanes of a tile of columns, and
-/// columns of each, at least.
-static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
+/// Where no row of such a length is summed, columns of a lane, at least.
+static constexpr int64_t elementwiseColumns = 16;
 void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   ScheduleFields fields;
   auto getNeeded = [&] {
@@ -273,9 +264,9 @@ void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   // cross entropy of 50257 bfloat16 took 88 us so on an H100, and 234 with a
   // wave's accesses to each of several rows.
   if (!op.hasRowSums() && op.getScalarOuts().empty()) {
-    fields.threadsPerRow = elementwiseThreads;
+    fields.threadsPerRow = smallWorkgroup;
     fields.columnTile =
-        elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
+        smallWorkgroup * std::max(fields.vectorWidth, elementwiseColumns);
     visit(fields);
     return;
   }
@@ -283,9 +274,9 @@ void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   // values that are worked through as held, and compiling says whether it
   // spills. Read again, rows of 256000 elements took 1.9 times as long on an
   // H100.
-  fields.threadsPerRow = longRowThreads;
-  fields.workgroupsPerRow = longRowCluster;
-  if (chip.workgroups.clusterWorkgroups >= longRowCluster &&
+  fields.threadsPerRow = largeWorkgroup;
+  fields.workgroupsPerRow = chip.workgroups.clusterWorkgroups;
+  if (fields.workgroupsPerRow > 1 &&
       2 * getNeeded().leastRegistersPerLane <= getLimit() && visit(fields))
     return;
   // Rows are read again for each row sum, by as many lanes as have registers
@@ -304,27 +295,17 @@ void ScheduleSpace::forEachOfLongRows(Visitor visit) {
 // Partial sums
 //===----------------------------------------------------------------------===//
 
-/// Work-items that finalise a few column sums, at least, and at most as long as
-/// `finalizeRows` partial rows for each suffice.
-static constexpr int64_t minFinalizeThreads = 128;
-static constexpr int64_t finalizeThreads = 512;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
-/// Rows that a lane loads at once.
-static constexpr int64_t finalizeRows = 4;
-/// Of a workgroup that adds partial sums which are leaves of a tree:
-/// work-items, and columns at least; such workgroups of a compute unit, at
-/// most, that run at the same time: fewer have too little in flight; and leaves
-/// that a lane loads at once. Where columns are too few for all compute units,
-/// there are many leaves: half as many columns, and twice as many leaves.
-static constexpr int64_t leavesThreads = 512, leavesColumns = 8,
-                         leavesWorkgroups = 2, leavesAtOnce = 8;
+/// Of a workgroup that adds partial sums which are leaves of a tree: columns at
+/// least, and workgroups of a compute unit, at most, that run at the same time:
+/// fewer have too little in flight. Where columns are too few for all compute
+/// units, there are many leaves: half as many columns, and twice as many
+/// leaves.
+static constexpr int64_t leavesColumns = 8, leavesWorkgroups = 2;
 /// Workgroups of a product in parts for each compute unit, which run at once
 /// there; more parts than the maximum cost more memory than they save time.
 static constexpr int64_t productWorkgroups = 4, maxParts = 16;
-/// Work-items of a workgroup that adds parts of a product, and rows that a lane
-/// loads at once.
-static constexpr int64_t productThreads = 256, productRows = 4;
 
 void ScheduleSpace::forEachOfLeaves(Visitor visit) {
   auto groupsOfRows = int64_t(program.groups);
@@ -334,14 +315,14 @@ void ScheduleSpace::forEachOfLeaves(Visitor visit) {
   int64_t fewer =
       2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;
   columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
-                       leavesColumns / fewer, leavesThreads);
+                       leavesColumns / fewer, largeWorkgroup);
   ScheduleFields fields;
   fields.vectorWidth = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.threadsPerRow = fields.columnTile = columns;
-  fields.unroll = fewer * leavesAtOnce;
+  fields.unroll = fewer * 2 * accessesAtOnce;
   // As many groups as have workgroup memory for what waits.
-  for (fields.rowGroups = leavesThreads / columns; fields.rowGroups;
+  for (fields.rowGroups = largeWorkgroup / columns; fields.rowGroups;
        fields.rowGroups /= 2)
     if (visit(fields))
       return;
@@ -360,8 +341,8 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
   fields.columnTile = finalizeColumns;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // As many groups as take all partial rows in one iteration.
-  int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
-  fields.unroll = finalizeRows;
+  int64_t mostGroups = largeWorkgroup / fields.threadsPerRow;
+  fields.unroll = accessesAtOnce;
   if (!writing.getWorkgroupsPerComputeUnit() ||
       partialRows > mostGroups * fields.unroll)
     fields.unroll *= 2;
@@ -371,7 +352,7 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
         llvm::divideCeil(partialRows, fields.unroll),
         std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
   fields.rowGroups =
-      std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
+      std::clamp(groups, smallWorkgroup / fields.threadsPerRow,
                  std::min(2 * mostGroups,
                           chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
   fields.combineRadix = chooseCombineRadix(op, fields);
@@ -385,9 +366,9 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
 void ScheduleSpace::forEachOfProductParts(Visitor visit) {
   ScheduleFields fields;
   fields.vectorWidth = chooseVectorWidth(op);
-  fields.threadsPerRow = productThreads;
-  fields.columnTile = productThreads * fields.vectorWidth;
-  fields.unroll = productRows;
+  fields.threadsPerRow = 2 * smallWorkgroup;
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  fields.unroll = accessesAtOnce;
   visit(fields);
 }
 

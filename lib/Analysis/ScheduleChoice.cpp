@@ -31,10 +31,10 @@ using namespace lnbwd;
 /// Bytes of an access where those of `accessBytes` leave too many lanes idle.
 static constexpr int64_t narrowBytes = 4;
 /// Registers of a lane over those that it can have, by the model, up to which
-/// schedules are taken; in the canonical order, whose best schedules the model
-/// rules out; and where nothing takes fewer, if compiling always says whether a
+/// schedules are taken in the canonical order, whose best schedules the model
+/// rules out, and where nothing takes fewer, if compiling always says whether a
 /// kernel spills.
-static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05,
+static constexpr double mostTriedRegisters = 1.05,
                         mostUncertainRegisters = 1.15;
 /// Registers of a schedule that is tried after one that has spilled, over that
 /// one's, by the model: less than so many.
@@ -135,14 +135,13 @@ static bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
          areFewRows(ProgramFacts::of(op, rows));
 }
 
-/// Bytes of a row, at least and at most, and row sums of it, at least, with
-/// which rows were measured to be faster where small workgroups hold them in
-/// registers. The model takes the registers of such kernels for too many. Of 18
-/// cross entropies on an H200, 300 to 12000 rows of 28000 to 256000, with and
-/// without their gradient, these took 0.80 times as long, and 1.00 at most. Two
-/// sums, without a target, took 0.82 to 1.08 times as long.
-static constexpr double leastHeldBytes = 48.0 * 1024,
-                        mostHeldBytes = 512.0 * 1024, leastHeldSums = 3;
+/// Bytes of a row and row sums of it, at least, with which rows were measured
+/// to be faster where small workgroups hold them in registers. The model takes
+/// the registers of such kernels for too many. Of 18 cross entropies on an
+/// H200, 300 to 12000 rows of 28000 to 256000, with and without their gradient,
+/// these took 0.80 times as long, and 1.00 at most. Two sums, without a target,
+/// took 0.82 to 1.08 times as long.
+static constexpr double leastHeldBytes = 48.0 * 1024, leastHeldSums = 3;
 
 /// Whether rows are better held than staged, by that measurement: one row block
 /// that is read, and nothing but that.
@@ -153,8 +152,7 @@ static bool areFasterHeld(const ScheduleSpace &space) {
   return space.chip.workgroups.hasBulkCopy && program.rowsRead == 1 &&
          program.rowSums >= leastHeldSums && program.columnBytes == 0 &&
          op.getColumnSums().empty() && !op.hasGroups() && !space.hasLeaves &&
-         bytes >= leastHeldBytes && bytes <= mostHeldBytes &&
-         chooseVectorWidth(op) > 1;
+         bytes >= leastHeldBytes && chooseVectorWidth(op) > 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,7 +185,7 @@ struct Ranking : ScheduleSpace {
   /// comes last. Sets their times.
   SmallVector<size_t> sort(Candidates &found, SmallVectorImpl<double> &times);
 
-  double mostShare = hasLeaves ? mostTriedRegisters : mostRegisters;
+  double mostShare = hasLeaves ? mostTriedRegisters : 1;
 
 private:
   double getSpillingShare();

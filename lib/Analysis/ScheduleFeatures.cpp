@@ -31,20 +31,15 @@ using namespace lnbwd;
 static constexpr double usualBytes = 128 * 1024 * 1024;
 /// Groups of rows, where nothing says how many there are.
 static constexpr double usualGroups = 8;
-/// Groups of lanes that issue one instruction of a wave a clock.
-static constexpr double schedulers = 4;
 /// Instructions of a wave for a function, and for a step of a reduction.
 static constexpr double functionInstructions = 8, stepInstructions = 3;
 /// Bytes of a cache line.
 static constexpr double lineBytes = 128;
 /// From a load to its value, and an exchange between waves, in microseconds.
 static constexpr double loadMicroseconds = 0.6, exchangeMicroseconds = 0.3;
-/// Registers of a lane for addresses and counters, and float32 rows that are
-/// worked on.
-static constexpr double addressRegisters = 24, workedRows = 2;
 /// Workgroups of a compute unit where the grid has no bound, at most.
 static constexpr double mostResident = 32;
-static constexpr double floatSize = 4;
+static constexpr double floatSize = sizeof(float);
 
 /// Whether an operation takes one instruction for each element or so.
 static bool isOperation(Operation *op) {
@@ -157,9 +152,9 @@ struct FeatureTerms {
       schedule.prefetch && !schedule.stages ? 1 + double(schedule.unroll) : 1;
   double inFlight = schedule.stages ? double(schedule.stages) : packed;
   double registers =
-      addressRegisters +
+      double(fixedRegisters) +
       elements *
-          (workedRows + program.sums +
+          (double(liveRows) + program.sums +
            (program.columnBytes + packed * program.bytesRead) / floatSize);
   double granule = double(chip.limits.registerGranule);
   double ofUnit = wave * double(chip.registersPerSimdLane) *
@@ -209,10 +204,11 @@ struct FeatureTerms {
       elements * (program.operations + program.sums + program.rowSums +
                   functionInstructions * program.functions) +
       program.rowSums * stepInstructions * std::log2(std::min(lanes, wave));
-  double issue = program.rows * split * tiles *
-                 std::max(lanes / wave, 1 / groups) * perRow /
-                 (std::min(workgroups, units) * schedulers *
-                  double(chip.limits.megahertz));
+  double issue =
+      program.rows * split * tiles * std::max(lanes / wave, 1 / groups) *
+      perRow /
+      (std::min(workgroups, units) * double(chip.limits.simdsTogether) *
+       double(chip.limits.megahertz));
   double latency =
       std::ceil(rounds) * iterations *
       (loadMicroseconds / inFlight +

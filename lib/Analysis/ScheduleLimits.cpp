@@ -23,18 +23,11 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Bytes of a float32: of a sum.
-static constexpr int64_t floatBytes = 4;
+/// Bytes of a sum.
+static constexpr int64_t floatBytes = sizeof(float);
 /// Rows whose sums, and barriers, have places of their own in shared memory, in
 /// iteration.
 static constexpr int64_t exchangedRows = 2;
-/// Float32 rows that are live at once while a region is worked through, beside
-/// those that lie in registers as they came, one of which may be overwritten;
-/// and how many more where the next row is worked on in the same iteration.
-static constexpr int64_t liveRows = 2;
-static constexpr int64_t moreLiveUnrolled = 2;
-/// Registers of a lane for addresses, loop counters and the row's scalars.
-static constexpr int64_t fixedRegisters = 24;
 /// Bytes of a barrier in shared memory.
 static constexpr int64_t barrierBytes = 8;
 /// The schedule that fields which follow from others were chosen for.
@@ -139,8 +132,9 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t live =
       std::min<int64_t>(stages && op.getRowElementBits() == 32 ? 1 : liveRows,
                         int64_t(op.getRows().size() + op.getRowOuts().size()));
+  // The next row is worked on in the same iteration.
   if (schedule.getUnroll() == 2 && schedule.getPrefetch())
-    live += moreLiveUnrolled;
+    live += liveRows;
   // With `sum_block` each sum has a total.
   int64_t sums = columnSums * (schedule.getSumBlock() ? 2 : 1);
   resources.registersPerLane =

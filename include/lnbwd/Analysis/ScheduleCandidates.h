@@ -18,6 +18,14 @@
 
 namespace lnbwd {
 
+/// Work-items of a small and of a large workgroup where no model ranks them:
+/// few waves have little to exchange, and more than a large one's leave too few
+/// registers for several accesses each.
+inline constexpr int64_t smallWorkgroup = 128, largeWorkgroup = 512;
+/// Accesses of a lane, or tiles of rows, that keep enough in flight where no
+/// model says how many.
+inline constexpr int64_t accessesAtOnce = 4;
+
 /// The schedules of a program that are tried.
 struct ScheduleSpace {
   /// Takes the fields of a schedule; returns true where it wants no more.

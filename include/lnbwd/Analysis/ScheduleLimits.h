@@ -25,6 +25,11 @@ struct ScheduleFields;
 
 /// Shared memory that the driver takes of each workgroup.
 constexpr int64_t reservedSharedBytes = 1024;
+/// Float32 rows that are live at once while a region is worked through, beside
+/// those that lie in registers as they came, one of which may be overwritten.
+constexpr int64_t liveRows = 2;
+/// Registers of a lane for addresses, loop counters and the row's scalars.
+constexpr int64_t fixedRegisters = 24;
 
 /// What a workgroup of a scheduled row program takes of its compute unit.
 struct ScheduleResources {
