@@ -303,6 +303,33 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
   return argument;
 }
 
+static PlanWorkgroupCount readWorkgroupCount(const json &document,
+                                             const std::string &where,
+                                             const Plan &plan) {
+  PlanReader reader(document, where);
+  int64_t rows = reader.integer("rows_per_workgroup", 1);
+  int64_t limit = reader.integer("workgroups_per_compute_unit", 0, kMaxInt32);
+  int64_t most = reader.integerOr("max_workgroups", 0, 1, kMaxInt32);
+  int64_t least = reader.integerOr("least_workgroups", 1, 1, kMaxInt32);
+  int64_t perRow = reader.integerOr("workgroups_per_row", 1, 1, kMaxInt32);
+  bool perGroup = readGroups(reader, "per_group", plan);
+  RowRatio ratio = readRatio(reader);
+  reader.finish();
+  return {rows, limit, most, least, perRow, perGroup, ratio};
+}
+
+static PlanWorkspace readWorkspace(const json &document,
+                                   const std::string &where, const Plan &plan) {
+  PlanReader reader(document, where);
+  PlanWorkspace workspace;
+  workspace.element = readElement(reader);
+  workspace.rowLength = reader.integer("row_length", 1);
+  workspace.rows = readCount(reader.get("rows"), reader.at("rows"), plan, 0,
+                             kMaxInt64, /*mayBeRows=*/true);
+  reader.finish();
+  return workspace;
+}
+
 static Plan readPlan(const json &document, const std::string &text) {
   PlanReader reader(document, "plan");
   // Format and version come first: of a newer version nothing else can be
@@ -347,31 +374,14 @@ static Plan readPlan(const json &document, const std::string &text) {
   plan.separateBuffers = reader.flag("separate_buffers");
 
   const json &counts = reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
-  for (size_t i = 0; i < counts.size(); ++i) {
-    PlanReader count(counts[i], indexed("plan.workgroup_counts", i));
-    int64_t rows = count.integer("rows_per_workgroup", 1);
-    int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
-    int64_t most = count.integerOr("max_workgroups", 0, 1, kMaxInt32);
-    int64_t least = count.integerOr("least_workgroups", 1, 1, kMaxInt32);
-    int64_t perRow = count.integerOr("workgroups_per_row", 1, 1, kMaxInt32);
-    bool perGroup = readGroups(count, "per_group", plan);
-    RowRatio ratio = readRatio(count);
-    count.finish();
-    plan.workgroupCounts.push_back(
-        {rows, limit, most, least, perRow, perGroup, ratio});
-  }
+  for (size_t i = 0; i < counts.size(); ++i)
+    plan.workgroupCounts.push_back(readWorkgroupCount(
+        counts[i], indexed("plan.workgroup_counts", i), plan));
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
-  for (size_t i = 0; i < workspaces.size(); ++i) {
-    PlanReader space(workspaces[i], indexed("plan.workspace", i));
-    PlanWorkspace workspace;
-    workspace.element = readElement(space);
-    workspace.rowLength = space.integer("row_length", 1);
-    workspace.rows = readCount(space.get("rows"), space.at("rows"), plan, 0,
-                               kMaxInt64, /*mayBeRows=*/true);
-    space.finish();
-    plan.workspaces.push_back(workspace);
-  }
+  for (size_t i = 0; i < workspaces.size(); ++i)
+    plan.workspaces.push_back(
+        readWorkspace(workspaces[i], indexed("plan.workspace", i), plan));
 
   const json &kernels = reader.array("kernels", 1, kMaxKernels);
   for (size_t i = 0; i < kernels.size(); ++i)

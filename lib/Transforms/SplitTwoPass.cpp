@@ -57,6 +57,36 @@ static bool hasRowsOut(RowwiseOp op) {
   return !op.getRowOuts().empty() || !op.getScalarOuts().empty();
 }
 
+/// Splits `op` into halves. What needs no row sum is one already: returns
+/// whether it was split.
+static bool splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
+  rewriter.setInsertionPoint(op);
+  SmallVector<Value> allocations;
+  op = hoistNeededSums(rewriter, op, allocations);
+  rewriter.setInsertionPointAfter(op);
+  if (!hasRowsOut(op) && allocations.empty())
+    return false;
+  for (Value allocation : allocations)
+    memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
+  rewriter.setInsertionPointAfter(op);
+  if (!hasRowsOut(op)) {
+    op.setEntry((op.getEntry() + "_columns").str());
+    return true;
+  }
+  llvm::BitVector inputs(op.getNumDpsInputs(), true);
+  llvm::BitVector rows(op.getNumDpsInits());
+  rows.set(0, op.getRowOuts().size() + op.getScalarOuts().size());
+  llvm::BitVector columns = rows;
+  columns.flip();
+  RowwiseOp columnHalf = cloneWithOperands(rewriter, op, inputs, columns);
+  columnHalf.setEntry((op.getEntry() + "_columns").str());
+  RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
+  rowHalf.setEntry((op.getEntry() + "_rows").str());
+  rowHalf.setIndependent(true);
+  rewriter.eraseOp(op);
+  return true;
+}
+
 namespace {
 struct SplitTwoPass : lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
   using SplitTwoPassPassBase::SplitTwoPassPassBase;
@@ -104,34 +134,8 @@ struct SplitTwoPass : lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
         return signalPassFailure();
 
     IRRewriter rewriter(&getContext());
-    for (RowwiseOp &op : *programs) {
-      rewriter.setInsertionPoint(op);
-      SmallVector<Value> allocations;
-      op = hoistNeededSums(rewriter, op, allocations);
-      rewriter.setInsertionPointAfter(op);
-      // What needs no row sum is a half already.
-      if (!hasRowsOut(op) && allocations.empty())
-        continue;
-      for (Value allocation : allocations)
-        memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
-      rewriter.setInsertionPointAfter(op);
-      ++numSplit;
-      if (!hasRowsOut(op)) {
-        op.setEntry((op.getEntry() + "_columns").str());
-        continue;
-      }
-      llvm::BitVector inputs(op.getNumDpsInputs(), true);
-      llvm::BitVector rows(op.getNumDpsInits());
-      rows.set(0, op.getRowOuts().size() + op.getScalarOuts().size());
-      llvm::BitVector columns = rows;
-      columns.flip();
-      RowwiseOp columnHalf = cloneWithOperands(rewriter, op, inputs, columns);
-      columnHalf.setEntry((op.getEntry() + "_columns").str());
-      RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
-      rowHalf.setEntry((op.getEntry() + "_rows").str());
-      rowHalf.setIndependent(true);
-      rewriter.eraseOp(op);
-    }
+    for (RowwiseOp op : *programs)
+      numSplit += unsigned(splitIntoHalves(rewriter, op));
     if (failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }

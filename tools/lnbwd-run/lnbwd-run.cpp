@@ -111,6 +111,20 @@ static ProgramHandle compileKernel(const Options &options) {
                              code.size(), nullptr);
 }
 
+/// What is known of a run before it is launched.
+static RunReport beginReport(lnbwd_program *program, const Options &options,
+                             const GuardedLaunch &guarded,
+                             const lnbwd_device_info &device) {
+  RunReport report;
+  report.operation = lnbwd_program_name(program);
+  report.chip = lnbwd_program_chip(program);
+  report.format = lnbwd_program_format(program);
+  report.kernelFile = options.kernelFile;
+  report.workspaceBytes = guarded.workspaceSize();
+  report.device = device;
+  return report;
+}
+
 static int run(Options options) {
   ProgramHandle program = options.kernelFile.empty()
                               ? compileKernel(options)
@@ -152,13 +166,7 @@ static int run(Options options) {
   Simulator simulator(device.get(), options.check);
   GuardedLaunch guarded(device.get(), kernel.get(), problem, simulator);
 
-  RunReport report;
-  report.operation = lnbwd_program_name(program.get());
-  report.chip = chip;
-  report.format = lnbwd_program_format(program.get());
-  report.kernelFile = options.kernelFile;
-  report.workspaceBytes = guarded.workspaceSize();
-  report.device = info;
+  RunReport report = beginReport(program.get(), options, guarded, info);
   if (!options.predict)
     runAndCheck(guarded, problem, options, simulator, report);
   else if (!info.is_simulated)

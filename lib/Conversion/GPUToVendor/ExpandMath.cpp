@@ -449,6 +449,20 @@ Value ExpandMath::expandAngle(Operation *op,
 }
 
 /// What `op` computes, in operations that the chip has; null if it stays.
+
+/// `x` to a constant power; null for any other.
+template <typename Builder>
+static Value expandPower(MathExpansions<Builder> &expansions, Value x,
+                         Value power) {
+  APFloat exponent(0.0f);
+  APInt integer;
+  if (matchPattern(power, m_ConstantInt(&integer)))
+    return expansions.powi(x, integer.getSExtValue());
+  if (!matchPattern(power, m_ConstantFloat(&exponent)) || !exponent.isFinite())
+    return {};
+  return expansions.pow(x, exponent.convertToFloat());
+}
+
 template <typename Builder>
 Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
   if (op->getNumResults() != 1 ||
@@ -499,19 +513,8 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
         Value root = builder.roundedSqrt(x);
         return builder.div(builder.constant(1), root);
       })
-      .Case([&](math::PowFOp pow) {
-        APFloat exponent(0.0f);
-        if (!matchPattern(pow.getRhs(), m_ConstantFloat(&exponent)) ||
-            !exponent.isFinite())
-          return Value();
-        return expansions.pow(x, exponent.convertToFloat());
-      })
-      .Case([&](math::FPowIOp pow) {
-        APInt exponent;
-        if (!matchPattern(pow.getRhs(), m_ConstantInt(&exponent)))
-          return Value();
-        return expansions.powi(x, exponent.getSExtValue());
-      })
+      .template Case<math::PowFOp, math::FPowIOp>(
+          [&](auto pow) { return expandPower(expansions, x, pow.getRhs()); })
       .Case([&](math::CopySignOp) {
         return builder.copySign(x, op->getOperand(1));
       })
