@@ -177,34 +177,34 @@ extern "C" {
 
 hipError_t hipInit(unsigned int Flags) {
   if (Flags)
-    return finish(hipErrorInvalidValue, "hipInit: expected flags 0");
+    return refuse(__func__, "expected flags 0");
   return finishInitialization();
 }
 
 hipError_t hipDriverGetVersion(int *Version) {
   if (!Version)
-    return finish(hipErrorInvalidValue, "hipDriverGetVersion: null pointer");
+    return refuse(__func__, "null pointer");
   *Version = OfferedVersion;
   return finish(hipSuccess);
 }
 
 hipError_t hipRuntimeGetVersion(int *Version) {
   if (!Version)
-    return finish(hipErrorInvalidValue, "hipRuntimeGetVersion: null pointer");
+    return refuse(__func__, "null pointer");
   *Version = OfferedVersion;
   return finish(hipSuccess);
 }
 
 hipError_t hipGetDeviceCount(int *Count) {
   if (!Count)
-    return finish(hipErrorInvalidValue, "hipGetDeviceCount: null pointer");
+    return refuse(__func__, "null pointer");
   *Count = countDevices();
   return finishInitialization();
 }
 
 hipError_t hipGetDevice(int *Device) {
   if (!Device)
-    return finish(hipErrorInvalidValue, "hipGetDevice: null pointer");
+    return refuse(__func__, "null pointer");
   *Device = numberOf(currentDevice());
   return finish(hipSuccess);
 }
@@ -219,7 +219,7 @@ hipError_t hipSetDevice(int Number) {
 
 hipError_t hipDeviceGet(hipDevice_t *Device, int Ordinal) {
   if (!Device)
-    return finish(hipErrorInvalidValue, "hipDeviceGet: null pointer");
+    return refuse(__func__, "null pointer");
   if (deviceNumbered(Ordinal) < 0)
     return wrongDevice(Ordinal);
   *Device = Ordinal;
@@ -228,7 +228,7 @@ hipError_t hipDeviceGet(hipDevice_t *Device, int Ordinal) {
 
 hipError_t hipDeviceGetName(char *Name, int Length, hipDevice_t Device) {
   if (!Name || Length <= 0)
-    return finish(hipErrorInvalidValue, "hipDeviceGetName: no room for a name");
+    return refuse(__func__, "no room for a name");
   if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
   std::strncpy(Name, deviceName(Chips[deviceNumbered(Device)]).c_str(),
@@ -239,7 +239,7 @@ hipError_t hipDeviceGetName(char *Name, int Length, hipDevice_t Device) {
 
 hipError_t hipDeviceTotalMem(size_t *Bytes, hipDevice_t Device) {
   if (!Bytes)
-    return finish(hipErrorInvalidValue, "hipDeviceTotalMem: null pointer");
+    return refuse(__func__, "null pointer");
   if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
   *Bytes = deviceMemoryBytes();
@@ -248,7 +248,7 @@ hipError_t hipDeviceTotalMem(size_t *Bytes, hipDevice_t Device) {
 
 hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
   if (!Properties)
-    return finish(hipErrorInvalidValue, "hipGetDeviceProperties: null pointer");
+    return refuse(__func__, "null pointer");
   if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
   const SimulatedChip &C = Chips[deviceNumbered(Device)];
@@ -292,7 +292,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
 hipError_t hipDeviceGetAttribute(int *Value, hipDeviceAttribute_t Attribute,
                                  int Device) {
   if (!Value)
-    return finish(hipErrorInvalidValue, "hipDeviceGetAttribute: null pointer");
+    return refuse(__func__, "null pointer");
   hipDeviceProp_t P;
   if (const hipError_t Code = hipGetDeviceProperties(&P, Device))
     return Code;
@@ -321,8 +321,7 @@ hipError_t hipDeviceComputeCapability(int *Major, int *Minor,
                                       hipDevice_t Device) {
   hipDeviceProp_t P;
   if (!Major || !Minor)
-    return finish(hipErrorInvalidValue,
-                  "hipDeviceComputeCapability: null pointer");
+    return refuse(__func__, "null pointer");
   if (const hipError_t Code = hipGetDeviceProperties(&P, Device))
     return Code;
   *Major = P.major;
@@ -332,7 +331,7 @@ hipError_t hipDeviceComputeCapability(int *Major, int *Minor,
 
 hipError_t hipDeviceCanAccessPeer(int *Can, int, int) {
   if (!Can)
-    return finish(hipErrorInvalidValue, "hipDeviceCanAccessPeer: null pointer");
+    return refuse(__func__, "null pointer");
   *Can = 0;
   return finish(hipSuccess);
 }

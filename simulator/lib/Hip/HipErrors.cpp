@@ -97,6 +97,11 @@ hipError_t lnbwd::sim::finish(hipError_t Code, std::string Message,
   return Code;
 }
 
+hipError_t lnbwd::sim::refuse(const char *Function, const std::string &Why,
+                              hipError_t Code) {
+  return finish(Code, std::string(Function) + ": " + Why);
+}
+
 hipError_t lnbwd::sim::noSuch(const char *Function, const char *What) {
   return finish(hipErrorInvalidHandle,
                 std::string(Function) + ": the " + What + " does not exist");

@@ -100,12 +100,11 @@ hipError_t hipStreamBeginCapture(hipStream_t Stream, hipStreamCaptureMode) {
   if (!validStream(Stream))
     return noSuch("hipStreamBeginCapture", "stream");
   if (reinterpret_cast<uintptr_t>(Stream) <= 2)
-    return finish(hipErrorStreamCaptureUnsupported,
-                  "hipStreamBeginCapture: the default stream cannot be "
-                  "captured; create one");
+    return refuse(__func__, "the default stream cannot be captured; create one",
+                  hipErrorStreamCaptureUnsupported);
   if (isCaptured(Stream))
-    return finish(hipErrorIllegalState,
-                  "hipStreamBeginCapture: the stream is being captured");
+    return refuse(__func__, "the stream is being captured",
+                  hipErrorIllegalState);
   std::lock_guard<std::mutex> Guard(state().Lock);
   Stream->Capture = std::make_unique<ihipGraph>();
   return finish(hipSuccess);
@@ -114,8 +113,7 @@ hipError_t hipStreamBeginCapture(hipStream_t Stream, hipStreamCaptureMode) {
 hipError_t hipStreamIsCapturing(hipStream_t Stream,
                                 hipStreamCaptureStatus *Status) {
   if (!Status || !validStream(Stream))
-    return finish(hipErrorInvalidValue, "hipStreamIsCapturing: null pointer, "
-                                        "or the stream does not exist");
+    return refuse(__func__, "null pointer, or the stream does not exist");
   *Status = isCaptured(Stream) ? hipStreamCaptureStatusActive
                                : hipStreamCaptureStatusNone;
   return finish(hipSuccess);
@@ -123,11 +121,10 @@ hipError_t hipStreamIsCapturing(hipStream_t Stream,
 
 hipError_t hipStreamEndCapture(hipStream_t Stream, hipGraph_t *Graph) {
   if (!Graph || !validStream(Stream))
-    return finish(hipErrorInvalidValue, "hipStreamEndCapture: null pointer, "
-                                        "or the stream does not exist");
+    return refuse(__func__, "null pointer, or the stream does not exist");
   if (!isCaptured(Stream))
-    return finish(hipErrorIllegalState,
-                  "hipStreamEndCapture: the stream is not being captured");
+    return refuse(__func__, "the stream is not being captured",
+                  hipErrorIllegalState);
   std::lock_guard<std::mutex> Guard(state().Lock);
   *Graph = Stream->Capture.release();
   state().Graphs.insert(*Graph);
@@ -137,8 +134,7 @@ hipError_t hipStreamEndCapture(hipStream_t Stream, hipGraph_t *Graph) {
 hipError_t hipGraphDestroy(hipGraph_t Graph) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!state().Graphs.erase(Graph))
-    return finish(hipErrorInvalidValue,
-                  "hipGraphDestroy: the graph does not exist");
+    return refuse(__func__, "the graph does not exist");
   delete Graph;
   return finish(hipSuccess);
 }
@@ -147,8 +143,7 @@ hipError_t hipGraphInstantiate(hipGraphExec_t *Exec, hipGraph_t Graph,
                                hipGraphNode_t *, char *, size_t) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!Exec || !state().Graphs.count(Graph))
-    return finish(hipErrorInvalidValue, "hipGraphInstantiate: null pointer, or "
-                                        "the graph does not exist");
+    return refuse(__func__, "null pointer, or the graph does not exist");
   *Exec = new hipGraphExec{Graph->Nodes};
   state().GraphExecs.insert(*Exec);
   return finish(hipSuccess);
@@ -157,8 +152,7 @@ hipError_t hipGraphInstantiate(hipGraphExec_t *Exec, hipGraph_t Graph,
 hipError_t hipGraphExecDestroy(hipGraphExec_t Exec) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!state().GraphExecs.erase(Exec))
-    return finish(hipErrorInvalidValue,
-                  "hipGraphExecDestroy: the graph does not exist");
+    return refuse(__func__, "the graph does not exist");
   delete Exec;
   return finish(hipSuccess);
 }
@@ -167,15 +161,15 @@ hipError_t hipGraphLaunch(hipGraphExec_t Exec, hipStream_t Stream) {
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     if (!state().GraphExecs.count(Exec))
-      return finish(hipErrorInvalidValue,
-                    "hipGraphLaunch: the graph does not exist");
+      return refuse(__func__, "the graph does not exist");
   }
   if (!validStream(Stream))
     return noSuch("hipGraphLaunch", "stream");
   if (isCaptured(Stream))
-    return finish(hipErrorStreamCaptureUnsupported,
-                  "hipGraphLaunch: the stream is being captured; the simulator "
-                  "has no graphs within graphs");
+    return refuse(__func__,
+                  "the stream is being captured; the simulator has no graphs "
+                  "within graphs",
+                  hipErrorStreamCaptureUnsupported);
   for (std::function<hipError_t()> &Node : Exec->Nodes)
     if (hipError_t Code = Node(); Code != hipSuccess)
       return Code;

@@ -35,7 +35,7 @@ extern "C" hipError_t hipGetProcAddress(const char *Name, void **Function,
                                         int Version, uint64_t /*Flags*/,
                                         int *Status) {
   if (!Name || !Function)
-    return finish(hipErrorInvalidValue, "hipGetProcAddress: null pointer");
+    return refuse(__func__, "null pointer");
   std::string Symbol = Name;
   // Up to ROCm 5 the structure was another one. Versions are given as 600 or
   // as 60000000.

@@ -135,7 +135,7 @@ extern "C" {
 
 hipError_t hipMalloc(void **Pointer, size_t Size) {
   if (!Pointer)
-    return finish(hipErrorInvalidValue, "hipMalloc: null pointer");
+    return refuse(__func__, "null pointer");
   *Pointer = nullptr;
   if (!Size)
     return finish(hipSuccess);
@@ -174,7 +174,7 @@ hipError_t hipFree(void *Pointer) {
 
 hipError_t hipMemGetInfo(size_t *Free, size_t *Total) {
   if (!Free || !Total)
-    return finish(hipErrorInvalidValue, "hipMemGetInfo: null pointer");
+    return refuse(__func__, "null pointer");
   std::lock_guard<std::mutex> Guard(state().Lock);
   *Total = deviceMemoryBytes();
   *Free = *Total - state().Memory.used(currentDevice());
@@ -183,7 +183,7 @@ hipError_t hipMemGetInfo(size_t *Free, size_t *Total) {
 
 hipError_t hipHostMalloc(void **Pointer, size_t Size, unsigned int) {
   if (!Pointer)
-    return finish(hipErrorInvalidValue, "hipHostMalloc: null pointer");
+    return refuse(__func__, "null pointer");
   *Pointer = nullptr;
   if (!Size)
     return finish(hipSuccess);
@@ -210,8 +210,7 @@ hipError_t hipHostFree(void *Pointer) {
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *Attributes,
                                    const void *Pointer) {
   if (!Attributes || !Pointer)
-    return finish(hipErrorInvalidValue,
-                  "hipPointerGetAttributes: null pointer");
+    return refuse(__func__, "null pointer");
   std::lock_guard<std::mutex> Guard(state().Lock);
   uint64_t Begin;
   const DeviceMemory::Buffer *B =
@@ -235,7 +234,7 @@ hipError_t hipPointerGetAttribute(void *Data, hipPointer_attribute Attribute,
                                   hipDeviceptr_t Pointer) {
   hipPointerAttribute_t Known;
   if (!Data)
-    return finish(hipErrorInvalidValue, "hipPointerGetAttribute: null pointer");
+    return refuse(__func__, "null pointer");
   if (const hipError_t Code = hipPointerGetAttributes(&Known, Pointer))
     return Code;
   std::lock_guard<std::mutex> Guard(state().Lock);
@@ -251,8 +250,7 @@ hipError_t hipPointerGetAttribute(void *Data, hipPointer_attribute Attribute,
     break;
   case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
     if (!Known.hostPointer)
-      return finish(hipErrorInvalidValue,
-                    "hipPointerGetAttribute: the host has no pointer to it");
+      return refuse(__func__, "the host has no pointer to it");
     *static_cast<void **>(Data) = Known.hostPointer;
     break;
   case HIP_POINTER_ATTRIBUTE_IS_MANAGED:

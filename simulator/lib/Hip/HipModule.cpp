@@ -166,7 +166,7 @@ extern "C" {
 
 hipError_t hipModuleLoadData(hipModule_t *Module, const void *Image) {
   if (!Module || !Image)
-    return finish(hipErrorInvalidValue, "hipModuleLoadData: null pointer");
+    return refuse(__func__, "null pointer");
   return explained(loadImage(Module, Image, "hipModuleLoadData"));
 }
 
@@ -177,7 +177,7 @@ hipError_t hipModuleLoadDataEx(hipModule_t *Module, const void *Image,
 
 hipError_t hipModuleLoad(hipModule_t *Module, const char *Path) {
   if (!Module || !Path)
-    return finish(hipErrorInvalidValue, "hipModuleLoad: null pointer");
+    return refuse(__func__, "null pointer");
   const std::optional<std::vector<uint8_t>> Bytes = readFile(Path);
   if (!Bytes)
     return finish(hipErrorFileNotFound,
@@ -225,9 +225,8 @@ hipModuleLaunchCooperativeKernel(hipFunction_t Function, unsigned int GridX,
                                  hipStream_t Stream, void **Parameters) {
   const ihipModuleSymbol_t *F = checkFunction(Function);
   if (!F)
-    return finish(hipErrorInvalidDeviceFunction,
-                  "hipModuleLaunchCooperativeKernel: the function does not "
-                  "exist");
+    return refuse(__func__, "the function does not exist",
+                  hipErrorInvalidDeviceFunction);
   const SimulatedChip &Chip = Chips[F->Owner->Device];
   const uint64_t Most =
       uint64_t(occupancy(Chip, *F->TheKernel, BlockX * BlockY * BlockZ,
@@ -246,8 +245,7 @@ hipError_t hipModuleUnload(hipModule_t Module) {
   HipState &S = state();
   std::lock_guard<std::mutex> Guard(S.Lock);
   if (!S.Modules.erase(Module))
-    return finish(hipErrorInvalidHandle,
-                  "hipModuleUnload: the module does not exist");
+    return refuse(__func__, "the module does not exist", hipErrorInvalidHandle);
   for (auto &Entry : Module->Functions)
     S.Functions.erase(Entry.second.get());
   S.Memory.release(Module->Image, BufferKind::Code);
@@ -260,13 +258,12 @@ hipError_t hipModuleUnload(hipModule_t Module) {
 hipError_t hipModuleGetFunction(hipFunction_t *Function, hipModule_t Module,
                                 const char *Name) {
   if (!Function || !Name)
-    return finish(hipErrorInvalidValue, "hipModuleGetFunction: null pointer");
+    return refuse(__func__, "null pointer");
   *Function = nullptr;
   HipState &S = state();
   std::lock_guard<std::mutex> Guard(S.Lock);
   if (!S.Modules.count(Module))
-    return finish(hipErrorInvalidHandle,
-                  "hipModuleGetFunction: the module does not exist");
+    return refuse(__func__, "the module does not exist", hipErrorInvalidHandle);
   const Kernel *K = Module->Object->kernel(Name);
   if (!K) {
     std::string List;
@@ -291,12 +288,11 @@ hipError_t hipModuleGetFunction(hipFunction_t *Function, hipModule_t Module,
 hipError_t hipModuleGetGlobal(hipDeviceptr_t *Pointer, size_t *Bytes,
                               hipModule_t Module, const char *Name) {
   if (!Name)
-    return finish(hipErrorInvalidValue, "hipModuleGetGlobal: null name");
+    return refuse(__func__, "null name");
   HipState &S = state();
   std::lock_guard<std::mutex> Guard(S.Lock);
   if (!S.Modules.count(Module))
-    return finish(hipErrorInvalidHandle,
-                  "hipModuleGetGlobal: the module does not exist");
+    return refuse(__func__, "the module does not exist", hipErrorInvalidHandle);
   const GlobalVariable *G = Module->Object->global(Name);
   if (!G)
     return finish(hipErrorNotFound,
@@ -312,11 +308,11 @@ hipError_t hipModuleGetGlobal(hipDeviceptr_t *Pointer, size_t *Bytes,
 hipError_t hipFuncGetAttribute(int *Value, hipFunction_attribute Attribute,
                                hipFunction_t Function) {
   if (!Value)
-    return finish(hipErrorInvalidValue, "hipFuncGetAttribute: null pointer");
+    return refuse(__func__, "null pointer");
   const ihipModuleSymbol_t *F = checkFunction(Function);
   if (!F)
-    return finish(hipErrorInvalidDeviceFunction,
-                  "hipFuncGetAttribute: the function does not exist");
+    return refuse(__func__, "the function does not exist",
+                  hipErrorInvalidDeviceFunction);
   const Kernel &K = *F->TheKernel;
   switch (Attribute) {
   case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -342,9 +338,7 @@ hipError_t hipFuncGetAttribute(int *Value, hipFunction_attribute Attribute,
     *Value = int(Chips[F->Owner->Device].LdsBytes - K.LdsSize);
     break;
   default:
-    return finish(hipErrorInvalidValue,
-                  "hipFuncGetAttribute: the simulator does not have this "
-                  "attribute");
+    return refuse(__func__, "the simulator does not have this attribute");
   }
   return finish(hipSuccess);
 }
@@ -352,14 +346,11 @@ hipError_t hipFuncGetAttribute(int *Value, hipFunction_attribute Attribute,
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     int *Blocks, hipFunction_t Function, int BlockSize, size_t DynamicLds) {
   if (!Blocks || BlockSize <= 0)
-    return finish(hipErrorInvalidValue,
-                  "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: null "
-                  "pointer or block size below 1");
+    return refuse(__func__, "null pointer or block size below 1");
   const ihipModuleSymbol_t *F = checkFunction(Function);
   if (!F)
-    return finish(hipErrorInvalidDeviceFunction,
-                  "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: the "
-                  "function does not exist");
+    return refuse(__func__, "the function does not exist",
+                  hipErrorInvalidDeviceFunction);
   *Blocks = occupancy(Chips[F->Owner->Device], *F->TheKernel,
                       unsigned(BlockSize), DynamicLds);
   return finish(hipSuccess);

@@ -82,7 +82,7 @@ hipError_t hipFreeHost(void *Pointer) { return hipHostFree(Pointer); }
 
 hipError_t hipHostRegister(void *Pointer, size_t Size, unsigned) {
   if (!Pointer || !Size)
-    return finish(hipErrorInvalidValue, "hipHostRegister: nothing to register");
+    return refuse(__func__, "nothing to register");
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!state().Memory.adopt(Pointer, Size, currentDevice()))
     return finishFault(hipErrorHostMemoryAlreadyRegistered,
@@ -101,8 +101,7 @@ hipError_t hipHostUnregister(void *Pointer) {
 hipError_t hipHostGetDevicePointer(void **Device, void *Host, unsigned) {
   hipPointerAttribute_t Attributes;
   if (!Device)
-    return finish(hipErrorInvalidValue,
-                  "hipHostGetDevicePointer: null pointer");
+    return refuse(__func__, "null pointer");
   const hipError_t Code = hipPointerGetAttributes(&Attributes, Host);
   *Device = Code == hipSuccess ? Attributes.devicePointer : nullptr;
   return Code;
@@ -111,7 +110,7 @@ hipError_t hipHostGetDevicePointer(void **Device, void *Host, unsigned) {
 hipError_t hipMallocPitch(void **Pointer, size_t *Pitch, size_t Width,
                           size_t Height) {
   if (!Pitch)
-    return finish(hipErrorInvalidValue, "hipMallocPitch: null pointer");
+    return refuse(__func__, "null pointer");
   *Pitch = (Width + 127) / 128 * 128;
   return hipMalloc(Pointer, *Pitch * Height);
 }

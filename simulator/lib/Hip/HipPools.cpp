@@ -43,16 +43,12 @@ static bool exists(const Pool *P) {
                       [P](const auto &D) { return P && D.get() == P; });
 }
 
-static hipError_t wrong(const char *Function, const char *What) {
-  return finish(hipErrorInvalidValue, std::string(Function) + ": " + What);
-}
-
 /// Memory from a pool, or, if that is null, from the current one of the
 /// stream's device.
 static hipError_t allocate(const char *Function, void **Pointer, size_t Size,
                            Pool *From, hipStream_t Stream) {
   if (!Pointer)
-    return wrong(Function, "null pointer");
+    return refuse(Function, "null pointer");
   *Pointer = nullptr;
   if (!validStream(Stream))
     return noSuch(Function, "stream");
@@ -69,7 +65,7 @@ static hipError_t allocate(const char *Function, void **Pointer, size_t Size,
     if (!From)
       From = defaultPool(Device);
     if (!exists(From))
-      return wrong(Function, "the pool does not exist");
+      return refuse(Function, "the pool does not exist");
   }
   const int Before = currentDevice();
   currentDevice() = From->Device;
@@ -114,33 +110,33 @@ hipError_t hipMallocAsync(void **Pointer, size_t Size, hipStream_t Stream) {
 hipError_t hipMallocFromPoolAsync(void **Pointer, size_t Size,
                                   hipMemPool_t From, hipStream_t Stream) {
   if (!From)
-    return wrong("hipMallocFromPoolAsync", "the pool is null");
+    return refuse("hipMallocFromPoolAsync", "the pool is null");
   return allocate("hipMallocFromPoolAsync", Pointer, Size, From, Stream);
 }
 hipError_t hipFreeAsync(void *Pointer, hipStream_t Stream) {
   if (!validStream(Stream))
     return noSuch("hipFreeAsync", "stream");
   if (isCaptured(Stream))
-    return finish(hipErrorStreamCaptureUnsupported,
-                  "hipFreeAsync: the stream is being captured, and memory that "
-                  "belongs to a graph is not simulated");
+    return refuse(__func__,
+                  "the stream is being captured, and memory that belongs to a "
+                  "graph is not simulated",
+                  hipErrorStreamCaptureUnsupported);
   return hipFree(Pointer);
 }
 
 hipError_t hipMemPoolCreate(hipMemPool_t *Made, const hipMemPoolProps *Of) {
   if (!Made || !Of)
-    return wrong("hipMemPoolCreate", "null pointer");
+    return refuse("hipMemPoolCreate", "null pointer");
   *Made = nullptr;
   const int Device = deviceNumbered(Of->location.id);
   if (Of->location.type != hipMemLocationTypeDevice || Device < 0)
-    return wrong("hipMemPoolCreate", "the location is no device that exists");
+    return refuse(__func__, "the location is no device that exists");
   if (Of->allocType != hipMemAllocationTypePinned)
-    return wrong("hipMemPoolCreate",
-                 "expected memory of hipMemAllocationTypePinned");
+    return refuse(__func__, "expected memory of hipMemAllocationTypePinned");
   if (Of->handleTypes != hipMemHandleTypeNone)
-    return finish(hipErrorNotSupported,
-                  "hipMemPoolCreate: pools that other processes can open are "
-                  "not simulated");
+    return refuse(__func__,
+                  "pools that other processes can open are not simulated",
+                  hipErrorNotSupported);
   std::lock_guard<std::mutex> Guard(state().Lock);
   *Made = *state().Pools.insert(new Pool{Device}).first;
   return finish(hipSuccess);
@@ -161,8 +157,8 @@ hipError_t hipMemPoolDestroy(hipMemPool_t P) {
 hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *P, int Number) {
   const int Device = deviceNumbered(Number);
   if (!P || Device < 0)
-    return wrong("hipDeviceGetDefaultMemPool",
-                 "expected a device that exists, and a place for the pool");
+    return refuse("hipDeviceGetDefaultMemPool",
+                  "expected a device that exists, and a place for the pool");
   std::lock_guard<std::mutex> Guard(state().Lock);
   *P = defaultPool(Device);
   return finish(hipSuccess);
@@ -170,8 +166,8 @@ hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *P, int Number) {
 hipError_t hipDeviceGetMemPool(hipMemPool_t *P, int Number) {
   const int Device = deviceNumbered(Number);
   if (!P || Device < 0)
-    return wrong("hipDeviceGetMemPool",
-                 "expected a device that exists, and a place for the pool");
+    return refuse("hipDeviceGetMemPool",
+                  "expected a device that exists, and a place for the pool");
   std::lock_guard<std::mutex> Guard(state().Lock);
   Pool *Current = state().CurrentPools[Device];
   *P = Current ? Current : defaultPool(Device);
@@ -181,7 +177,7 @@ hipError_t hipDeviceSetMemPool(int Number, hipMemPool_t P) {
   const int Device = deviceNumbered(Number);
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (Device < 0 || !exists(P) || P->Device != Device)
-    return wrong("hipDeviceSetMemPool", "expected a pool of the device");
+    return refuse("hipDeviceSetMemPool", "expected a pool of the device");
   state().CurrentPools[Device] = P;
   return finish(hipSuccess);
 }
@@ -189,7 +185,7 @@ hipError_t hipDeviceSetMemPool(int Number, hipMemPool_t P) {
 hipError_t hipMemPoolTrimTo(hipMemPool_t P, size_t) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!exists(P))
-    return wrong("hipMemPoolTrimTo", "the pool does not exist");
+    return refuse("hipMemPoolTrimTo", "the pool does not exist");
   return finish(hipSuccess);
 }
 
@@ -199,8 +195,8 @@ hipError_t hipMemPoolGetAttribute(hipMemPool_t P, hipMemPoolAttr Attribute,
   size_t Size;
   const void *Place = exists(P) ? attribute(*P, Attribute, Size) : nullptr;
   if (!Place || !Value)
-    return wrong("hipMemPoolGetAttribute",
-                 "expected a pool, one of its attributes, and a place for it");
+    return refuse(__func__,
+                  "expected a pool, one of its attributes, and a place for it");
   std::memcpy(Value, Place, Size);
   return finish(hipSuccess);
 }
@@ -210,16 +206,15 @@ hipError_t hipMemPoolSetAttribute(hipMemPool_t P, hipMemPoolAttr Attribute,
   size_t Size;
   void *Place = exists(P) ? attribute(*P, Attribute, Size) : nullptr;
   if (!Place || !Value)
-    return wrong("hipMemPoolSetAttribute",
-                 "expected a pool, one of its attributes, and its value");
+    return refuse(__func__,
+                  "expected a pool, one of its attributes, and its value");
   if (Place == &P->Used)
-    return wrong("hipMemPoolSetAttribute", "the attribute can only be read");
+    return refuse(__func__, "the attribute can only be read");
   if (Place == &P->MostUsed) {
     uint64_t New;
     std::memcpy(&New, Value, Size);
     if (New)
-      return wrong("hipMemPoolSetAttribute",
-                   "a high watermark can only be set to 0");
+      return refuse(__func__, "a high watermark can only be set to 0");
     P->MostUsed = P->Used;
     return finish(hipSuccess);
   }
@@ -233,20 +228,21 @@ hipError_t hipMemPoolSetAccess(hipMemPool_t P, const hipMemAccessDesc *Wanted,
                                size_t Count) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!exists(P) || (Count && !Wanted))
-    return wrong("hipMemPoolSetAccess", "expected a pool and descriptions");
+    return refuse("hipMemPoolSetAccess", "expected a pool and descriptions");
   for (size_t K = 0; K < Count; ++K)
     if (deviceNumbered(Wanted[K].location.id) != P->Device ||
         Wanted[K].flags != hipMemAccessFlagsProtReadWrite)
-      return finish(hipErrorNotSupported,
-                    "hipMemPoolSetAccess: only the pool's own device can reach "
-                    "it, to read and write");
+      return refuse(
+          __func__,
+          "only the pool's own device can reach it, to read and write",
+          hipErrorNotSupported);
   return finish(hipSuccess);
 }
 hipError_t hipMemPoolGetAccess(hipMemAccessFlags *Flags, hipMemPool_t P,
                                hipMemLocation *Of) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!Flags || !Of || !exists(P))
-    return wrong("hipMemPoolGetAccess", "expected a pool and a location");
+    return refuse("hipMemPoolGetAccess", "expected a pool and a location");
   *Flags = deviceNumbered(Of->id) == P->Device ? hipMemAccessFlagsProtReadWrite
                                                : hipMemAccessFlagsProtNone;
   return finish(hipSuccess);

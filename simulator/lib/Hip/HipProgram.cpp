@@ -241,8 +241,7 @@ hipError_t __hipPushCallConfiguration(dim3 Grid, dim3 Block, size_t DynamicLds,
 hipError_t __hipPopCallConfiguration(dim3 *Grid, dim3 *Block,
                                      size_t *DynamicLds, hipStream_t *Stream) {
   if (configurations().empty())
-    return finish(hipErrorMissingConfiguration,
-                  "__hipPopCallConfiguration: nothing was pushed");
+    return refuse(__func__, "nothing was pushed", hipErrorMissingConfiguration);
   const CallConfiguration C = configurations().back();
   configurations().pop_back();
   *Grid = C.Grid;
@@ -286,13 +285,13 @@ hipError_t hipLaunchCooperativeKernel(const void *Host, dim3 Grid, dim3 Block,
 
 hipError_t hipGetSymbolAddress(void **Pointer, const void *Host) {
   if (!Pointer)
-    return finish(hipErrorInvalidValue, "hipGetSymbolAddress: null pointer");
+    return refuse(__func__, "null pointer");
   return variableOf("hipGetSymbolAddress", Host, Pointer, nullptr);
 }
 
 hipError_t hipGetSymbolSize(size_t *Bytes, const void *Host) {
   if (!Bytes)
-    return finish(hipErrorInvalidValue, "hipGetSymbolSize: null pointer");
+    return refuse(__func__, "null pointer");
   return variableOf("hipGetSymbolSize", Host, nullptr, Bytes);
 }
 
@@ -329,7 +328,7 @@ hipError_t hipMemcpyFromSymbol(void *To, const void *Host, size_t Bytes,
 hipError_t hipFuncGetAttributes(hipFuncAttributes *Attributes,
                                 const void *Host) {
   if (!Attributes)
-    return finish(hipErrorInvalidValue, "hipFuncGetAttributes: null pointer");
+    return refuse(__func__, "null pointer");
   hipFunction_t F;
   if (const hipError_t Code = functionOf("hipFuncGetAttributes", Host, &F))
     return Code;

@@ -149,6 +149,9 @@ std::string problemOfEnvironment();
 hipError_t finish(hipError_t Code, std::string Message = "",
                   uint64_t LdsNeeded = 0);
 
+/// Ends a HIP function that was given something wrong: "FUNCTION: WHY".
+hipError_t refuse(const char *Function, const std::string &Why,
+                  hipError_t Code = hipErrorInvalidValue);
 /// A fault of the program, not of what it asks for: finish, and report.
 hipError_t finishFault(hipError_t Code, std::string Message);
 /// Ends a call that was given a "stream" or an "event" that does not exist.

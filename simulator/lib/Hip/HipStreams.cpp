@@ -28,8 +28,7 @@ extern "C" {
 
 hipError_t hipStreamCreateWithFlags(hipStream_t *Stream, unsigned int Flags) {
   if (!Stream || Flags > hipStreamNonBlocking)
-    return finish(hipErrorInvalidValue,
-                  "hipStreamCreateWithFlags: null pointer or unknown flags");
+    return refuse(__func__, "null pointer or unknown flags");
   auto *S = new ihipStream_t{currentDevice(), nullptr};
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Streams.insert(S);
@@ -53,8 +52,8 @@ hipError_t hipStreamSynchronize(hipStream_t Stream) {
   if (!validStream(Stream))
     return noSuch("hipStreamSynchronize", "stream");
   if (isCaptured(Stream))
-    return finish(hipErrorStreamCaptureUnsupported,
-                  "hipStreamSynchronize: the stream is being captured");
+    return refuse(__func__, "the stream is being captured",
+                  hipErrorStreamCaptureUnsupported);
   return finish(hipSuccess);
 }
 
@@ -130,12 +129,12 @@ hipError_t hipEventQuery(hipEvent_t Event) {
 hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
                                hipEvent_t Stop) {
   if (!Milliseconds)
-    return finish(hipErrorInvalidValue, "hipEventElapsedTime: null pointer");
+    return refuse(__func__, "null pointer");
   if (!validEvent(Start) || !validEvent(Stop))
     return noSuch("hipEventElapsedTime", "event");
   if (!Start->Recorded || !Stop->Recorded)
-    return finish(hipErrorInvalidHandle,
-                  "hipEventElapsedTime: an event has not been recorded");
+    return refuse(__func__, "an event has not been recorded",
+                  hipErrorInvalidHandle);
   *Milliseconds = float((Stop->Microseconds - Start->Microseconds) / 1e3);
   return finish(hipSuccess);
 }
@@ -155,16 +154,14 @@ hipError_t hipDeviceGetStreamPriorityRange(int *Least, int *Greatest) {
 
 hipError_t hipStreamGetFlags(hipStream_t Stream, unsigned *Flags) {
   if (!Flags || !validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamGetFlags: null pointer or no stream");
+    return refuse(__func__, "null pointer or no stream", hipErrorInvalidHandle);
   *Flags = hipStreamDefault;
   return finish(hipSuccess);
 }
 
 hipError_t hipStreamGetPriority(hipStream_t Stream, int *Priority) {
   if (!Priority || !validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamGetPriority: null pointer or no stream");
+    return refuse(__func__, "null pointer or no stream", hipErrorInvalidHandle);
   *Priority = 0;
   return finish(hipSuccess);
 }
@@ -173,7 +170,7 @@ hipError_t hipStreamAddCallback(hipStream_t Stream,
                                 hipStreamCallback_t Callback, void *Data,
                                 unsigned) {
   if (!Callback)
-    return finish(hipErrorInvalidValue, "hipStreamAddCallback: no function");
+    return refuse(__func__, "no function");
   return enqueue("hipStreamAddCallback", Stream, [=] {
     Callback(Stream, hipSuccess, Data);
     return finish(hipSuccess);
@@ -183,7 +180,7 @@ hipError_t hipStreamAddCallback(hipStream_t Stream,
 hipError_t hipLaunchHostFunc(hipStream_t Stream, hipHostFn_t Function,
                              void *Data) {
   if (!Function)
-    return finish(hipErrorInvalidValue, "hipLaunchHostFunc: no function");
+    return refuse(__func__, "no function");
   return enqueue("hipLaunchHostFunc", Stream, [=] {
     Function(Data);
     return finish(hipSuccess);
