@@ -251,7 +251,7 @@ def pytest_configure(config: pytest.Config) -> None:
                                session.fidelity)
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         raise pytest.UsageError(f"--amdgpu: Triton's driver, which a C compiler and Python's "
-                                f"headers make: {error}") from error
+                                f"headers make (Debian: gcc, python3-dev): {error}") from error
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
