@@ -116,7 +116,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
 
     for op, norm in NORMS.items():
         x, dy = (torch.randn(m, n, device=device, requires_grad=leaf) for leaf in (True, False))
-        kind = lnbwd.nn.NORMS[op].__name__
+        kind = lnbwd.nn.norms.NORMS[op].__name__
         chains = {}
         for who, module in (("torch", torch.nn), ("ours", lnbwd.nn), ("patched", torch.nn)):
             model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)

@@ -24,6 +24,7 @@ MOST_LINES = 450
 
 # What takes long to import, or need not be installed, is imported where it is used.
 WITHIN_FUNCTIONS = {
+    ("functional.linear_losses", "lnbwd.functional.sharded_losses"),
     ("functional.norms", "lnbwd.ops.sharding"), ("ops.row_functions", "lnbwd.ops.row_gradients"),
     ("ops.row_functions", "lnbwd.program.tracing"),
     ("ops.row_functions", "lnbwd.program.watching")}

@@ -148,7 +148,7 @@ def test_a_transformer_learns_the_same(device, norm, pytestconfig):
     assert distance <= 10 * noise + 1e-6
 
 
-@pytest.mark.parametrize("script", ["ddp.py", "sequence_parallel.py"])
+@pytest.mark.parametrize("script", ["ddp.py", "sequence_parallel.py", "sharded_classes.py"])
 def test_several_processes(script):
     """On the CPU through Gloo and the simulator; on GPUs through NCCL (the scripts say what).
     torchrun starts the processes on GPUs; here they get from the test what it would tell them."""

@@ -23,7 +23,7 @@ from ..ops import aten, native
 from ..ops.arguments import KERNEL_TYPES
 from ..ops.launching import falls_back
 from ..ops.norms import NORMS
-from . import NORMS as MODULES
+from .norms import NORMS as MODULES
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
