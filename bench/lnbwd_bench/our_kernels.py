@@ -17,9 +17,10 @@ from typing import Any
 
 from lnbwd import compiler, operations, runtime
 from lnbwd.core.base import chip_table
-from lnbwd.core.base.files import read_document, write_whole
+from lnbwd.core.base.files import write_whole
 
 from . import stream, timing
+from .results import read_document
 from .shapes import Shape
 
 COUNTED_CHIPS = [chip for chip, facts in chip_table.FACTS.items()

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lnbwd.core.base.files import read_document, write_whole
+from lnbwd.core.base.files import write_whole
 
 FORMAT, VERSION = "lnbwd-bench-operations", 3
 # The methods of timing.py, the one to judge by first, and the one that --interleave adds.
@@ -59,6 +59,24 @@ def write(path: pathlib.Path | None, rows: Any, machine: Mapping[str, Any] | Non
             **more, "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
             "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
             "machine": machine or {}, "results": rows}, indent=1) + "\n")
+
+
+def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
+    """A JSON file that says of which format it is.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no JSON, or of another format or version; the message names the file.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    found = document if isinstance(document, dict) else {}
+    if (found.get("format"), found.get("version")) != (name, version):
+        raise ValueError(f"{path}: expected format '{name}' version {version}, got "
+                         f"'{found.get('format')}' version {found.get('version')}")
+    return found
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:

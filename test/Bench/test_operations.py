@@ -240,3 +240,19 @@ def test_an_output_that_is_no_number_is_an_error():
     assert math.isnan(operations.error_of([right, wrong], [right, right]))
     assert math.isnan(operations.error_of([wrong, right], [right, right]))
     assert operations.error_of([right, 0.5 * right], [right, right]) == 0.5
+
+
+def test_documents_say_of_which_format_they_are(tmp_path):
+    file = tmp_path / "document"
+    file.write_text('{"format": "ours", "version": 2, "entries": []}')
+    assert results.read_document(file, "ours", 2)["entries"] == []
+    with pytest.raises(ValueError, match="document: expected format 'ours' version 3, got 'ours' "
+                       "version 2"):
+        results.read_document(file, "ours", 3)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff\xff"])
+def test_what_is_no_document_is_named(tmp_path, data):
+    (tmp_path / "document").write_bytes(data)
+    with pytest.raises(ValueError, match="document: "):
+        results.read_document(tmp_path / "document", "ours", 1)

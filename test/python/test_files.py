@@ -10,7 +10,7 @@ import stat
 
 import pytest
 
-from lnbwd.core.base.files import read_document, write_whole
+from lnbwd.core.base.files import write_whole
 
 
 def limited(size):
@@ -72,19 +72,3 @@ def test_devices_are_written_to_in_place():
         write_whole("/dev/full", "text")
     assert caught.value.errno == errno.ENOSPC
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
-
-
-def test_documents_say_of_which_format_they_are(tmp_path):
-    file = tmp_path / "document"
-    file.write_text('{"format": "ours", "version": 2, "entries": []}')
-    assert read_document(file, "ours", 2)["entries"] == []
-    with pytest.raises(ValueError, match="document: expected format 'ours' version 3, got 'ours' "
-                       "version 2"):
-        read_document(file, "ours", 3)
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff\xff"])
-def test_what_is_no_document_is_named(tmp_path, data):
-    (tmp_path / "document").write_bytes(data)
-    with pytest.raises(ValueError, match="document: "):
-        read_document(tmp_path / "document", "ours", 1)

@@ -25,7 +25,7 @@ from torch import Tensor
 from ..ops.arguments import TYPES, check_classes, check_dense, check_parameter
 from ..ops.choices import choices
 from ..ops.regions import is_plain
-from ..ops.registration import refuse_forward_mode
+from ..ops.registration import gradients_like, refuse_forward_mode
 from ..ops.row_functions import Rows, Scalars, rowwise
 
 OfLogits = Callable[[slice, Tensor, Tensor, "Tensor | None"], object]
@@ -86,10 +86,7 @@ def results_like(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | Non
                  wanted: Sequence[bool]) -> tuple[Tensor, ...]:
     """New tensors for what :func:`in_chunks` gives."""
     return (input.new_empty(input.shape[0], dtype=torch.float32),
-            *(torch.empty_like(tensor, memory_format=torch.contiguous_format)
-              if is_wanted and tensor is not None else input.new_empty(0)
-              for tensor, is_wanted in zip((input, linear_weight, linear_bias), wanted,
-                                           strict=True)))
+            *gradients_like(input, (input, linear_weight, linear_bias), wanted))
 
 
 class _Reduced(torch.autograd.Function):

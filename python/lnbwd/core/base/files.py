@@ -1,18 +1,16 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The package's folder, files that are written whole or not at all, as lnbwd-opt writes them
-(lib/Support/OutputFile.cpp), and JSON files that name their format."""
+"""The package's folder, and files that are written whole or not at all, as lnbwd-opt writes them
+(lib/Support/OutputFile.cpp)."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pathlib
 import stat
 import tempfile
-from typing import Any
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2]
 """The package's folder, in which an installation has its libraries and programs."""
@@ -67,24 +65,6 @@ def check_writable(path: str | os.PathLike[str]) -> None:
                                                  dir=target.parent)
         os.close(descriptor)
         os.unlink(temporary)
-
-
-def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
-    """Reads a JSON file that names its format.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is no JSON, or of another format or version; the message names the file.
-    """
-    try:
-        document = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    found = document if isinstance(document, dict) else {}
-    if (found.get("format"), found.get("version")) != (name, version):
-        raise ValueError(f"{path}: expected format '{name}' version {version}, got "
-                         f"'{found.get('format')}' version {found.get('version')}")
-    return found
 
 
 def _new_file_mode() -> int:

@@ -33,8 +33,6 @@ from . import compiler
 from .cache import KernelCache
 from .spec import MeasurementSpec, Spec
 
-__all__ = ["autotune", "is_on", "tuned"]
-
 CANDIDATES = 12
 """More schedules to try than the compiler's own choice."""
 
