@@ -30,6 +30,8 @@ TEST(InstructionRecord, CanonicalNames) {
   EXPECT_EQ(isa::canonicalMnemonic("v_add_f32_e64_dpp"), "v_add_f32");
   EXPECT_EQ(isa::canonicalMnemonic("v_mov_b32_sdwa"), "v_mov_b32");
   EXPECT_EQ(isa::canonicalMnemonic("v_dual_add_nc_u32"), "v_add_u32");
+  EXPECT_EQ(isa::canonicalMnemonic("v_dual_dot2acc_f32_bf16"),
+            "v_dot2c_f32_bf16");
   EXPECT_EQ(isa::canonicalMnemonic("s_and_not1_b32"), "s_andn2_b32");
 }
 
@@ -253,8 +255,14 @@ static std::set<std::string> namesOfLLVM() {
        ++Opcode) {
     llvm::MCInst Instruction;
     Instruction.setOpcode(Opcode);
-    if (const char *Name = Printer->getMnemonic(Instruction).first)
-      Known.insert(isa::withoutEncoding(llvm::StringRef(Name).trim()).str());
+    if (const char *Printed = Printer->getMnemonic(Instruction).first) {
+      llvm::StringRef Name =
+          isa::withoutEncoding(llvm::StringRef(Printed).trim());
+      Known.insert(Name.str());
+      // Some of a dual-issue pair have their newer name there only.
+      if (Name.consume_front("v_dual_"))
+        Known.insert("v_" + Name.split(' ').first.str());
+    }
     Known.insert(M.Instructions->getName(Opcode).lower());
   }
   return Known;
