@@ -19,7 +19,7 @@
 #include "Core/Launch.h"
 #include "Core/Wave.h"
 #include "Decode/CodeDecoder.h"
-#include "Execute/HostTables.h"
+#include "Execute/ExecTable.h"
 #include "Load/CodeObject.h"
 
 #include "gtest/gtest.h"

@@ -20,8 +20,8 @@
 
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
+#include "Core/MatrixShape.h"
 #include "Core/Operation.h"
-#include "Core/SmallConversion.h"
 
 #include <algorithm>
 

@@ -22,6 +22,16 @@
 
 using namespace lnbwd::sim;
 
+void Wave::flushCounts(uint64_t NewExec) {
+  unsigned Active = unsigned(__builtin_popcountll(CountedExec));
+  for (unsigned K = 0; K < unsigned(InstClass::Count); ++K) {
+    Count.Issued[K] += Count.Pending[K];
+    Count.Lanes[K] += Count.Pending[K] * Active;
+    Count.Pending[K] = 0;
+  }
+  CountedExec = NewExec;
+}
+
 /// What is said of an instruction of a wave.
 static std::string message(const Wave &W, const Inst *I, int Lane,
                            const std::string &Text) {

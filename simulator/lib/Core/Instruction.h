@@ -28,7 +28,7 @@ namespace lnbwd::sim {
 struct Wave;
 struct Inst;
 struct MatrixShape;     // Core/MatrixShape.h
-struct SmallConversion; // Core/SmallConversion.h
+struct SmallConversion; // likewise
 
 /// Executes one instruction and returns the next one, or null when the wave
 /// stops (end of program, barrier, fault); Wave::Status then says why.

@@ -21,6 +21,11 @@
 
 using namespace lnbwd::sim;
 
+WaveObserver::~WaveObserver() = default;
+const Region *WaveObserver::argumentOf(const Inst *) const { return nullptr; }
+WorkgroupObserver::~WorkgroupObserver() = default;
+LaunchObserver::~LaunchObserver() = default;
+
 std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
   std::string Problem;
   if (std::optional<uint64_t> Number = InstructionsVariable.read(Problem))

@@ -16,7 +16,6 @@
 
 #include "Core/MatrixShape.h"
 #include "Core/Operation.h"
-#include "Core/SmallConversion.h"
 #include "Decode/MachineOperands.h"
 #include "SimulatedChip.h"
 

@@ -22,6 +22,8 @@
 
 #include "Core/Operation.h"
 
+#include <vector>
+
 /// Of a row of ISA/Instructions what executes it.
 #define HANDLER(FACTS, NAMES, ...) {NAMES, __VA_ARGS__},
 
@@ -33,6 +35,12 @@ const ExecTable &execTable();
 namespace avx2 {
 const ExecTable &execTable();
 } // namespace avx2
+
+/// The table for this host's processor. LNBWD_SIM_ISA=baseline|avx2 chooses
+/// another one that it can run.
+const ExecTable &hostExecTable();
+/// All tables that this host's processor can run; the tests go through them.
+std::vector<const ExecTable *> runnableExecTables();
 
 // The scalar side, which has no variants.
 TableRef<HandlerInfo> scalarAluOps();

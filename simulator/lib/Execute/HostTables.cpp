@@ -10,8 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Execute/HostTables.h"
-
 #include "Execute/ExecTable.h"
 
 #include "llvm/ADT/StringRef.h"

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Core/LaneMask.h"
-#include "Core/SmallConversion.h"
+#include "Core/MatrixShape.h"
 #include "Execute/LaneSupport.h"
 #include "Execute/SmallFloats.h"
 

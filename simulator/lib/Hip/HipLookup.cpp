@@ -10,9 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-// First, since it says what of the headers is exported.
-#include "Hip/HipLookup.h"
-
 #include "Hip/HipState.h"
 
 #include <dlfcn.h>

@@ -11,8 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// First, since it says what of the headers is exported.
-#include "Hip/HipLookup.h"
+#include "Hip/HipState.h"
 
 #include "Load/CodeTarget.h"
 #include "Load/OffloadBundle.h"

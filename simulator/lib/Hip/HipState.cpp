@@ -15,7 +15,7 @@
 #include "Hip/HipState.h"
 
 #include "Core/Environment.h"
-#include "Execute/HostTables.h"
+#include "Execute/ExecTable.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
 

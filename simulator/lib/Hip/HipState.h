@@ -23,6 +23,18 @@
 #include <hip/hip_runtime_api.h>
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
+
+// As in newer headers, enumerations as int.
+extern "C" {
+hipError_t hipGetProcAddress(const char *Name, void **Function, int Version,
+                             uint64_t Flags, int *Status);
+hipError_t
+hipModuleLaunchCooperativeKernel(hipFunction_t Function, unsigned int GridX,
+                                 unsigned int GridY, unsigned int GridZ,
+                                 unsigned int BlockX, unsigned int BlockY,
+                                 unsigned int BlockZ, unsigned int DynamicLds,
+                                 hipStream_t Stream, void **Parameters);
+}
 #pragma GCC visibility pop
 
 #include "Check/Resources.h"

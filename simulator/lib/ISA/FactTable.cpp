@@ -24,8 +24,6 @@
 
 #include "lnbwd/ISA/FactTable.h"
 
-#include "MemoryNames.h"
-
 #include "lnbwd/ISA/InstructionRecord.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MemoryNames.h"
+#include "lnbwd/ISA/InstructionFacts.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -30,15 +30,24 @@ struct MemoryType {
 };
 } // namespace
 
+static std::optional<MemoryType> dwords(StringRef S) {
+  return StringSwitch<std::optional<MemoryType>>(S)
+      .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
+      .Cases({"dwordx2", "b64"}, MemoryType{4, 2, 0})
+      .Cases({"dwordx3", "b96"}, MemoryType{4, 3, 0})
+      .Cases({"dwordx4", "b128"}, MemoryType{4, 4, 0})
+      .Cases({"dwordx8", "b256"}, MemoryType{4, 8, 0})
+      .Cases({"dwordx16", "b512"}, MemoryType{4, 16, 0})
+      .Default(std::nullopt);
+}
+
 static std::optional<MemoryType> loadType(StringRef S) {
   constexpr unsigned High = KeepsHalf | HighHalf;
   return StringSwitch<std::optional<MemoryType>>(S)
-      .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
-      .Cases(
-          {"dwordx2", "b64", "tr_b64", "b64_tr_b16", "b64_tr_b8", "b64_tr_b4"},
-          MemoryType{4, 2, 0})
-      .Cases({"dwordx3", "b96", "b96_tr_b6"}, MemoryType{4, 3, 0})
-      .Cases({"dwordx4", "b128", "tr_b128"}, MemoryType{4, 4, 0})
+      .Cases({"tr_b64", "b64_tr_b16", "b64_tr_b8", "b64_tr_b4"},
+             MemoryType{4, 2, 0})
+      .Case("b96_tr_b6", MemoryType{4, 3, 0})
+      .Case("tr_b128", MemoryType{4, 4, 0})
       .Cases({"ubyte", "u8"}, MemoryType{1, 1, 0})
       .Cases({"sbyte", "i8"}, MemoryType{1, 1, Signed})
       .Cases({"ushort", "u16"}, MemoryType{2, 1, 0})
@@ -52,22 +61,18 @@ static std::optional<MemoryType> loadType(StringRef S) {
              MemoryType{1, 1, KeepsHalf | Signed})
       .Cases({"sbyte_d16_hi", "d16_hi_i8", "i8_d16_hi"},
              MemoryType{1, 1, High | Signed})
-      .Default(std::nullopt);
+      .Default(dwords(S));
 }
 
 static std::optional<MemoryType> storeType(StringRef S) {
   return StringSwitch<std::optional<MemoryType>>(S)
-      .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
-      .Cases({"dwordx2", "b64"}, MemoryType{4, 2, 0})
-      .Cases({"dwordx3", "b96"}, MemoryType{4, 3, 0})
-      .Cases({"dwordx4", "b128"}, MemoryType{4, 4, 0})
       .Cases({"byte", "b8"}, MemoryType{1, 1, 0})
       .Cases({"short", "b16"}, MemoryType{2, 1, 0})
       .Cases({"byte_d16_hi", "d16_hi_b8", "b8_d16_hi"},
              MemoryType{1, 1, HighHalf})
       .Cases({"short_d16_hi", "d16_hi_b16", "b16_d16_hi"},
              MemoryType{2, 1, HighHalf})
-      .Default(std::nullopt);
+      .Default(dwords(S));
 }
 
 namespace {
@@ -141,21 +146,13 @@ static std::optional<AtomicType> atomicType(StringRef S) {
 
 static std::optional<MemoryType> scalarType(StringRef S) {
   return StringSwitch<std::optional<MemoryType>>(S)
-      .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
-      .Cases({"dwordx2", "b64"}, MemoryType{4, 2, 0})
-      .Cases({"dwordx3", "b96"}, MemoryType{4, 3, 0})
-      .Cases({"dwordx4", "b128"}, MemoryType{4, 4, 0})
-      .Cases({"dwordx8", "b256"}, MemoryType{4, 8, 0})
-      .Cases({"dwordx16", "b512"}, MemoryType{4, 16, 0})
       .Case("u8", MemoryType{1, 1, 0})
       .Case("i8", MemoryType{1, 1, Signed})
       .Case("u16", MemoryType{2, 1, 0})
       .Case("i16", MemoryType{2, 1, Signed})
-      .Default(std::nullopt);
+      .Default(dwords(S));
 }
 
-/// The bits of the elements of a load that transposes, or 0. gfx12 has two
-/// sizes of loads from global memory, and leaves that of the elements to them.
 static void setType(MemoryFacts &M, const std::optional<MemoryType> &T) {
   if (!T)
     return;

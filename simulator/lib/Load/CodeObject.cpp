@@ -13,7 +13,7 @@
 #include "Load/CodeObject.h"
 
 #include "Decode/CodeDecoder.h"
-#include "Execute/HostTables.h"
+#include "Execute/ExecTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Demangle/Demangle.h"

@@ -159,18 +159,26 @@ static ExitCode complain(const Twine &Text) {
   return BadInput;
 }
 
-static bool parseSizes(StringRef Text, uint32_t Sizes[3]) {
+/// The three numbers of an option; says what is wrong with them.
+static bool parseSizes(const cl::opt<std::string> &Option, uint32_t Sizes[3]) {
   SmallVector<StringRef, 3> Parts;
-  Text.split(Parts, ',');
-  if (Parts.size() > 3)
-    return false;
+  StringRef(Option).split(Parts, ',');
+  bool Good = Parts.size() <= 3;
   for (unsigned K = 0; K < 3; ++K) {
     Sizes[K] = 1;
-    if (K < Parts.size() &&
-        (Parts[K].trim().getAsInteger(10, Sizes[K]) || Sizes[K] == 0))
-      return false;
+    if (K < Parts.size())
+      Good &= !Parts[K].trim().getAsInteger(10, Sizes[K]) && Sizes[K] != 0;
   }
-  return true;
+  if (!Good)
+    complain("--" + Option.ArgStr +
+             ": expected one to three numbers of 1 or more separated by "
+             "commas, got '" +
+             Option + "'");
+  return Good;
+}
+
+static void setVariable(const char *Name, const std::string &Value) {
+  setenv(Name, Value.c_str(), /*overwrite=*/1);
 }
 
 /// Has the errors that follow written to the file of --save-errors, which is
@@ -183,7 +191,7 @@ static bool beginSavedErrors() {
              "': " + Wrong.message());
     return false;
   }
-  setenv("LNBWD_SIM_ERRORS", SavedErrors.c_str(), /*overwrite=*/1);
+  setVariable("LNBWD_SIM_ERRORS", SavedErrors);
   return true;
 }
 
@@ -202,6 +210,14 @@ static void saveError(const std::string &Text) {
                                  {"count", 1},
                                  {"stops", false}})
      << '\n';
+}
+
+/// Those that a kernel's launch and a program share.
+static void setVariables() {
+  if (MostInstructions.getNumOccurrences())
+    setVariable("LNBWD_SIM_MAX_INSTRUCTIONS", std::to_string(MostInstructions));
+  if (Sample.getNumOccurrences())
+    setVariable("LNBWD_SIM_SAMPLE", std::to_string(Sample));
 }
 
 /// The checks that --check names; says what is wrong with it.
@@ -497,14 +513,8 @@ static ExitCode run() {
   if (hipInit(0) != hipSuccess)
     return complain(lnbwdSimLastErrorMessage());
   uint32_t Grid[3], Block[3];
-  if (!parseSizes(GridText, Grid))
-    return complain("--grid: expected one to three numbers of 1 or more "
-                    "separated by commas, got '" +
-                    GridText + "'");
-  if (!parseSizes(BlockText, Block))
-    return complain("--block: expected one to three numbers of 1 or more "
-                    "separated by commas, got '" +
-                    BlockText + "'");
+  if (!parseSizes(GridText, Grid) || !parseSizes(BlockText, Block))
+    return BadInput;
   const std::optional<unsigned> Checks = parseChecks();
   if (!Checks)
     return BadInput;
@@ -519,8 +529,7 @@ static ExitCode run() {
     return complain("--max-errors: expected a number of 1 or more, got '0'");
   if (Sample == 0)
     return complain("--sample: expected a number of 1 or more, got '0'");
-  if (Sample.getNumOccurrences())
-    setenv("LNBWD_SIM_SAMPLE", std::to_string(Sample).c_str(), /*overwrite=*/1);
+  setVariables();
   Tolerance Allowed;
   if (ToleranceText.getNumOccurrences()) {
     const std::optional<Tolerance> Given = parseTolerance(ToleranceText);
@@ -560,9 +569,6 @@ static ExitCode run() {
   hipError_t Code = hipSetDevice(Device);
   lnbwdSimSetChecks(Time ? 0 : *Checks);
   lnbwdSimSetMaxErrors(MostErrors);
-  if (MostInstructions.getNumOccurrences())
-    setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
-           std::to_string(MostInstructions).c_str(), 1);
   if (Code == hipSuccess)
     Code = hipModuleLoad(&Module, CodeFile.c_str());
   if (Code == hipSuccess)
@@ -667,28 +673,22 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
       return complain("--" + Name + ": not with --program");
   if (!CodeFile.empty())
     return complain("expected CODE or --program, got both");
-  auto Set = [](const char *Variable, const std::string &Value) {
-    setenv(Variable, Value.c_str(), /*overwrite=*/1);
-  };
-  Set("LNBWD_SIM_CHECK", CheckNames);
-  Set("LNBWD_SIM_MAX_ERRORS", std::to_string(MostErrors));
+  setVariable("LNBWD_SIM_CHECK", CheckNames);
+  setVariable("LNBWD_SIM_MAX_ERRORS", std::to_string(MostErrors));
   if (!ChipName.empty())
-    Set("LNBWD_SIM_CHIP", ChipName);
-  if (MostInstructions.getNumOccurrences())
-    Set("LNBWD_SIM_MAX_INSTRUCTIONS", std::to_string(MostInstructions));
+    setVariable("LNBWD_SIM_CHIP", ChipName);
   if (!Kernels.empty())
-    Set("LNBWD_SIM_KERNELS", Kernels);
+    setVariable("LNBWD_SIM_KERNELS", Kernels);
   if (SkipLaunches.getNumOccurrences())
-    Set("LNBWD_SIM_SKIP_LAUNCHES", std::to_string(SkipLaunches));
-  if (Sample.getNumOccurrences())
-    Set("LNBWD_SIM_SAMPLE", std::to_string(Sample));
+    setVariable("LNBWD_SIM_SKIP_LAUNCHES", std::to_string(SkipLaunches));
+  setVariables();
   if (!beginSavedErrors())
     return BadInput;
   // Wrong values are said here and not by the program.
   if (hipInit(0) != hipSuccess)
     return complain(lnbwdSimLastErrorMessage());
   if (Leaks)
-    Set("LNBWD_SIM_LEAKS", "1");
+    setVariable("LNBWD_SIM_LEAKS", "1");
   return ExitCode(runUnderChecks(ProgramName, Arguments));
 }
 

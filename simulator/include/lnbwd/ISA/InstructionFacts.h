@@ -17,6 +17,10 @@
 
 #include <cstdint>
 
+namespace llvm {
+class StringRef;
+} // namespace llvm
+
 namespace lnbwd::isa {
 
 /// What part of a compute unit executes it.
@@ -123,6 +127,11 @@ struct MemoryFacts {
     return unsigned(ElementBytes) * Elements * (Pair ? 2 : 1);
   }
 };
+
+/// What an instruction of that name accesses. Its space is None if the name is
+/// not that of a load, store or atomic; its elements have no bytes if it is of
+/// a kind that is not known.
+MemoryFacts memoryFacts(llvm::StringRef Name);
 
 /// What an s_wait instruction is about.
 enum class WaitKind : uint8_t {
