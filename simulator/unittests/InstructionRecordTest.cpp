@@ -110,11 +110,6 @@ TEST(InstructionRecord, Traits) {
   EXPECT_EQ(Cache("s_dcache_inv"), isa::CacheControl::DropScalar);
   EXPECT_EQ(Cache("global_wbinv"), isa::CacheControl::DropScope);
   EXPECT_EQ(Cache("global_load_dword"), isa::CacheControl::None);
-
-  auto Adds = [](const char *Name) { return isa::factsOf(Name).MultiplyAdds; };
-  EXPECT_EQ(Adds("v_mfma_f32_16x16x32_bf16"), 16u * 16 * 32);
-  EXPECT_EQ(Adds("v_mfma_f32_32x32x8bf16_1k"), 32u * 32 * 8);
-  EXPECT_EQ(Adds("v_dot2_f32_f16"), 0u);
 }
 
 // What the decoder takes from LLVM's descriptions, whose numbers are private.

@@ -28,7 +28,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <string>
@@ -215,24 +214,6 @@ static void addTraits(InstructionFacts &F, StringRef Name) {
   }
 }
 
-/// Of a matrix instruction, whose name says its sizes: "16x16x32".
-static uint32_t multiplyAdds(StringRef Name) {
-  for (StringRef Part : llvm::split(Name, '_')) {
-    uint32_t Product = 1;
-    unsigned Sizes = 0;
-    for (StringRef Size : llvm::split(Part, 'x')) {
-      uint32_t Value = 0;
-      if (Size.consumeInteger(/*Radix=*/10, Value))
-        break;
-      Product *= Value;
-      ++Sizes;
-    }
-    if (Sizes == 3)
-      return Product;
-  }
-  return 0;
-}
-
 /// Class and unit of a memory instruction.
 static InstructionFacts memory(const MemoryFacts &M) {
   const bool Store = M.Access == MemoryAccess::Store,
@@ -322,8 +303,6 @@ InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
   const std::string Name = canonicalMnemonic(Mnemonic);
   InstructionFacts F = mainFacts(Name);
   addTraits(F, Name);
-  if (F.Class == CountClass::Matrix)
-    F.MultiplyAdds = multiplyAdds(Name);
   return F;
 }
 

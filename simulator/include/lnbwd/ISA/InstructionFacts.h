@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is known of an instruction from its name: everything that the
-// simulator's decoder and checks and the compiler's report tell instructions
-// apart by. FactTable.h says where it comes from.
+// What is known of an instruction from its name: everything that the decoder,
+// the checks and the clock tell instructions apart by. FactTable.h says where
+// it comes from.
 //
 //===----------------------------------------------------------------------===//
 
@@ -221,7 +221,6 @@ struct InstructionFacts {
   Pace Takes = Pace::Plain;
   CacheControl Cache = CacheControl::None;
   uint32_t Flags = 0;
-  uint32_t MultiplyAdds = 0; ///< of a matrix instruction, all lanes together
   MemoryFacts Memory;
 };
 
