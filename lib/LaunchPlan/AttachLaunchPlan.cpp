@@ -334,12 +334,16 @@ FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
   return json::Value(json::Object{{"workspace", *index}});
 }
 
+static KernelInfoAttr getInfo(gpu::GPUFuncOp kernel) {
+  return kernel ? kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr)
+                : KernelInfoAttr();
+}
+
 /// A row program reads a row before it writes it, so that an output may lie
 /// over an input; not so a product, nor a launch that reads what an earlier one
 /// has written over.
 void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
-  auto info =
-      kernel ? kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr) : nullptr;
+  KernelInfoAttr info = getInfo(kernel);
   if (info && info.getProduct())
     needsSeparateBuffers = true;
   SmallVector<unsigned> written;
@@ -438,7 +442,8 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
       {"dynamic_shared_bytes", dynamicBytes},
       {"parameters", std::move(parameters)},
   };
-  if (launch->hasAttr(dependentLaunchAttr))
+  KernelInfoAttr info = getInfo(kernelFunction);
+  if (info && info.getSchedule().getDependentLaunch())
     kernel["dependent_launch"] = true;
   kernels.push_back(std::move(kernel));
   return success();

@@ -191,10 +191,11 @@ FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
       options.onIntermediate("ll", llvmText);
   };
   NVVM::SerializeGPUModuleBase::init();
-  adjustCodeGeneration(llvm::none_of(module.getOps<FunctionOpInterface>(),
-                                     [](FunctionOpInterface function) {
-                                       return function->hasAttr(noSinkingAttr);
-                                     }));
+  adjustCodeGeneration(llvm::none_of(
+      module.getOps<FunctionOpInterface>(), [](FunctionOpInterface function) {
+        auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+        return info && info.getNoSinking();
+      }));
   NVPTXSerializer serializer(module, target, keepLLVM, options.maxRegisters);
   std::optional<SmallVector<char, 0>> text = serializer.run();
   if (!text)

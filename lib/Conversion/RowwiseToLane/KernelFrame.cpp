@@ -97,9 +97,9 @@ gpu::GPUFuncOp lnbwd::addKernel(SymbolTable &symbols, Location loc,
   return kernel;
 }
 
-gpu::LaunchFuncOp lnbwd::addLaunch(IndexBuilder &b, gpu::GPUFuncOp kernel,
-                                   ValueRange buffers, ValueRange counts,
-                                   gpu::KernelDim3 grid, Value sharedBytes) {
+void lnbwd::addLaunch(IndexBuilder &b, gpu::GPUFuncOp kernel,
+                      ValueRange buffers, ValueRange counts,
+                      gpu::KernelDim3 grid, Value sharedBytes) {
   SmallVector<Value> arguments;
   for (auto [buffer, parameter] : llvm::zip(buffers, kernel.getArguments()))
     arguments.push_back(
@@ -111,11 +111,11 @@ gpu::LaunchFuncOp lnbwd::addLaunch(IndexBuilder &b, gpu::GPUFuncOp kernel,
     return sizes ? std::optional(gpu::KernelDim3{get(0), get(1), get(2)})
                  : std::nullopt;
   };
-  return gpu::LaunchFuncOp::create(
-      b, kernel, grid, *getSize(kernel.getKnownBlockSize()), sharedBytes,
-      arguments, /*asyncTokenType=*/Type(),
-      /*asyncDependencies=*/ValueRange(),
-      getSize(kernel.getKnownClusterSize()));
+  gpu::LaunchFuncOp::create(b, kernel, grid,
+                            *getSize(kernel.getKnownBlockSize()), sharedBytes,
+                            arguments, /*asyncTokenType=*/Type(),
+                            /*asyncDependencies=*/ValueRange(),
+                            getSize(kernel.getKnownClusterSize()));
 }
 
 Value lnbwd::fromParameter(IndexBuilder &b, Value parameter, OpFoldResult count,
@@ -185,20 +185,19 @@ static gpu::GPUFuncOp makeFunction(RowwiseOp op, const ChipInfo &chip,
   SmallVector<Type> types;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     types.push_back(getParameterType(op->getOperand(i), getFirstRow(op, i)));
-  gpu::GPUFuncOp kernel =
-      addKernel(symbols, op.getLoc(), types, /*numCounts=*/2,
-                KernelInfoAttr::get(op.getContext(), op.getEntryAttr(),
-                                    op.getRowLength(), *op.getSchedule(),
-                                    ProductLoopAttr(), op.getCanonical()));
-  if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
-    kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Quantised values wait for one maximum more, and until then lanes hold the
   // terms of column sums that LLVM has sunk behind the stores: LayerNorm's
   // gradient to float8 takes 128 registers without that, and 149 with it.
-  if (llvm::any_of(op.getRowOuts().getTypes(), [](Type rows) {
-        return cast<ShapedType>(rows).getElementTypeBitWidth() <= 8;
-      }))
-    kernel->setAttr(noSinkingAttr, b.getUnitAttr());
+  bool noSinking = llvm::any_of(op.getRowOuts().getTypes(), [](Type rows) {
+    return cast<ShapedType>(rows).getElementTypeBitWidth() <= 8;
+  });
+  gpu::GPUFuncOp kernel = addKernel(
+      symbols, op.getLoc(), types, /*numCounts=*/2,
+      KernelInfoAttr::get(op.getContext(), op.getEntryAttr(), op.getRowLength(),
+                          *op.getSchedule(), ProductLoopAttr(),
+                          op.getCanonical(), noSinking));
+  if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
+    kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   annotateInputs(op, chip, kernel);
   return kernel;
 }
@@ -312,11 +311,9 @@ static void launchRows(RowwiseOp op, const ChipInfo &chip,
     stagingBytes = b.int32(bytes);
   if (!counts.groups)
     counts.groups = b.index(1);
-  auto launch = lnbwd::addLaunch(
+  lnbwd::addLaunch(
       b, kernel, op->getOperands(), {counts.rows, counts.workgroups},
       {counts.workgroups, b.index(tiles), counts.groups}, stagingBytes);
-  if (schedule.getDependentLaunch())
-    launch->setAttr(dependentLaunchAttr, b.getUnitAttr());
 }
 
 /// The memory that `operand`, a buffer or a view of one, is in.

@@ -61,11 +61,9 @@ mlir::gpu::GPUFuncOp addKernel(mlir::SymbolTable &symbols, mlir::Location loc,
                                unsigned numCounts, KernelInfoAttr info);
 
 /// Launches `kernel` with `buffers` and `counts`, index values.
-mlir::gpu::LaunchFuncOp addLaunch(IndexBuilder &b, mlir::gpu::GPUFuncOp kernel,
-                                  mlir::ValueRange buffers,
-                                  mlir::ValueRange counts,
-                                  mlir::gpu::KernelDim3 grid,
-                                  mlir::Value sharedBytes = {});
+void addLaunch(IndexBuilder &b, mlir::gpu::GPUFuncOp kernel,
+               mlir::ValueRange buffers, mlir::ValueRange counts,
+               mlir::gpu::KernelDim3 grid, mlir::Value sharedBytes = {});
 
 /// The type of a kernel's parameter for `buffer`: device memory of `shape`, the
 /// first row of the buffer or all there is. How many rows there are is known

@@ -578,7 +578,8 @@ void ProductKernel::addKernel(SymbolTable &symbols) {
   kernel = lnbwd::addKernel(
       symbols, op.getLoc(), types, /*numCounts=*/1,
       KernelInfoAttr::get(b.getContext(), op.getEntryAttr(), columns, schedule,
-                          loop, /*canonical=*/false));
+                          loop, /*canonical=*/false,
+                          /*no_sinking=*/false));
 
   IndexBuilder at(op.getLoc(), op);
   Value rowCount = RowCountOp::create(at, product.lhs);

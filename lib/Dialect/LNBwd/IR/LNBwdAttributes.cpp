@@ -34,8 +34,7 @@ static bool isAnything(Operation * /*op*/) { return true; }
 template <const char *name> static bool isNamed(Operation *op) {
   return op->getName().getStringRef() == name;
 }
-static constexpr char gpuModule[] = "gpu.module", alloc[] = "memref.alloc",
-                      launch[] = "gpu.launch_func";
+static constexpr char gpuModule[] = "gpu.module", alloc[] = "memref.alloc";
 
 static bool isCount(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
@@ -110,8 +109,6 @@ static const OperationAttribute operationAttributes[] = {
     {kernelInfoAttr, is<FunctionOpInterface>, "a kernel", is<KernelInfoAttr>,
      "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
      "<...>>"},
-    {noSinkingAttr, is<FunctionOpInterface>, "a kernel", is<UnitAttr>,
-     "without a value"},
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
@@ -119,8 +116,6 @@ static const OperationAttribute operationAttributes[] = {
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
     {rowScalarAttr, isNamed<alloc>, "a memref.alloc", isUnitOrCount,
      "without a value, or the number of its parts, 64-bit, at least 1"},
-    {dependentLaunchAttr, isNamed<launch>, "a gpu.launch_func", is<UnitAttr>,
-     "without a value"},
     {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},
 };
 

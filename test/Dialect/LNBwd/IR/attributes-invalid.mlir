@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.no_sinking, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.plan, lnbwd.row_scalar, lnbwd.dependent_launch, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.plan, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -104,14 +104,6 @@ func.func private @f() attributes {lnbwd.rejected_schedules = {}}
 func.func @f(%m: index) {
   // expected-error@+1 {{'memref.alloc' op expected lnbwd.row_scalar to be without a value, or the number of its parts, 64-bit, at least 1, got false}}
   %0 = memref.alloc(%m) {lnbwd.row_scalar = false} : memref<?xf32>
-  return
-}
-
-// -----
-
-func.func @f(%m: index) {
-  // expected-error@+1 {{'memref.alloc' op expected lnbwd.dependent_launch on a gpu.launch_func; leave it out here}}
-  %0 = memref.alloc(%m) {lnbwd.dependent_launch} : memref<?xf32>
   return
 }
 

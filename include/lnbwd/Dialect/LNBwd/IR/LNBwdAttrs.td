@@ -200,8 +200,9 @@ def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
   let description = [{
     Stays with a kernel down to LLVM's dialect, as its attribute
     `lnbwd.kernel_info`: the row program's `entry`, its row length and its
-    schedule, of a kernel that makes a product its loop, and whether its sums are
-    canonical. Code emission and the report ask for them.
+    schedule, of a kernel that makes a product its loop, whether its sums are
+    canonical, and whether LLVM must sink no instruction to where its result is
+    used. The launch plan, code emission and the report ask for them.
 
     Example:
 
@@ -214,7 +215,8 @@ def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
     "int64_t":$row_length,
     "ScheduleAttr":$schedule,
     OptionalParameter<"ProductLoopAttr">:$product,
-    DefaultValuedParameter<"bool", "false">:$canonical
+    DefaultValuedParameter<"bool", "false">:$canonical,
+    DefaultValuedParameter<"bool", "false">:$no_sinking
   );
   let assemblyFormat = "`<` struct(params) `>`";
 }

@@ -82,9 +82,6 @@ namespace lnbwd {
 
 /// The attribute of a kernel that says what it was made of, a KernelInfoAttr.
 inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
-/// The attribute of a kernel whose instructions LLVM must not sink to where
-/// their results are used.
-inline constexpr llvm::StringLiteral noSinkingAttr = "lnbwd.no_sinking";
 /// The attribute of a function that says what it computes, a
 /// NamedOperationAttr.
 inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
@@ -113,9 +110,6 @@ inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
 /// The attribute of an allocation of row scalars, or of split ones: how many
 /// partial sums for each row.
 inline constexpr llvm::StringLiteral rowScalarAttr = "lnbwd.row_scalar";
-/// The attribute of a programmatic dependent launch.
-inline constexpr llvm::StringLiteral dependentLaunchAttr =
-    "lnbwd.dependent_launch";
 /// The attribute of operations whose results count as constants where a
 /// gradient is derived.
 inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";

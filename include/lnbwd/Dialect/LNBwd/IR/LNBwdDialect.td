@@ -51,8 +51,6 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
     | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |
     | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or, of a split row sum, how many: its partial sums, 64-bit |
-    | `lnbwd.no_sinking` | a kernel | unit: LLVM sinks no instruction to where its result is used |
-    | `lnbwd.dependent_launch` | a `gpu.launch_func` | unit: programmatic dependent launch, the kernel may start before the preceding one has ended |
     | `lnbwd.detach` | an operation of a region | unit: its results count as constants where a gradient is derived |
 
     `#lnbwd.schedule` says how a row program is spread over a GPU, and
