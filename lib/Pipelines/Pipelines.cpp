@@ -52,7 +52,6 @@ static void addLaneLevel(OpPassManager &pm) {
   pm.addPass(createDistributeRowsPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernels.addPass(createReloadPhasesPass());
-  kernels.addPass(createPrefetchFirstRowsPass());
   kernels.addPass(createPipelineRowsPass());
   kernels.addPass(createPeelLastRowsPass());
   kernels.addPass(createStageRowsPass());

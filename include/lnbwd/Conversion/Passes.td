@@ -48,6 +48,13 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     Two matrices of f16 or of bf16 are multiplied as they are, other types as
     float32. Elements out of bounds count as 0, so that any size is correct.
 
+    With `prefetch_before_dependency` a kernel may start before the preceding
+    one has ended, and cannot load anything before `nvvm.griddepcontrol wait`,
+    since that one may still write it. Before the wait stands `lane.prefetch_rows`
+    of the tiles that a workgroup has in flight before the end of its first
+    iteration: `stages` tiles of rows, or two with `prefetch`, or `unroll`. Their
+    addresses are computed before the wait as well.
+
     A kernel that adds up the partial sums of an allocation and is the last to
     read it ends with `lane.discard`; the vendor's patterns decide which cache
     lines it discards.

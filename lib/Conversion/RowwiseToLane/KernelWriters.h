@@ -195,6 +195,13 @@ private:
   RowWriter &rows;
   SumWriter &columnSums;
 };
+
+/// Has the first tiles of `loop` prefetched to the L2 cache, where all writes
+/// of the chip meet, before the kernel waits for the one before: as many as a
+/// workgroup has in flight before its first iteration is done. A loop that
+/// waits within an iteration loads its rows before.
+void prefetchFirstRows(lane::ForRowsOp loop);
+
 } // namespace lnbwd
 
 #endif // LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELWRITERS_H

@@ -84,7 +84,6 @@ void RowWriter::setTransfers(lane::ForRowsOp loop) {
   if (int64_t stages = schedule.getStages())
     loop.setStages(uint64_t(stages));
   loop.setPrefetch(schedule.getPrefetch());
-  loop.setPrefetchBeforeDependency(schedule.getPrefetchBeforeDependency());
   if (int64_t tiles = schedule.getUnroll(); tiles > 1)
     loop.setUnroll(uint64_t(tiles));
 }

@@ -256,6 +256,8 @@ static void writeKernel(const RowKernel &frame, const ChipInfo &chip) {
   if (context.awaitsLate)
     context.await();
   gpu::ReturnOp::create(b);
+  if (context.schedule.getPrefetchBeforeDependency())
+    kernel.function.walk(prefetchFirstRows);
 }
 
 namespace {

@@ -29,7 +29,7 @@ func.func @once(%x: memref<?x512xf32>) {
 // CHECK-NOT:     once
 // CHECK-LABEL: gpu.func @ahead
 // CHECK-NOT:     once
-// CHECK:         lane.for_rows {{.*}} attributes {prefetch, prefetch_before_dependency, unroll = 2 : i64}
+// CHECK:         lane.for_rows {{.*}} attributes {prefetch, unroll = 2 : i64}
 func.func @loops(%x: memref<?x512xf32>) {
   lnbwd.rowwise @several domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>} {

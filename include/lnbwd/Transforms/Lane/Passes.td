@@ -67,63 +67,6 @@ def ReloadPhasesPass
   let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
 }
 
-def PrefetchFirstRowsPass
-    : Pass<"lnbwd-prefetch-first-rows", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Prefetch the first rows before the grid dependency wait";
-  let description = [{
-    Implements `prefetch_before_dependency` of a `lane.for_rows`. Its kernel may
-    start before the preceding one has ended, and cannot load anything before
-    `nvvm.griddepcontrol wait`, since the preceding kernel may still write it.
-    Prefetches to the L2 cache, where all writes of the chip meet, are allowed at
-    any time: of the tiles that a workgroup has in flight before the end of its
-    first iteration, which are `stages` tiles of rows, or two with `prefetch`, or
-    `unroll`. Their addresses are computed before the wait as well.
-
-    Other loops are left alone, and so are those that wait within an iteration,
-    which load their rows before the wait. Fails on loops of full tiles, on a
-    load of anything but the row of the loop's tile, and where the loop's bounds
-    depend on a load after the wait.
-
-    Before:
-
-    ```mlir
-    %layout = lane.layout : !layout
-    nvvm.griddepcontrol wait
-    %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
-    %begin = arith.muli %workgroup, %c8 : index
-    %step = arith.muli %workgroups, %c8 : index
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups
-        attributes {prefetch_before_dependency, stages = 2} : ... {
-      %row = lane.row %tile at %layout : !layout
-      %x = lane.load %xs[%row] at %layout : ... -> vector<2x8xbf16>
-      ...
-    }
-    ```
-
-    After:
-
-    ```mlir
-    %layout = lane.layout : !layout
-    %begin = arith.muli %workgroup, %c8 : index
-    %step = arith.muli %workgroups, %c8 : index
-    lane.prefetch_rows %xs from %begin below %rows at %layout : !layout, memref<?x1024xbf16>
-    %second = arith.addi %begin, %step : index
-    lane.prefetch_rows %xs from %second below %rows at %layout : !layout, memref<?x1024xbf16>
-    nvvm.griddepcontrol wait
-    %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups
-        attributes {stages = 2} : ... {
-      %row = lane.row %tile at %layout : !layout
-      %x = lane.load %xs[%row] at %layout : ... -> vector<2x8xbf16>
-      ...
-    }
-    ```
-  }];
-  let statistics = [
-    Statistic<"numPrefetched", "prefetched", "Row loops whose first rows are prefetched">,
-  ];
-}
-
 def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Keep loads of several tiles of rows in flight";

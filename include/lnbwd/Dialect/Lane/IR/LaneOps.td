@@ -599,11 +599,10 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     With `last_row_apart`, the last row is in no full tile, since accesses to a
     full tile may reach into the row that follows. With `reload`, rows are to be
     loaded again in each phase; with `stages = n`, rows through n stages in workgroup memory;
-    with `prefetch`, a tile ahead; with `unroll = n`, n tiles an iteration; with
-    `prefetch_before_dependency`, the first tiles to a cache while the kernel
-    waits for the one before. `carried` are other loop-carried values. The
-    region's other arguments, the operands of its `lane.yield` and the results
-    are the sums and then the carried values.
+    with `prefetch`, a tile ahead; with `unroll = n`, n tiles an iteration.
+    `carried` are other loop-carried values. The region's other arguments, the
+    operands of its `lane.yield` and the results are the sums and then the
+    carried values.
 
     Example:
 
@@ -624,7 +623,7 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block,
     UnitAttr:$last_row_apart, UnitAttr:$reload,
     OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$stages,
-    UnitAttr:$prefetch, UnitAttr:$prefetch_before_dependency,
+    UnitAttr:$prefetch,
     OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$unroll);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);

@@ -12,20 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowLoops.h"
+#include "KernelWriters.h"
 
-#include "lnbwd/Transforms/Lane/Passes.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
-
-namespace lnbwd {
-#define GEN_PASS_DEF_PREFETCHFIRSTROWSPASS
-#include "lnbwd/Transforms/Lane/Passes.h.inc"
-} // namespace lnbwd
 
 using namespace mlir;
 using namespace lnbwd;
@@ -52,30 +43,23 @@ static NVVM::GriddepcontrolOp getAwaitBefore(lane::ForRowsOp loop) {
   return {};
 }
 
-/// Prefetches the first tiles of `loop` before `await`.
-static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
-                              NVVM::GriddepcontrolOp await) {
+void lnbwd::prefetchFirstRows(lane::ForRowsOp loop) {
+  NVVM::GriddepcontrolOp await = getAwaitBefore(loop);
+  if (!await)
+    return;
   llvm::SetVector<Value> memories;
-  for (auto load : loop.getBody().getOps<lane::LoadOp>()) {
-    auto row = load.getRow().getDefiningOp<lane::RowOp>();
-    if (!row || row.getTile() != loop.getTile())
-      return load.emitOpError("expected to load the row that lane.row gives "
-                              "for the tile of its loop");
-    // What a view repeats has come before.
+  // What a view repeats has come before.
+  for (auto load : loop.getBody().getOps<lane::LoadOp>())
     memories.insert_range(
         llvm::make_filter_range(load.getMemories(), [](Value memory) {
           return !memory.getDefiningOp<lane::ViewOp>();
         }));
-  }
-  if (memories.empty())
-    return success();
   SmallVector<Value> needed(memories.getArrayRef());
   needed.append(
       {loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout()});
-  if (failed(moveValueDefinitions(rewriter, needed, await)))
-    return loop.emitOpError("expected its bounds, its layout and the rows that "
-                            "it loads to be known "
-                            "before nvvm.griddepcontrol wait");
+  IRRewriter rewriter(loop.getContext());
+  if (memories.empty() || failed(moveValueDefinitions(rewriter, needed, await)))
+    return;
   IndexBuilder b(loop.getLoc(), await);
   Value tile = loop.getBegin();
   for (uint64_t i = 0, count = countFirstTiles(loop); i < count; ++i) {
@@ -84,30 +68,4 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
     lane::PrefetchRowsOp::create(b, memories.getArrayRef(), tile, loop.getEnd(),
                                  loop.getLayout());
   }
-  return success();
 }
-
-namespace {
-struct PrefetchFirstRows
-    : lnbwd::impl::PrefetchFirstRowsPassBase<PrefetchFirstRows> {
-  void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
-    for (lane::ForRowsOp loop : lane::collectLoops(
-             getOperation(), &lane::ForRowsOp::getPrefetchBeforeDependency)) {
-      if (loop.getWhole()) {
-        loop.emitOpError("expected tiles that may be partial; run "
-                         "lnbwd-prefetch-first-rows before "
-                         "lnbwd-pipeline-rows and lnbwd-peel-last-rows");
-        return signalPassFailure();
-      }
-      NVVM::GriddepcontrolOp await = getAwaitBefore(loop);
-      if (!await)
-        continue;
-      if (failed(prefetch(rewriter, loop, await)))
-        return signalPassFailure();
-      loop.setPrefetchBeforeDependency(false);
-      ++numPrefetched;
-    }
-  }
-};
-} // namespace
