@@ -67,8 +67,6 @@ private:
   /// computed but for operations on numbers, such as statistics.
   void addScalarOutputs(Value row, SmallVectorImpl<PlacedValue> &outputs);
   void writeOuterSum(unsigned output);
-  /// The row length that the program of a row scalar has.
-  int64_t getLengthFor(Value scalar);
 
   Value allocate(ArrayRef<int64_t> shape, Type element) {
     SmallVector<Value> sizes;
@@ -333,7 +331,9 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
   operands.yield(body, loc);
 }
 
-int64_t ContractionSplitter::getLengthFor(Value scalar) {
+/// The row length that the program of a row scalar has: that of a row that is
+/// summed for it, or `other`.
+static int64_t getLengthFor(Value scalar, int64_t other) {
   int64_t length = 0;
   walkBack(scalar, [&](Value value) {
     Operation *producer = value.getDefiningOp();
@@ -342,7 +342,7 @@ int64_t ContractionSplitter::getLengthFor(Value scalar) {
       length = getRowLength(row);
     return !length;
   });
-  return length ? length : op.getRowLength();
+  return length ? length : other;
 }
 
 LogicalResult ContractionSplitter::split() {
@@ -368,8 +368,9 @@ LogicalResult ContractionSplitter::split() {
   llvm::SmallMapVector<int64_t, SmallVector<PlacedValue>, 4> stages;
   for (unsigned output = 0; output < firstOuter; ++output) {
     Value value = op.getYielded(output);
-    int64_t length = isa<VectorType>(value.getType()) ? getRowLength(value)
-                                                      : getLengthFor(value);
+    int64_t length = isa<VectorType>(value.getType())
+                         ? getRowLength(value)
+                         : getLengthFor(value, op.getRowLength());
     stages[length].push_back(getOutput(output));
   }
   SmallVector<std::pair<int64_t, RowwiseOp>> programs;

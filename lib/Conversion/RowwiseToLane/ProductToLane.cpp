@@ -295,9 +295,6 @@ private:
   SmallVector<Value> sumTiles(OperandTile &tileA, OperandTile &tileB,
                               Value waveRow, Value waveColumn, Value depth,
                               Value part);
-  /// The `sums` and the products of the wave's parts of the tiles.
-  SmallVector<Value> multiply(OperandTile &tileA, OperandTile &tileB,
-                              ValueRange sums);
 
   RowwiseOp op;
   RowwiseOp::Product product;
@@ -347,8 +344,6 @@ ProductKernel::ProductKernel(RowwiseOp op, const ChipInfo &chip)
     }
 }
 
-/// The buffer with its true number of rows, of which `launched` is the one that
-/// is dynamic.
 Value ProductKernel::getBuffer(unsigned index, int64_t rows, Value firstRow) {
   Value parameter = kernel.getArgument(index);
   OpFoldResult count = launched;
@@ -460,20 +455,6 @@ void ProductKernel::writePart(ValueRange fragments, Value result, Value row,
     }
 }
 
-SmallVector<Value> ProductKernel::multiply(OperandTile &tileA,
-                                           OperandTile &tileB,
-                                           ValueRange sums) {
-  SmallVector<Value> results(sums);
-  for (int64_t block = 0; block < rowBlocks; block += wave.blocks) {
-    SmallVector<Value> lhs = tileA.readFragments(block);
-    SmallVector<Value> rhs = tileB.readFragments(block);
-    for (auto [i, sum] : llvm::enumerate(results))
-      sum = lane::MultiplyOp::create(b, lhs[i / rhs.size()],
-                                     rhs[i % rhs.size()], sum);
-  }
-  return results;
-}
-
 void ProductKernel::write(SymbolTable &symbols) {
   addKernel(symbols);
   Value memoryA = lane::addWorkgroupMemory(kernel, tileSize * step, element);
@@ -547,7 +528,15 @@ SmallVector<Value> ProductKernel::sumTiles(OperandTile &tileA,
   tileA.store(blocksA);
   tileB.store(blocksB);
   lane::BarrierOp::create(b);
-  scf::YieldOp::create(b, multiply(tileA, tileB, loop.getRegionIterArgs()));
+  SmallVector<Value> sums(loop.getRegionIterArgs());
+  for (int64_t block = 0; block < rowBlocks; block += wave.blocks) {
+    SmallVector<Value> lhs = tileA.readFragments(block);
+    SmallVector<Value> rhs = tileB.readFragments(block);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      sum = lane::MultiplyOp::create(b, lhs[i / fragments], rhs[i % fragments],
+                                     sum);
+  }
+  scf::YieldOp::create(b, sums);
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
