@@ -57,7 +57,7 @@ def normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
     """A norm for users. The usual call comes first, at the least cost; :func:`_checked` says what
     is wrong with others. Modules call it: their functions are another frame."""
     failure = None
-    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+    try:
         if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0 and (
                 not is_compiling()):
             normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
@@ -134,7 +134,10 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
 
     CPU tensors outside of :func:`lnbwd.simulate` are computed by PyTorch, after one warning.
     """
-    return normalise(LAYER, input, normalized_shape, (weight, bias), eps)
+    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+        return normalise(LAYER, input, normalized_shape, (weight, bias), eps)
+    finally:
+        pass  # (It takes no time.)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -155,4 +158,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     """
     if eps is None and isinstance(input, Tensor):
         eps = RMS_EPSILONS.get(input.dtype)
-    return normalise(_RMS, input, normalized_shape, (weight,), eps)
+    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+        return normalise(_RMS, input, normalized_shape, (weight,), eps)
+    finally:
+        pass  # (It takes no time.)
