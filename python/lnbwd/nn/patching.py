@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 
 from ..core.base.errors import renamed
-from ..functional import norms
+from ..functional import linear_losses, norms
 from ..functional.norms import know_distributed_tensors
 from ..ops import aten, native
 from ..ops.arguments import KERNEL_TYPES
 from ..ops.launching import falls_back
 from ..ops.norms import NORMS
+from .causal_models import LastLinear, defer_logits
 from .norms import NORMS as MODULES
 from .recognition import Recipe, recognise
 
@@ -32,6 +33,7 @@ _BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
     module: module.__bases__[0] for module in MODULES.values()}
 _SWAPS = {old: new for new, old in _BACK.items()}
 _TARGETS = " or ".join(f"lnbwd.nn.{module.__name__}" for module in _BACK)
+_BACK[LastLinear] = torch.nn.Linear
 
 _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps",
                   "rms_norm_eps")
@@ -204,7 +206,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
 @renamed(quiet="it prints nothing; print what it returns")
 def patch(model: torch.nn.Module, *,
           also: Mapping[type[torch.nn.Module], type[torch.nn.Module]] | None = None,
-          override: bool = True) -> Patch:
+          override: bool = True, linear_cross_entropy: bool = False) -> Patch:
     """Has every LayerNorm and RMSNorm of a model use lnbwd's kernels.
 
     The modules stay the same objects, with their parameters, hooks and names: optimizers,
@@ -220,6 +222,11 @@ def patch(model: torch.nn.Module, *,
         also: classes that are to be taken without looking, and what they are: lnbwd.nn.LayerNorm
             or lnbwd.nn.RMSNorm. Their parameters are named weight and bias.
         override: False leaves PyTorch's norms alone, and with them those outside of the model.
+        linear_cross_entropy: for a causal language model of transformers: in training, its loss is
+            that of :func:`lnbwd.functional.linear_cross_entropy`, and its result's logits are
+            computed only if they are used. In graphs of torch.compile, with a last layer that is a
+            DTensor or that FSDP2 shards by itself, and where the model changes its logits before
+            the loss, it computes them as before.
 
     Returns:
         A :class:`Patch`, which says what was changed if it is printed, and undoes it by ``undo()``
@@ -241,7 +248,7 @@ def patch(model: torch.nn.Module, *,
     for cls, target in forced.items():
         if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
             raise TypeError(f"also: expected classes of modules, got {cls!r}")
-        if target not in _BACK:
+        if target not in MODULES.values():
             raise TypeError(f"also: expected {_TARGETS} for {cls.__name__}, got {target!r}")
     know_distributed_tensors()
     found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []
@@ -259,6 +266,10 @@ def patch(model: torch.nn.Module, *,
             recipe = recognise(module)
             if recipe is not None:
                 found.append((name, module, _patched_class(cls, recipe)))
+    if linear_cross_entropy:
+        last = defer_logits(model, linear_losses.linear_cross_entropy)
+        found.append((next(name for name, module in model.named_modules() if module is last), last,
+                      LastLinear))
     classes = collections.Counter(type(module).__name__ for _, module, _ in found)
     for _, module, new in found:
         module.__class__ = new
