@@ -97,7 +97,7 @@ def test_a_new_chip_is_a_row(tmp_path):
     (lambda d: d["chips"]["gfx942"].update(computeUnits="304"),
      "'computeUnits': expected a value of type integer, got '304'"),
     (lambda d: d["chips"]["sm_90"].update(family="hopper"),
-     "chips.sm_90: expected a family, one of: cdna, rdna, cuda"),
+     "chips.sm_90: expected a family, one of: cdna, rdna, cdna5, cuda"),
     (lambda d: d["chips"]["sm_90"].update(l2KiB=51200), "chips.sm_90: unknown field 'l2KiB'"),
     (lambda d: d["defaults"].update(gpu="sm_13"), "defaults.gpu: unknown chip 'sm_13'"),
 ])

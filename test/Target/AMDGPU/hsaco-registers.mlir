@@ -5,6 +5,9 @@
 // RUN: lnbwd-opt %t/f16.mlir --lnbwd-pipeline=chip=gfx1201 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
 // RUN: lnbwd-opt %t/odd.mlir --lnbwd-pipeline=chip=gfx90a --emit=hsaco | llvm-readelf --notes - | FileCheck %s
 // RUN: lnbwd-opt %t/odd.mlir --lnbwd-pipeline=chip=gfx1100 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
+// RUN: lnbwd-opt %t/f32.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
+// RUN: lnbwd-opt %t/f16.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
+// RUN: lnbwd-opt %t/odd.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
 
 // The model's estimate of registers holds for long rows and odd ones too.
 

@@ -3,6 +3,7 @@
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx950 --emit=hsaco | llvm-readelf -h --notes - | FileCheck %s -DCHIP=gfx950
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1100 --emit=hsaco | llvm-readelf -h --notes - | FileCheck %s -DCHIP=gfx1100
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1201 --emit=hsaco | llvm-readelf -h --notes - | FileCheck %s -DCHIP=gfx1201
+// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf -h --notes - | FileCheck %s -DCHIP=gfx1250
 
 // Every chip's code object says what it is for, and its kernels keep all in
 // registers: no spills, no scratch memory.

@@ -1,5 +1,6 @@
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --emit=isa | FileCheck %s -DCHIP=gfx942
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1201 --emit=isa | FileCheck %s -DCHIP=gfx1201
+// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1250 --emit=isa | FileCheck %s -DCHIP=gfx1250
 
 // CHECK: .amdgcn_target "amdgcn-amd-amdhsa--[[CHIP]]"
 // CHECK: .amdhsa_code_object_version 5
