@@ -413,7 +413,7 @@ def LowerRowReductionsPass
     %s = gpu.subgroup_reduce add %a3 : (f32) -> f32
     ```
   }];
-  let dependentDialects = [
+  let dependentDialects = ["::mlir::amdgpu::AMDGPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
   let statistics = [
     Statistic<"numLowered", "lowered", "Reductions lowered">,
