@@ -294,8 +294,9 @@ def chips_page(tools: Tools) -> str:
 
 {chips(tools)}
 The end-to-end tests run *many* cases on some simulated chips and *few* on others with similar
-instructions. Kernels for NVIDIA's chips are *compiled*; those for `{chip_lists.GPU}` also run on
-cards.
+instructions. Kernels for other chips are *compiled*; those for `{chip_lists.GPU}` also run on
+cards. LLVM has the registers, shared memory and waves of CDNA5; its bandwidth and clock are from
+announcements, its compute units, bus and L2 from AMD's emulator alone.
 
 ## Facts
 

@@ -13,7 +13,7 @@ import compiling
 
 SIZE, TILE = 4096, 64
 # Of one instruction.
-DEPTH = {"gfx90a": 16, "gfx942": 16, "gfx950": 32, "gfx1100": 16, "gfx1201": 16}
+DEPTH = {"gfx90a": 16, "gfx942": 16, "gfx950": 32, "gfx1100": 16, "gfx1201": 16, "gfx1250": 32}
 WAVES = 4
 
 

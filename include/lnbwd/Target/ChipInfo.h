@@ -42,6 +42,8 @@ enum class MatrixUnit {
   ReplicatedWMMA,
   /// A lane has half a row of 16.
   WMMA,
+  /// A lane has half a row of 32.
+  WideWMMA,
   /// NVIDIA's, for a warp; operands come by ldmatrix.
   MmaSync
 };

@@ -35,16 +35,17 @@ using lane::fragmentSize, lane::MatrixWave, lane::takePart;
 static Value multiplyOnAMD(IndexBuilder &b, const MatrixWave &wave,
                            lane::MultiplyOp op) {
   bool isReplicated = wave.unit == MatrixUnit::ReplicatedWMMA;
-  bool hasMFMA = !isReplicated && wave.unit != MatrixUnit::WMMA;
+  bool isWide = wave.unit == MatrixUnit::WideWMMA;
+  bool hasMFMA = !isReplicated && !isWide && wave.unit != MatrixUnit::WMMA;
   Value lhs = op.getLhs(), rhs = op.getRhs(), sum = op.getSum();
   if (!isReplicated)
     std::swap(lhs, rhs);
   VectorType type = op.getLhs().getType();
   // How much of the sum an instruction multiplies.
-  int64_t depth = wave.unit == MatrixUnit::WideMFMA ? 32 : 16;
+  int64_t depth = isWide || wave.unit == MatrixUnit::WideMFMA ? 32 : 16;
   if (type.getElementType().isF32())
     depth = 4;
-  int64_t elements = isReplicated ? depth : depth / wave.blocks;
+  int64_t elements = isReplicated ? depth : depth * fragmentSize / wave.lanes;
   constexpr auto size = uint32_t(fragmentSize);
   for (int64_t part = 0; part < type.getNumElements(); part += elements) {
     auto take = [&](Value vector) -> Value {

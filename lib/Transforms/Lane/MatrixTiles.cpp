@@ -46,12 +46,16 @@ lane::MatrixWave lane::MatrixWave::get(Type element, const ChipInfo &chip) {
       result.offsets.emplace_back(row, 0);
     return {unit, chip.waveSize, /*blocks=*/2, size, matrix, matrix, result};
   }
-  // A block of a row; neighbours of a row of the result.
+  // A block of a row, or two; neighbours of a row of the result.
   FragmentPlaces matrix{/*isRowHigh=*/false, /*stride=*/1, {{0, 0}}};
   FragmentPlaces result{
       /*isRowHigh=*/false, size * size / chip.waveSize, {{0, 0}}};
-  return {unit,   chip.waveSize, chip.waveSize / size, size, matrix,
-          matrix, result};
+  int64_t blocks = chip.waveSize / size;
+  if (unit == MatrixUnit::WideWMMA) {
+    matrix = {/*isRowHigh=*/false, blocks, {{0, 0}, {0, 1}}};
+    blocks *= 2;
+  }
+  return {unit, chip.waveSize, blocks, size, matrix, matrix, result};
 }
 
 std::pair<Value, Value>

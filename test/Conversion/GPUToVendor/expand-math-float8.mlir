@@ -1,4 +1,5 @@
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,CLAMPED
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1250 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,CLAMPED
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
 // RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER

@@ -10,6 +10,8 @@
 // RUN: %{lower} | FileCheck %t/%{file}.mlir --check-prefix=TWICE
 // REDEFINE: %{chip} = sm_80
 // RUN: %{lower} | FileCheck %t/%{file}.mlir --check-prefix=CUDA
+// REDEFINE: %{chip} = gfx1250
+// RUN: %{lower} | FileCheck %t/%{file}.mlir --check-prefix=DEEP
 // REDEFINE: %{chip} = gfx1201
 // REDEFINE: %{file} = half-rows
 // RUN: %{lower} | FileCheck %t/%{file}.mlir --check-prefix=WMMA
@@ -47,6 +49,9 @@ gpu.module @kernels {
 // TWICE-LABEL: gpu.func @two_blocks(
 // TWICE-SAME:    %[[A:[^:]*]]: vector<16xbf16>, %[[B:[^:]*]]: vector<16xbf16>, %[[S:[^:]*]]: vector<8xf32>
 // TWICE-NEXT:    amdgpu.wmma 16x16x16 %[[A]] * %[[B]] + %[[S]] : vector<16xbf16>, vector<16xbf16>, vector<8xf32>
+// DEEP-LABEL:  gpu.func @two_blocks(
+// DEEP-SAME:     %[[A:[^:]*]]: vector<16xbf16>, %[[B:[^:]*]]: vector<16xbf16>, %[[S:[^:]*]]: vector<8xf32>
+// DEEP-NEXT:     amdgpu.wmma 16x16x32 %[[B]] * %[[A]] + %[[S]] : vector<16xbf16>, vector<16xbf16>, vector<8xf32>
 // The rows 8 apart of A, and two times 8 columns.
 // CUDA-LABEL:  gpu.func @two_blocks(
 // CUDA-SAME:     %[[A:[^:]*]]: vector<16xbf16>, %[[B:[^:]*]]: vector<16xbf16>, %[[S:[^:]*]]: vector<8xf32>

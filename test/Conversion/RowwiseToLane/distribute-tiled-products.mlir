@@ -2,6 +2,7 @@
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx950 | FileCheck %s --check-prefix=WIDE
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx1100 | FileCheck %s --check-prefix=WMMA
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx1201 | FileCheck %s --check-prefix=HALF
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx1250 | FileCheck %s --check-prefix=DEEP
 // RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 
 // All is loaded before the workgroup waits. Of whole tiles nothing is masked.
@@ -28,6 +29,8 @@
 // WMMA:        vector.store %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<1xf32>
 // HALF:        amdgpu.wmma 16x16x16 {{.*}} : vector<8xbf16>, vector<8xbf16>, vector<8xf32>
 // HALF:        vector.store %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
+// DEEP:        amdgpu.wmma 16x16x32 {{.*}} : vector<16xbf16>, vector<16xbf16>, vector<8xf32>
+// DEEP:        vector.store %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
 // CUDA:        gpu.barrier
 // CUDA:        vector.load %{{.*}} : memref<4096xbf16, {{.*}}>, vector<8xbf16>
 // CUDA:        nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[{{.*}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<bf16>
