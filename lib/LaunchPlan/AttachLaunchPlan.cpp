@@ -121,24 +121,22 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
               "or "
               "i64, got "
            << function.getArgumentTypes()[number];
-  auto text = [&](StringRef attribute, std::string otherwise) {
-    auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);
-    return attr ? attr.str() : otherwise;
+  auto text = [](StringAttr attribute, const std::string &otherwise) {
+    return attribute ? attribute.str() : otherwise;
   };
   // The kernels know what the buffer is to them; the shape alone cannot tell a
   // row scalar [M] with static M from a column.
-  auto noted = function.getArgAttrOfType<StringAttr>(number, argumentKindAttr);
-  Dims dims = noted ? *findDims(noted.getValue()) : getDims(type);
-  auto rowRank =
-      function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  int64_t rank = !dims.hasColumns ? 0 : rowRank ? rowRank.getInt() : 1;
+  auto noted = ArgumentAttr::of(function, number);
+  StringAttr kind = noted.getKind();
+  Dims dims = kind ? *findDims(kind.getValue()) : getDims(type);
+  int64_t rank = dims.hasColumns ? std::max<int64_t>(noted.getRowRank(), 1) : 0;
   RowLayout rows = getRowLayout(type, rank);
   // A matrix is a column of all its elements: its size is no launch's choice.
   if (dims == kColumn)
     rows.length = getExtent(type).value_or(rows.length);
   json::Object argument{
-      {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
-      {"access", text(argumentAccessAttr, "read")},
+      {"name", text(noted.getName(), "argument" + std::to_string(number))},
+      {"access", text(noted.getAccess(), "read")},
       {"kind", getName(dims)},
       {"element", getName(*element)},
       {"row_length", rows.length},
@@ -465,18 +463,17 @@ std::optional<json::Object> PlanBuilder::makeOperation() {
   const NamedOperationInfo &info = getInfo(operation.getOperation());
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     // An output that nobody uses is not computed, and so no operand.
-    auto access = function.getArgAttrOfType<StringAttr>(i, argumentAccessAttr);
-    bool isWritten = access && access.getValue() != "read";
+    auto argument = ArgumentAttr::of(function, i);
+    bool isWritten = argument.getAccess() && argument.getAccess() != "read";
     auto add = [&](StringAttr name) {
       std::optional<Role> role =
           name ? findRole(name.getValue()) : std::nullopt;
       if (role && (info.hasInput(*role) || (isWritten && info.has(*role))))
         operands[name.getValue()] = int64_t(i);
     };
-    add(function.getArgAttrOfType<StringAttr>(i, argumentNameAttr));
-    if (auto aliases =
-            function.getArgAttrOfType<ArrayAttr>(i, argumentAliasesAttr))
-      for (auto alias : aliases.getAsRange<StringAttr>())
+    add(argument.getName());
+    if (argument.getAliases())
+      for (auto alias : argument.getAliases().getAsRange<StringAttr>())
         add(alias);
   }
   result["operands"] = std::move(operands);
@@ -542,7 +539,7 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("workgroup_counts", std::move(workgroupCounts));
     stream.attribute("workspace", std::move(workspace));
     stream.attribute("kernels", std::move(kernels));
-    if (auto program = function->getAttrOfType<StringAttr>(programAttr)) {
+    if (auto program = function->getAttrOfType<StringAttr>(operationAttr)) {
       stream.attributeBegin("program");
       stream.rawValue(program.getValue());
       stream.attributeEnd();

@@ -22,24 +22,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// An argument that several operands share, such as a dx over dy, has one name;
-/// the others are its aliases.
-static void noteAlias(FunctionOpInterface function, unsigned number,
-                      StringRef name) {
-  if (function.getArgAttrOfType<StringAttr>(number, argumentNameAttr) == name)
-    return;
-  SmallVector<Attribute> aliases;
-  if (auto known =
-          function.getArgAttrOfType<ArrayAttr>(number, argumentAliasesAttr))
-    llvm::append_range(aliases, known);
-  auto alias = StringAttr::get(function.getContext(), name);
-  if (llvm::is_contained(aliases, alias))
-    return;
-  aliases.push_back(alias);
-  function.setArgAttr(number, argumentAliasesAttr,
-                      ArrayAttr::get(function.getContext(), aliases));
-}
-
 /// Notes on an argument what operand `index` of `op`, named `name`, has it for.
 /// `rowRank` 0: it has no rows. Values that are no arguments have no role.
 static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
@@ -50,29 +32,37 @@ static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
     return success();
   MLIRContext *context = op->getContext();
   unsigned number = argument.getArgNumber();
+  auto known = ArgumentAttr::of(function, number);
   // The launcher goes by what is noted: it has to be what the kernel does.
-  auto note = [&](StringRef attribute, Attribute value) -> LogicalResult {
-    Attribute known = function.getArgAttr(number, attribute);
-    if (known && known != value)
-      return op->emitOpError("expected ")
-             << attribute << " of argument " << number << " to be " << value
-             << ", as the operand '" << name << "' has it, got " << known
-             << "; leave the attribute out, it is set here";
-    function.setArgAttr(number, attribute, value);
-    return success();
+  auto refuse = [&](StringRef field, auto expected, auto got) {
+    return op->emitOpError("expected ")
+           << field << " of argument " << number << " to be " << expected
+           << ", as the operand '" << name << "' has it, got " << got
+           << "; leave it out, it is set here";
   };
-  if (!function.getArgAttr(number, argumentNameAttr))
-    function.setArgAttr(number, argumentNameAttr,
-                        StringAttr::get(context, name));
-  noteAlias(function, number, name);
-  if (failed(note(argumentKindAttr, StringAttr::get(context, getName(dims)))))
-    return failure();
-  // Where there is none, the last dimension is the row.
-  auto rank = IntegerAttr::get(IntegerType::get(context, 64), rowRank);
-  if (rowRank > 0 &&
-      (rowRank > 1 || function.getArgAttr(number, argumentRowRankAttr)) &&
-      failed(note(argumentRowRankAttr, rank)))
-    return failure();
+  auto kind = StringAttr::get(context, getName(dims));
+  if (known.getKind() && known.getKind() != kind)
+    return refuse("kind", kind, known.getKind());
+  if (rowRank && known.getRowRank() && known.getRowRank() != rowRank)
+    return refuse("row_rank", rowRank, known.getRowRank());
+  // An argument that several operands share, such as a dx over dy, has one
+  // name; the others are its aliases.
+  auto own = StringAttr::get(context, name);
+  ArrayAttr aliases = known.getAliases();
+  SmallVector<Attribute> others;
+  if (aliases)
+    llvm::append_range(others, aliases);
+  if (known.getName() && known.getName() != own &&
+      !llvm::is_contained(others, own)) {
+    others.push_back(own);
+    aliases = ArrayAttr::get(context, others);
+  }
+  // Where it is left out, the last dimension is the row.
+  function.setArgAttr(
+      number, argumentAttr,
+      ArgumentAttr::get(context, known.getName() ? known.getName() : own,
+                        aliases, kind, known.getAccess(),
+                        rowRank > 1 ? rowRank : known.getRowRank()));
   return success();
 }
 

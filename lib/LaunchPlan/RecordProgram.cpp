@@ -227,8 +227,7 @@ namespace {
 struct RecordProgram : lnbwd::impl::RecordProgramPassBase<RecordProgram> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isDeclaration() || function->hasAttr(operationAttr) ||
-        function->hasAttr(programAttr))
+    if (function.isDeclaration() || function->hasAttr(operationAttr))
       return;
     Recorder recorder;
     for (Operation &op : function.getBody().front())
@@ -238,7 +237,7 @@ struct RecordProgram : lnbwd::impl::RecordProgramPassBase<RecordProgram> {
       return;
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(programs));
-    function->setAttr(programAttr, StringAttr::get(&getContext(), text));
+    function->setAttr(operationAttr, StringAttr::get(&getContext(), text));
     ++numRecorded;
   }
 };

@@ -154,9 +154,9 @@ static std::optional<int64_t> getStaticRows(ModuleOp module,
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     if (plan.arguments[i].kind != LNBWD_ARGUMENT_ROW_BLOCK)
       continue;
-    auto rank = function.getArgAttrOfType<IntegerAttr>(unsigned(i),
-                                                       argumentRowRankAttr);
-    rows = getRowLayout(cast<ShapedType>(type), rank ? rank.getInt() : 1).count;
+    int64_t rank = ArgumentAttr::of(function, unsigned(i)).getRowRank();
+    rows =
+        getRowLayout(cast<ShapedType>(type), std::max<int64_t>(rank, 1)).count;
     if (!rows)
       return std::nullopt;
   }

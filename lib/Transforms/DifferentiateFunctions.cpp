@@ -126,7 +126,8 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     return programs[1].emitOpError("expected one forward operation in a "
                                    "function that is differentiated");
   RowwiseOp forward = programs.front();
-  bool savesStatistics = named || function->hasAttr(operationAttr);
+  bool savesStatistics =
+      named || function->getAttrOfType<NamedOperationAttr>(operationAttr);
   GradientOptions options{wrt, of, saved, simplify, savesStatistics};
   if (failed(checkDifferentiable(forward, options)))
     return failure();

@@ -16,8 +16,9 @@ import ptx_machine
 
 CHIP = "sm_90"
 EARLY = "dependent_launch=1,prefetch_before_dependency=1"
-COPY = """func.func @copy(%x: memref<?x{n}x{dtype}{layout}> {{lnbwd.name = "x"}},
-                          %y: memref<?x{n}x{dtype}> {{lnbwd.name = "y"}}) {{
+COPY = """func.func @copy(
+    %x: memref<?x{n}x{dtype}{layout}> {{lnbwd.argument = #lnbwd.argument<name = "x">}},
+    %y: memref<?x{n}x{dtype}> {{lnbwd.argument = #lnbwd.argument<name = "y">}}) {{
   lnbwd.rowwise @copy domain(m | n) ins(%x[m, n] : memref<?x{n}x{dtype}{layout}>)
       outs(%y[m, n] : memref<?x{n}x{dtype}>) {{
   ^bb0(%r: vector<{n}x{dtype}>):

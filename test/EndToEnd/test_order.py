@@ -245,9 +245,9 @@ def halves(values):
     return padded[..., 0]
 
 
-SUMS = """func.func @sums(%x: memref<?x{n}xf32> {{lnbwd.name = "x"}},
-    %row: memref<?xf32> {{lnbwd.name = "row"}},
-    %column: memref<{n}xf32> {{lnbwd.name = "column"}}) {{
+SUMS = """func.func @sums(%x: memref<?x{n}xf32> {{lnbwd.argument = #lnbwd.argument<name = "x">}},
+    %row: memref<?xf32> {{lnbwd.argument = #lnbwd.argument<name = "row">}},
+    %column: memref<{n}xf32> {{lnbwd.argument = #lnbwd.argument<name = "column">}}) {{
   lnbwd.rowwise @sums domain(m | n) ins(%x[m, n] : memref<?x{n}xf32>)
       outs(%row[m] : memref<?xf32>, %column[n] add : memref<{n}xf32>)
       attributes {{operand_names = ["x", "row", "column"]}} {{

@@ -5,7 +5,7 @@
 // Every kind of operand, values by their numbers, and what an operation's name
 // and type leave open.
 // CHECK-LABEL: func.func @kinds(
-// CHECK-SAME:    lnbwd.program = "[{"accumulate":true,
+// CHECK-SAME:    lnbwd.operation = "[{"accumulate":true,
 // CHECK-SAME:    "inputs":[{"argument":0,"kind":"row_block","type":"8xbf16"},{"argument":1,"kind":"row_block","type":"8xi8"},
 // CHECK-SAME:    {"argument":2,"kind":"column","type":"8xf32"},{"argument":3,"kind":"group_column","type":"8xf32"},
 // CHECK-SAME:    {"argument":4,"kind":"row_scalar","type":"f32"}],"name":"k",
@@ -69,7 +69,7 @@ func.func @chain(%x: memref<4x8xf32>, %w: memref<6x8xf32>, %dw: memref<6x8xf32>)
 
 // Partial sums are no result.
 // CHECK-LABEL: func.func @partial(
-// CHECK-SAME:    lnbwd.program = "[{"unsupported":"partial sums"}]"
+// CHECK-SAME:    lnbwd.operation = "[{"unsupported":"partial sums"}]"
 func.func @partial(%x: memref<?x8xf32>, %s: memref<?x8xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%s[*, n] add : memref<?x8xf32>) {
   ^row(%xr: vector<8xf32>):
@@ -82,7 +82,7 @@ func.func @partial(%x: memref<?x8xf32>, %s: memref<?x8xf32>) {
 
 // Who names an operation has a formula; other functions have no program.
 // CHECK-LABEL: func.func @named(
-// CHECK-NOT:     lnbwd.program
+// CHECK-NOT:     lnbwd.operation = "
 func.func @named(%x: memref<?x8xf32>, %y: memref<?x8xf32>)
     attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>} {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {

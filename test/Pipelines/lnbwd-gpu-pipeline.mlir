@@ -3,12 +3,12 @@
 // Results of a function on tensors become arguments after the others, which
 // the launch plan lists in that order.
 // CHECK-LABEL: func.func @results_become_arguments(
-// CHECK-SAME:    memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "dy"}
-// CHECK-SAME:    memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"}
-// CHECK-SAME:    lnbwd.name = "mean"
-// CHECK-SAME:    lnbwd.name = "rstd"
-// CHECK-SAME:    memref<?x512xf32> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "dx"}
-// CHECK-SAME:    memref<512xf32> {lnbwd.access = "write", lnbwd.kind = "column", lnbwd.name = "dgamma"}
+// CHECK-SAME:    memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "dy", kind = "row_block", access = "read">}
+// CHECK-SAME:    memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "x", kind = "row_block", access = "read">}
+// CHECK-SAME:    name = "mean"
+// CHECK-SAME:    name = "rstd"
+// CHECK-SAME:    memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "dx", kind = "row_block", access = "write">}
+// CHECK-SAME:    memref<512xf32> {lnbwd.argument = #lnbwd.argument<name = "dgamma", kind = "column", access = "write">}
 // CHECK-NOT:     ->
 // CHECK-NOT:     memref.copy
 // CHECK:         return{{$}}

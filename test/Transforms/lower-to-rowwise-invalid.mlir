@@ -29,16 +29,16 @@ func.func @says_otherwise(%x: memref<?x64xf32>, %y: memref<?x64xf32>)
 // -----
 
 // What is said of an argument has to be what the operand is.
-func.func @f(%x: memref<?x8xf32>, %g: memref<8xf32>, %y: memref<?x8xf32> {lnbwd.kind = "column"}) {
-  // expected-error@+1 {{expected lnbwd.kind of argument 2 to be "row_block", as the operand 'y' has it, got "column"; leave the attribute out, it is set here}}
+func.func @f(%x: memref<?x8xf32>, %g: memref<8xf32>, %y: memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<kind = "column">}) {
+  // expected-error@+1 {{expected kind of argument 2 to be "row_block", as the operand 'y' has it, got "column"; leave it out, it is set here}}
   lnbwd.rms_norm x(%x : memref<?x8xf32>) gamma(%g : memref<8xf32>) outs y(%y : memref<?x8xf32>)
   return
 }
 
 // -----
 
-func.func @f(%x: memref<?x4x8xf32> {lnbwd.row_rank = 2}, %y: memref<?x4x8xf32>) {
-  // expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be 1 : i64, as the operand 'x' has it, got 2 : i64}}
+func.func @f(%x: memref<?x4x8xf32> {lnbwd.argument = #lnbwd.argument<row_rank = 2>}, %y: memref<?x4x8xf32>) {
+  // expected-error@+1 {{expected row_rank of argument 0 to be 1, as the operand 'x' has it, got 2}}
   lnbwd.rms_norm x(%x : memref<?x4x8xf32>) outs y(%y : memref<?x4x8xf32>)
   return
 }

@@ -25,7 +25,7 @@ func.func @saved(%dy: memref<?x64xf32>, %x: memref<?x64xf32>, %rstd: memref<?xf3
 
 // An argument that is several operands has the others' names as aliases.
 // CHECK-LABEL: func.func @shared
-// CHECK-SAME:    %{{.*}}: memref<?x64xf32> {lnbwd.aliases = ["y"], {{.*}}lnbwd.name = "x"}
+// CHECK-SAME:    %{{.*}}: memref<?x64xf32> {lnbwd.argument = #lnbwd.argument<name = "x", aliases = ["y"]{{.*}}>}
 func.func @shared(%x: memref<?x64xf32>) {
   lnbwd.rms_norm x(%x : memref<?x64xf32>) outs y(%x : memref<?x64xf32>)
   return

@@ -176,9 +176,9 @@ func.func @tensors(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: te
 
 // Names and kinds are noted on the arguments, for the launch plan.
 // CHECK-LABEL: func.func @roles
-// CHECK-SAME:    memref<?x8xf32> {lnbwd.aliases = ["x"], lnbwd.kind = "row_block", lnbwd.name = "dy"}
-// CHECK-SAME:    memref<?xf32> {lnbwd.aliases = ["rstd"], lnbwd.kind = "row_scalar", lnbwd.name = "mean"}
-// CHECK-SAME:    memref<8xf32> {lnbwd.kind = "column", lnbwd.name = "dbeta"}
+// CHECK-SAME:    memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<name = "dy", aliases = ["x"], kind = "row_block">}
+// CHECK-SAME:    memref<?xf32> {lnbwd.argument = #lnbwd.argument<name = "mean", aliases = ["rstd"], kind = "row_scalar">}
+// CHECK-SAME:    memref<8xf32> {lnbwd.argument = #lnbwd.argument<name = "dbeta", kind = "column">}
 func.func @roles(%dy: memref<?x8xf32>, %s: memref<?xf32>, %dbeta: memref<8xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%dy : memref<?x8xf32>)
       mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dbeta(%dbeta : memref<8xf32>)
@@ -296,7 +296,7 @@ func.func @residual_gradient(%rows: memref<?x64xbf16>, %wide: memref<?x64xf32>, 
 
 // Several dimensions of a row become one.
 // CHECK-LABEL: func @row_rank(
-// CHECK-SAME:      lnbwd.row_rank = 2
+// CHECK-SAME:      row_rank = 2
 // CHECK:         lnbwd.rowwise @rms_norm domain(m | n0, n1) ins(%{{[^ ]+}}[m, n0, n1] :
 // CHECK-NEXT:    ^bb0(%x: vector<32xf32>):
 func.func @row_rank(%rows: memref<?x4x8xf32>) {

@@ -13,8 +13,8 @@
 // CHECK:         arith.truncf
 // CHECK:         vector.store %{{.*}} : memref<?x96xbf16, {{.*}}>, vector<4xbf16>
 // CHECK-LABEL: func @bias(
-// CHECK-SAME:    %[[X:.*]]: memref<?x64xbf16> {{{.*}}lnbwd.name = "x"}, %[[W:.*]]: memref<96x64xbf16> {{{.*}}lnbwd.name = "w", lnbwd.row_rank = 2 : i64},
-// CHECK-SAME:    %[[B:.*]]: memref<96xf32> {{{.*}}lnbwd.name = "b"}, %[[Y:.*]]: memref<?x96xbf16> {{{.*}}lnbwd.name = "y"}
+// CHECK-SAME:    %[[X:.*]]: memref<?x64xbf16> {{{.*}}name = "x"{{.*}}>}, %[[W:.*]]: memref<96x64xbf16> {{{.*}}name = "w"{{.*}}, row_rank = 2>},
+// CHECK-SAME:    %[[B:.*]]: memref<96xf32> {{{.*}}name = "b"{{.*}}>}, %[[Y:.*]]: memref<?x96xbf16> {{{.*}}name = "y"{{.*}}>}
 // CHECK-NOT:     memref.alloc
 // CHECK:         gpu.launch_func @bias_kernels::@k
 // CHECK-NOT:     gpu.launch_func
@@ -96,7 +96,7 @@ func.func @two_products(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<
 // CHOSEN-NOT:     lnbwd.rowwise
 // CHECK:       gpu.func @k({{[^:]*}}: memref<1x64xf32, {{[^:]*}}: memref<1x64xf32, {{[^:]*}}: memref<1x64xf32, {{[^:]*}}: memref<1x64xf32, {{[^:]*}}: memref<1x64xf32, {{[^:]*}}: i64)
 // CHECK-LABEL: func @in_place(
-// CHECK-SAME:    %[[Y:[^:]*]]: memref<?x64xf32> {lnbwd.access = "read_write"
+// CHECK-SAME:    %[[Y:[^:]*]]: memref<?x64xf32> {{{.*}}access = "read_write"
 // CHECK:         gpu.launch_func
 func.func @in_place(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %y[m, n1] : memref<?x64xf32>, %w[n1, n0] : memref<64x64xf32>)

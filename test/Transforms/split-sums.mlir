@@ -2,9 +2,9 @@
 
 // The arguments keep their roles. Sums that have columns stay, and accumulate where they are.
 // CHECK-LABEL: func @k(
-// CHECK-SAME:    %[[X:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.kind = "row_block", lnbwd.name = "x"}
-// CHECK-SAME:    %[[O:[a-z0-9_]+]]: memref<f32> {lnbwd.kind = "number", lnbwd.name = "o"}
-// CHECK-SAME:    %[[C:[a-z0-9_]+]]: memref<512xf32> {lnbwd.kind = "column", lnbwd.name = "c"}
+// CHECK-SAME:    %[[X:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "x", kind = "row_block">}
+// CHECK-SAME:    %[[O:[a-z0-9_]+]]: memref<f32> {lnbwd.argument = #lnbwd.argument<name = "o", kind = "number">}
+// CHECK-SAME:    %[[C:[a-z0-9_]+]]: memref<512xf32> {lnbwd.argument = #lnbwd.argument<name = "c", kind = "column">}
 // CHECK:         %[[R:.*]] = memref.alloc(%[[M:.*]]) {lnbwd.row_scalar} : memref<?xf32>
 // CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[X]][m, n] : memref<?x512xf32>)
 // CHECK-SAME:      outs(%[[R]][m] : memref<?xf32>, %[[C]][n] add : memref<512xf32>)
@@ -51,7 +51,7 @@ func.func @groups(%x: memref<4x?x512xf32>, %o: memref<4xf32>, %p: memref<bf16>) 
 
 // The last dimensions are the columns of a sum over the first.
 // CHECK-LABEL: func @last(
-// CHECK-SAME:    %[[O:[a-z0-9_]+]]: memref<4xf32> {lnbwd.kind = "column", lnbwd.name = "o"}
+// CHECK-SAME:    %[[O:[a-z0-9_]+]]: memref<4xf32> {lnbwd.argument = #lnbwd.argument<name = "o", kind = "column">}
 // CHECK:         %[[R:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?x4xf32>
 // CHECK:         lnbwd.rowwise @k_sum_1_2 domain(m | n) ins(%[[R]][m, n] : memref<?x4xf32>)
 // CHECK-SAME:      outs(%[[O]][n] add : memref<4xf32>)
@@ -70,9 +70,9 @@ func.func @last(%x: memref<?x4x512xf32>, %o: memref<4xf32>) {
 
 // Sums and maxima of one map are combined together.
 // CHECK-LABEL: func @rows(
-// CHECK-SAME:    %{{.*}}: memref<?x4x512xbf16> {lnbwd.kind = "row_block", lnbwd.name = "x"}
-// CHECK-SAME:    %[[S:[a-z0-9_]+]]: memref<4x512xbf16> {lnbwd.kind = "column", lnbwd.name = "s"}
-// CHECK-SAME:    %[[L:[a-z0-9_]+]]: memref<4x512xf32> {lnbwd.kind = "column", lnbwd.name = "l"}
+// CHECK-SAME:    %{{.*}}: memref<?x4x512xbf16> {lnbwd.argument = #lnbwd.argument<name = "x", kind = "row_block">}
+// CHECK-SAME:    %[[S:[a-z0-9_]+]]: memref<4x512xbf16> {lnbwd.argument = #lnbwd.argument<name = "s", kind = "column">}
+// CHECK-SAME:    %[[L:[a-z0-9_]+]]: memref<4x512xf32> {lnbwd.argument = #lnbwd.argument<name = "l", kind = "column">}
 // CHECK-DAG:     %[[A:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar = 512 : i64} : memref<?x4x512xf32>
 // CHECK-DAG:     %[[B:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar = 512 : i64} : memref<?x4x512xf32>
 // CHECK:         lnbwd.rowwise @k domain(m0, m1 | n)

@@ -84,7 +84,7 @@ def AttachLaunchPlanPass
     }
     ```
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::lnbwd::LNBwdDialect"];
   let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
 }
 

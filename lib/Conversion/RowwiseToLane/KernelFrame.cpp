@@ -379,13 +379,16 @@ static void recordAccess(Value buffer, StringRef access) {
     return;
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   unsigned number = argument.getArgNumber();
-  auto known =
-      function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
+  auto known = ArgumentAttr::of(function, number);
   // An argument that one operand reads and another writes is both.
-  if (known && known != access)
+  if (known.getAccess() && known.getAccess() != access)
     access = "read_write";
-  function.setArgAttr(number, argumentAccessAttr,
-                      StringAttr::get(function.getContext(), access));
+  MLIRContext *context = function.getContext();
+  function.setArgAttr(number, argumentAttr,
+                      ArgumentAttr::get(context, known.getName(),
+                                        known.getAliases(), known.getKind(),
+                                        StringAttr::get(context, access),
+                                        known.getRowRank()));
 }
 
 /// Notes the same for all operands of a row program.

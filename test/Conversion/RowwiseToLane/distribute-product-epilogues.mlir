@@ -48,10 +48,10 @@
 
 // The roles of the function's arguments.
 // CHECK-LABEL: func @f(
-// CHECK-SAME:    %{{.*}}: memref<?x4096xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "r"}
-// CHECK-SAME:    %{{.*}}: memref<4096xf32> {lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "g"}
-// CHECK-SAME:    %{{.*}}: memref<?xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar", lnbwd.name = "s"}
-// CHECK-SAME:    %{{.*}}: memref<?x4096xbf16> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"}
+// CHECK-SAME:    %{{.*}}: memref<?x4096xf32> {lnbwd.argument = #lnbwd.argument<name = "r", kind = "row_block", access = "read">}
+// CHECK-SAME:    %{{.*}}: memref<4096xf32> {lnbwd.argument = #lnbwd.argument<name = "g", kind = "column", access = "read">}
+// CHECK-SAME:    %{{.*}}: memref<?xf32> {lnbwd.argument = #lnbwd.argument<name = "s", kind = "row_scalar", access = "read">}
+// CHECK-SAME:    %{{.*}}: memref<?x4096xbf16> {lnbwd.argument = #lnbwd.argument<name = "y", kind = "row_block", access = "write">}
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4096xf32>, %g: memref<4096xf32>,
              %s: memref<?xf32>, %y: memref<?x4096xbf16>) {
   lnbwd.rowwise @k domain(m | n0, n1)

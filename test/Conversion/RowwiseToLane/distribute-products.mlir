@@ -28,9 +28,9 @@
 // CHECK:           scf.if
 // CHECK-NEXT:        vector.store %{{.*}} : memref<?x100xf32, {{.*}}>, vector<1xf32>
 // CHECK-LABEL: func @linear(
-// CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"
-// CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "w"
-// CHECK-SAME:    lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"
+// CHECK-SAME:    name = "x", kind = "row_block", access = "read"
+// CHECK-SAME:    name = "w", kind = "column", access = "read"
+// CHECK-SAME:    name = "y", kind = "row_block", access = "write"
 // CHECK:         %[[M:.*]] = lnbwd.row_count
 // CHECK:         %[[W:.*]] = lnbwd.workgroup_count %[[M]]
 // CHECK:         %[[C2:.*]] = arith.constant 2 : index
@@ -49,7 +49,7 @@ func.func @linear(%x: memref<?x64xbf16>, %w: memref<100x64xbf16>, %y: memref<?x1
 
 // Of a sum over the rows all tiles are known.
 // CHECK-LABEL: func @outer(
-// CHECK-SAME:    lnbwd.kind = "column", lnbwd.name = "dw"
+// CHECK-SAME:    name = "dw", kind = "column"
 // CHECK-NOT:     lnbwd.workgroup_count
 // CHECK:         gpu.launch_func
 func.func @outer(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<100x64xf32>) {

@@ -18,7 +18,7 @@
 // CHECK-DAG:     %[[PR:[a-z0-9_]+]] = arith.muli %[[B]], %[[W]]
 // CHECK-DAG:     %[[PO:[a-z0-9_]+]] = arith.muli %[[PR]], %c512
 // CHECK-DAG:     memref.reinterpret_cast %[[P]] to offset: [%[[PO]]], sizes: [%[[W]], 512], strides: [512, 1]
-// CHECK:       func.func @groups(%[[HX:[a-z0-9_]+]]: memref<?x?x512xf32> {{{.*}}}, %[[HG:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "group_column", lnbwd.name = "g"}
+// CHECK:       func.func @groups(%[[HX:[a-z0-9_]+]]: memref<?x?x512xf32> {{{.*}}}, %[[HG:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "g", kind = "group_column", access = "read">}
 // CHECK-DAG:     %[[M:[a-z0-9_]+]] = lnbwd.row_count %[[HX]]
 // CHECK-DAG:     %[[COUNT:[a-z0-9_]+]] = lnbwd.group_count %[[HX]]
 // CHECK-DAG:     %[[HW:[a-z0-9_]+]] = lnbwd.workgroup_count %[[M]] groups %[[COUNT]] schedule

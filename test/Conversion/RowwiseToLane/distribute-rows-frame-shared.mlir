@@ -11,7 +11,7 @@
 // CHECK:         memref.load %[[C]][%c0]
 // CHECK:         lane.for_rows
 // CHECK-NOT:     %[[C]]
-// CHECK:       func.func @shared({{.*}}lnbwd.kind = "repeated_row_block"{{.*}}lnbwd.kind = "repeated_row_scalar"{{.*}}lnbwd.kind = "number"
+// CHECK:       func.func @shared({{.*}}kind = "repeated_row_block"{{.*}}kind = "repeated_row_scalar"{{.*}}kind = "number"
 // CHECK:         lnbwd.group_count %{{[^ ]+}} {dims = 2 : i64}
 func.func @shared(%x: memref<?x4x?x512xf32>, %t: memref<?x512xf32>, %s: memref<?xf32>, %c: memref<f32>) {
   lnbwd.rowwise @k domain(b, h, t | n)

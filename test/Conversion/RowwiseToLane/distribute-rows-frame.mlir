@@ -10,10 +10,10 @@
 // CHECK-SAME:        %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>,
 // CHECK-SAME:        lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, {{.*}}>>}
 // CHECK:         func.func @frame(
-// CHECK-SAME:      %[[X:[a-z0-9]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"}
-// CHECK-SAME:      memref<512xf32> {lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "gamma"}
-// CHECK-SAME:      memref<?xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar", lnbwd.name = "rstd"}
-// CHECK-SAME:      memref<?x512xf32> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"}
+// CHECK-SAME:      %[[X:[a-z0-9]+]]: memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "x", kind = "row_block", access = "read">}
+// CHECK-SAME:      memref<512xf32> {lnbwd.argument = #lnbwd.argument<name = "gamma", kind = "column", access = "read">}
+// CHECK-SAME:      memref<?xf32> {lnbwd.argument = #lnbwd.argument<name = "rstd", kind = "row_scalar", access = "read">}
+// CHECK-SAME:      memref<?x512xf32> {lnbwd.argument = #lnbwd.argument<name = "y", kind = "row_block", access = "write">}
 // CHECK-DAG:       %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
 // CHECK-DAG:       %[[THREADS:[a-z0-9_]+]] = arith.constant 64 : index
 // CHECK-DAG:       %[[M:[a-z0-9_]+]] = lnbwd.row_count %[[X]]
@@ -41,7 +41,7 @@ func.func @frame(%x: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>, 
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>
 // CHECK:       func.func @leading_dimensions(
-// CHECK-SAME:    memref<?x4xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar"
+// CHECK-SAME:    memref<?x4xf32> {{{.*}}kind = "row_scalar", access = "read"
 func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
   lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xf32>, %s[m0, m1] : memref<?x4xf32>) outs(%x[m0, m1, n] : memref<?x4x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
@@ -58,7 +58,7 @@ func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>,
 // CHECK:       func.func @static_rows(
-// CHECK-SAME:    memref<64xf32> {lnbwd.access = "write", lnbwd.kind = "row_scalar"
+// CHECK-SAME:    memref<64xf32> {{{.*}}kind = "row_scalar", access = "write"
 func.func @static_rows(%x: memref<64x512xf32>, %s: memref<64xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<64x512xf32>) outs(%s[m] : memref<64xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
@@ -76,7 +76,7 @@ func.func @static_rows(%x: memref<64x512xf32>, %s: memref<64xf32>) {
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>,
 // CHECK:       func.func @one_row(
-// CHECK-SAME:    memref<512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block"
+// CHECK-SAME:    memref<512xf32> {{{.*}}kind = "row_block", access = "read"
 func.func @one_row(%x: memref<512xf32>, %s: memref<f32>) {
   lnbwd.rowwise @k domain(| n) ins(%x[n] : memref<512xf32>) outs(%s[] : memref<f32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {

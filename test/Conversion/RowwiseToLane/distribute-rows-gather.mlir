@@ -12,7 +12,7 @@
 // CHECK:           lane.gather %[[T]][%[[ROW]]] at %{{.*}} -> vector<2x4xbf16>
 // CHECK:           lane.fold
 // CHECK:       func.func @f(
-// CHECK-SAME:    memref<100x512xbf16> {lnbwd.access = "read", lnbwd.kind = "column"
+// CHECK-SAME:    memref<100x512xbf16> {{{.*}}kind = "column", access = "read"
 func.func @f(%x: memref<?x512xf32>, %i: memref<?xi64>, %t: memref<100x512xbf16>, %y: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %i[m] : memref<?xi64>, %t[*, n] : memref<100x512xbf16>)
       outs(%y[m, n] : memref<?x512xf32>)

@@ -8,7 +8,7 @@
 // CHECK:         %[[V:.*]] = lane.view %[[G]] : memref<32xf32, #gpu.address_space<global>> to memref<?x196xf32, #[[MAP]], #gpu.address_space<global>>
 // CHECK:         lane.load %{{[a-z0-9_]+}}[%{{.*}}]
 // CHECK:         lane.load %[[V]][%{{.*}}]
-// CHECK:       func.func @f({{.*}}lnbwd.kind = "column"
+// CHECK:       func.func @f({{.*}}kind = "column"
 func.func @f(%x: memref<?x8x4x49xf32>, %g: memref<8x4xf32>) {
   lnbwd.rowwise @groups domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x8x4x49xf32>, %g[g, c] : memref<8x4xf32>)
       outs(%x[b, g, c, s] : memref<?x8x4x49xf32>)
@@ -79,7 +79,7 @@ func.func @f(%x: memref<?x16x4x64xf32>, %t: memref<16x64xf32>, %s: memref<4xf32>
 // CHECK-DAG:     lane.view %{{.*}} : memref<2048xbf16, {{[^>]*>}}> to memref<?x16xbf16, #[[HEADS]],
 // CHECK-DAG:     lane.view %{{.*}} : memref<1546xf32, {{[^>]*>}}> to memref<?x16xf32, #[[TABLE]],
 // CHECK-DAG:     lane.view %{{.*}} : memref<8xf32, {{[^>]*>}}> to memref<?xf32, #[[NUMBER]],
-// CHECK:       func.func @f({{.*}}lnbwd.kind = "column"
+// CHECK:       func.func @f({{.*}}kind = "column"
 func.func @f(%x: memref<2x4x16x16xbf16>, %t: memref<16x16xf32, strided<[100, 3]>>, %s: memref<4x2xf32>,
              %y: memref<2x16x4x16xf32>) {
   lnbwd.rowwise @permuted domain(b, t, h | d)

@@ -10,7 +10,7 @@ func.func private @epsilon() attributes {lnbwd.operation = #lnbwd.operation<name
 
 // -----
 
-// expected-error @below {{expected lnbwd.operation to be as in #lnbwd.operation<name = "...", epsilon = 1.0e-5 : f64>, got "rms_norm"}}
+// expected-error @below {{expected lnbwd.operation to be as in #lnbwd.operation<name = "...", epsilon = 1.0e-5 : f64>, or the programs of a launch plan, a string with an array of JSON, got "rms_norm"}}
 func.func private @text() attributes {lnbwd.operation = "rms_norm"}
 
 // -----

@@ -48,10 +48,6 @@ static bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
   return name && !name.empty();
 }
-static bool isNames(Attribute value) {
-  auto names = dyn_cast<ArrayAttr>(value);
-  return names && llvm::all_of(names, isName);
-}
 static bool isRejectedSchedules(Attribute value) {
   auto lists = dyn_cast<DictionaryAttr>(value);
   return lists && llvm::all_of(lists, [](NamedAttribute entry) {
@@ -73,9 +69,9 @@ static bool isPlan(Attribute value) {
   const llvm::json::Object *object = plan ? plan->getAsObject() : nullptr;
   return object && object->getString("format") == "lnbwd-plan";
 }
-static bool isProgram(Attribute value) {
+static bool isOperation(Attribute value) {
   std::optional<llvm::json::Value> program = parseJson(value);
-  return program && program->getAsArray();
+  return isa<NamedOperationAttr>(value) || (program && program->getAsArray());
 }
 
 void lnbwd::dropFastMath(Operation *root) {
@@ -101,11 +97,9 @@ struct OperationAttribute {
 static const OperationAttribute operationAttributes[] = {
     {operationAttr, is<FunctionOpInterface>,
      "a function: it says what all of its kernels compute together",
-     is<NamedOperationAttr>,
-     "as in #lnbwd.operation<name = \"...\", epsilon = 1.0e-5 : f64>"},
-    {programAttr, is<FunctionOpInterface>,
-     "a function: it says what all of its kernels compute together", isProgram,
-     "the programs of a launch plan, a string with an array of JSON"},
+     isOperation,
+     "as in #lnbwd.operation<name = \"...\", epsilon = 1.0e-5 : f64>, or the "
+     "programs of a launch plan, a string with an array of JSON"},
     {kernelInfoAttr, is<FunctionOpInterface>, "a kernel", is<KernelInfoAttr>,
      "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
      "<...>>"},
@@ -123,58 +117,56 @@ static const OperationAttribute operationAttributes[] = {
 // Of arguments
 //===----------------------------------------------------------------------===//
 
-static bool isKind(Attribute value) {
-  auto kind = dyn_cast<StringAttr>(value);
-  return kind && findDims(kind.getValue());
-}
-static bool isAccess(Attribute value) {
-  auto access = dyn_cast<StringAttr>(value);
-  return access && llvm::is_contained<StringRef>(
-                       {"read", "write", "read_write"}, access.getValue());
+ArgumentAttr ArgumentAttr::of(FunctionOpInterface function, unsigned number) {
+  auto noted = function.getArgAttrOfType<ArgumentAttr>(number, argumentAttr);
+  return noted ? noted : get(function.getContext(), {}, {}, {}, {}, 0);
 }
 
-namespace {
-struct ArgumentAttribute {
-  StringLiteral name;
-  bool (*isValid)(Attribute);
-  StringLiteral expected;
-};
-} // namespace
+LogicalResult ArgumentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   StringAttr name, ArrayAttr aliases,
+                                   StringAttr kind, StringAttr access,
+                                   int64_t rowRank) {
+  if (name && name.empty())
+    return emitError() << "expected name to be a name, got " << name;
+  if (aliases && !llvm::all_of(aliases, isName))
+    return emitError() << "expected aliases to be names, an array of strings, "
+                          "got "
+                       << aliases;
+  if (kind && !findDims(kind.getValue()))
+    return emitError() << "expected kind to be a kind of operand, such as "
+                          "\"row_block\", \"row_scalar\", \"column\" or "
+                          "\"group_column\", got "
+                       << kind;
+  if (access && access != "read" && access != "write" && access != "read_write")
+    return emitError() << "expected access to be \"read\", \"write\" or "
+                          "\"read_write\", got "
+                       << access;
+  if (rowRank < 0)
+    return emitError() << "expected row_rank to be at least 1, got " << rowRank;
+  return success();
+}
 
-static const ArgumentAttribute argumentAttributes[] = {
-    {argumentNameAttr, isName, "a name, a string"},
-    {argumentKindAttr, isKind,
-     "a kind of operand, such as \"row_block\", \"row_scalar\", \"column\" or "
-     "\"group_column\""},
-    {argumentAccessAttr, isAccess, "\"read\", \"write\" or \"read_write\""},
-    {argumentAliasesAttr, isNames, "names, an array of strings"},
-    {argumentRowRankAttr, isCount, "a 64-bit number of at least 1"},
-};
-
-template <typename Table>
-static const auto *find(const Table &table, StringRef name) {
-  const auto *found = llvm::find_if(
-      table, [&](const auto &entry) { return entry.name == name; });
-  return found == std::end(table) ? nullptr : found;
+static const OperationAttribute *find(StringRef name) {
+  const auto *found =
+      llvm::find_if(operationAttributes,
+                    [&](const auto &entry) { return entry.name == name; });
+  return found == std::end(operationAttributes) ? nullptr : found;
 }
 
 /// Of a name that does not belong where it stands.
 static LogicalResult refuseName(Operation *op, StringRef name,
                                 StringRef place) {
-  if (find(operationAttributes, name))
+  if (find(name))
     return op->emitError("expected ")
            << name << " on an operation, got it on " << place;
-  if (find(argumentAttributes, name))
+  if (name == argumentAttr)
     return op->emitError("expected ")
            << name << " on an argument of a function, got it on " << place;
   InFlightDiagnostic diag = op->emitError("unknown attribute '")
                             << name << "', expected one of ";
   llvm::interleaveComma(operationAttributes, diag,
                         [&](const auto &entry) { diag << entry.name; });
-  diag << " on an operation, or ";
-  llvm::interleaveComma(argumentAttributes, diag,
-                        [&](const auto &entry) { diag << entry.name; });
-  return diag << " on an argument";
+  return diag << " on an operation, or " << argumentAttr << " on an argument";
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,7 +176,7 @@ static LogicalResult refuseName(Operation *op, StringRef name,
 LogicalResult LNBwdDialect::verifyOperationAttribute(Operation *op,
                                                      NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  const OperationAttribute *known = find(operationAttributes, name);
+  const OperationAttribute *known = find(name);
   if (!known)
     return refuseName(op, name, "an operation");
   if (!known->fits(op))
@@ -201,23 +193,23 @@ LogicalResult LNBwdDialect::verifyRegionArgAttribute(Operation *op,
                                                      unsigned argIndex,
                                                      NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  const ArgumentAttribute *known = find(argumentAttributes, name);
-  if (!known)
+  if (name != argumentAttr)
     return refuseName(op, name, "an argument");
-  if (!known->isValid(attribute.getValue()))
+  auto argument = dyn_cast<ArgumentAttr>(attribute.getValue());
+  if (!argument)
     return op->emitOpError("expected ")
-           << name << " of argument " << argIndex << " to be "
-           << known->expected << ", got " << attribute.getValue();
+           << name << " of argument " << argIndex
+           << " to be as in #lnbwd.argument<name = \"x\">, got "
+           << attribute.getValue();
   auto function = dyn_cast<FunctionOpInterface>(op);
-  if (name != argumentRowRankAttr || !function)
-    return success();
-  auto type = dyn_cast<ShapedType>(function.getArgumentTypes()[argIndex]);
-  int64_t rank = cast<IntegerAttr>(attribute.getValue()).getInt();
-  if (type && type.hasRank() && rank > type.getRank())
-    return op->emitOpError("expected ")
-           << name << " of argument " << argIndex << " to be at most "
-           << type.getRank() << ", the dimensions of " << type << ", got "
-           << rank;
+  auto type = function
+                  ? dyn_cast<ShapedType>(function.getArgumentTypes()[argIndex])
+                  : ShapedType();
+  if (type && type.hasRank() && argument.getRowRank() > type.getRank())
+    return op->emitOpError("expected row_rank of argument ")
+           << argIndex << " to be at most " << type.getRank()
+           << ", the dimensions of " << type << ", got "
+           << argument.getRowRank();
   return success();
 }
 

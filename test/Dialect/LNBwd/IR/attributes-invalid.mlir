@@ -3,47 +3,42 @@
 // Attributes of this dialect on other operations, each with a value that it
 // cannot have, or where it does not belong.
 
-// expected-error@+1 {{'func.func' op expected lnbwd.kind of argument 0 to be a kind of operand, such as "row_block", "row_scalar", "column" or "group_column", got "rowblock"}}
-func.func private @f(memref<?x8xf32> {lnbwd.kind = "rowblock"})
+// expected-error@+1 {{expected kind to be a kind of operand, such as "row_block", "row_scalar", "column" or "group_column", got "rowblock"}}
+func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<kind = "rowblock">})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.kind of argument 1 to be a kind of operand, such as "row_block", "row_scalar", "column" or "group_column", got 1 : i64}}
-func.func private @f(memref<?x8xf32>, memref<?x8xf32> {lnbwd.kind = 1})
+// expected-error@+1 {{'func.func' op expected lnbwd.argument of argument 1 to be as in #lnbwd.argument<name = "x">, got "row_block"}}
+func.func private @f(memref<?x8xf32>, memref<?x8xf32> {lnbwd.argument = "row_block"})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.access of argument 0 to be "read", "write" or "read_write", got "readwrite"}}
-func.func private @f(memref<?x8xf32> {lnbwd.access = "readwrite"})
+// expected-error@+1 {{expected access to be "read", "write" or "read_write", got "readwrite"}}
+func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<access = "readwrite">})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.name of argument 0 to be a name, a string, got ""}}
-func.func private @f(memref<?x8xf32> {lnbwd.name = ""})
+// expected-error@+1 {{expected name to be a name, got ""}}
+func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<name = "">})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.aliases of argument 0 to be names, an array of strings, got ["a", 1]}}
-func.func private @f(memref<?x8xf32> {lnbwd.aliases = ["a", 1]})
+// expected-error@+1 {{expected aliases to be names, an array of strings, got ["a", 1]}}
+func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<aliases = ["a", 1]>})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be a 64-bit number of at least 1, got 0 : i64}}
-func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 0})
+// expected-error@+1 {{expected row_rank to be at least 1, got -1}}
+func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<row_rank = -1>})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be a 64-bit number of at least 1, got 1 : i32}}
-func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 1 : i32})
+// expected-error@+1 {{expected row_rank of argument 0 to be at most 2, the dimensions of 'memref<?x8xf32>', got 3}}
+func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<row_rank = 3>})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be at most 2, the dimensions of 'memref<?x8xf32>', got 3}}
-func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
-
-// -----
-
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.plan, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.plan, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.argument on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -53,13 +48,13 @@ func.func private @f(memref<?x8xf32> {lnbwd.plan = "{}"})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.kind on an argument of a function, got it on a result}}
-func.func private @f() -> (tensor<?x8xf32> {lnbwd.kind = "row_block"})
+// expected-error@+1 {{expected lnbwd.argument on an argument of a function, got it on a result}}
+func.func private @f() -> (tensor<?x8xf32> {lnbwd.argument = #lnbwd.argument<kind = "row_block">})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.kind on an argument of a function, got it on an operation}}
-func.func private @f(memref<?x8xf32>) attributes {lnbwd.kind = "row_block"}
+// expected-error@+1 {{expected lnbwd.argument on an argument of a function, got it on an operation}}
+func.func private @f(memref<?x8xf32>) attributes {lnbwd.argument = #lnbwd.argument<kind = "row_block">}
 
 // -----
 
@@ -117,5 +112,5 @@ func.func @f(%a: f32) -> f32 {
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.program to be the programs of a launch plan, a string with an array of JSON, got "{}"}}
-func.func private @f() attributes {lnbwd.program = "{}"}
+// expected-error@+1 {{expected lnbwd.operation to be as in #lnbwd.operation<name = "...", epsilon = 1.0e-5 : f64>, or the programs of a launch plan, a string with an array of JSON, got "{}"}}
+func.func private @f() attributes {lnbwd.operation = "{}"}

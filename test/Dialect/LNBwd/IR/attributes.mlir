@@ -14,12 +14,12 @@ module attributes {lnbwd.rejected_schedules = {
     }
   }
   // CHECK: func @f(
-  // CHECK-SAME: lnbwd.access = "read_write", lnbwd.aliases = ["dx"], lnbwd.kind = "row_block", lnbwd.name = "dy", lnbwd.row_rank = 2 : i64
-  // CHECK-SAME: lnbwd.kind = "row_scalar"
+  // CHECK-SAME: lnbwd.argument = #lnbwd.argument<name = "dy", aliases = ["dx"], kind = "row_block", access = "read_write", row_rank = 2>
+  // CHECK-SAME: lnbwd.argument = #lnbwd.argument<kind = "row_scalar", access = "write">
   // CHECK-SAME: lnbwd.operation = #lnbwd.operation<name = "rms_norm">
-  func.func @f(%dy: memref<?x4x8xf32> {lnbwd.name = "dy", lnbwd.aliases = ["dx"], lnbwd.kind = "row_block",
-                                       lnbwd.access = "read_write", lnbwd.row_rank = 2 : i64},
-               %s: memref<?xf32> {lnbwd.kind = "row_scalar", lnbwd.access = "write"}, %m: index)
+  func.func @f(%dy: memref<?x4x8xf32> {lnbwd.argument = #lnbwd.argument<name = "dy", aliases = ["dx"], kind = "row_block",
+                                                                         access = "read_write", row_rank = 2>},
+               %s: memref<?xf32> {lnbwd.argument = #lnbwd.argument<kind = "row_scalar", access = "write">}, %m: index)
       attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm">} {
     // CHECK: memref.alloc(%{{.*}}) {lnbwd.row_scalar}
     %0 = memref.alloc(%m) {lnbwd.row_scalar} : memref<?xf32>

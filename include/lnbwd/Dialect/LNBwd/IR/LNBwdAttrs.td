@@ -269,4 +269,40 @@ def LNBwd_NamedOperationAttr : LNBwd_Attr<"NamedOperation", "operation"> {
   }];
 }
 
+def LNBwd_ArgumentAttr : LNBwd_Attr<"Argument", "argument"> {
+  let summary = "An argument of a function, for its launch plan";
+  let description = [{
+    The attribute `lnbwd.argument` of an argument. The lowerings add what is
+    left out.
+
+    | field | meaning |
+    |---|---|
+    | `name`, `aliases` | the operand's name; those of the other operands that it is |
+    | `kind` | its dimensions, as a launch plan says it: `"row_block"`, `"row_scalar"`, `"column"`, `"group_column"`, ... |
+    | `access` | `"read"`, `"write"` or `"read_write"` |
+    | `row_rank` | how many dimensions a row has; left out: one |
+
+    Example:
+
+    ```mlir
+    #lnbwd.argument<name = "dy", aliases = ["dx"], kind = "row_block", access = "read_write">
+    ```
+  }];
+  let parameters = (ins
+    OptionalParameter<"::mlir::StringAttr">:$name,
+    OptionalParameter<"::mlir::ArrayAttr">:$aliases,
+    OptionalParameter<"::mlir::StringAttr">:$kind,
+    OptionalParameter<"::mlir::StringAttr">:$access,
+    DefaultValuedParameter<"int64_t", "0">:$row_rank
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What is noted on argument `number` of `function`; without any field where
+    /// nothing is.
+    static ArgumentAttr of(::mlir::FunctionOpInterface function,
+                           unsigned number);
+  }];
+}
+
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD

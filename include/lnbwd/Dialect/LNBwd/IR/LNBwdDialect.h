@@ -27,6 +27,10 @@
 
 #include "lnbwd/Operations/Operations.h"
 
+namespace mlir {
+class FunctionOpInterface;
+} // namespace mlir
+
 namespace lnbwd {
 class NormOpInterface;
 class RowBody;
@@ -82,13 +86,10 @@ namespace lnbwd {
 
 /// The attribute of a kernel that says what it was made of, a KernelInfoAttr.
 inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
-/// The attribute of a function that says what it computes, a
-/// NamedOperationAttr.
+/// The attribute of a function that says what it computes: a
+/// NamedOperationAttr, or the key `program` of the launch plan, a string of
+/// JSON.
 inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
-/// The attribute of a function that says what it computes operation by
-/// operation, where operationAttr does not: the key `program` of the launch
-/// plan, a string of JSON.
-inline constexpr llvm::StringLiteral programAttr = "lnbwd.program";
 /// The attribute of a module with the schedules that its row programs must not
 /// be given, since they made a kernel spill: a dictionary of arrays of
 /// ScheduleAttr, by the programs' entries.
@@ -99,14 +100,8 @@ inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
 inline constexpr llvm::StringLiteral chipAttr = "lnbwd.chip";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
-/// Attributes of a function's arguments: the name, kind and access of the plan.
-inline constexpr llvm::StringLiteral argumentNameAttr = "lnbwd.name";
-inline constexpr llvm::StringLiteral argumentKindAttr = "lnbwd.kind";
-inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
-/// Of an argument that is several operands: the names of the others.
-inline constexpr llvm::StringLiteral argumentAliasesAttr = "lnbwd.aliases";
-/// Of an argument whose rows have several dimensions: how many.
-inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
+/// The attribute of a function's arguments, an ArgumentAttr.
+inline constexpr llvm::StringLiteral argumentAttr = "lnbwd.argument";
 /// The attribute of an allocation of row scalars, or of split ones: how many
 /// partial sums for each row.
 inline constexpr llvm::StringLiteral rowScalarAttr = "lnbwd.row_scalar";

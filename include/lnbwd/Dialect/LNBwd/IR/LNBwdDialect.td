@@ -35,17 +35,13 @@ def LNBwd_Dialect : Dialect {
 
     Attributes of other operations that begin with `lnbwd.` are this dialect's.
     They are verified wherever they stand; one with an unknown name is an error.
-    The lowerings set them. A kind or row rank that was written by hand and is
-    not that of the operand is an error there: a launcher goes by it.
+    The lowerings set them. A kind or row rank of an argument that was written by
+    hand and is not that of the operand is an error there: a launcher goes by it.
 
     | attribute | of | value |
     |---|---|---|
-    | `lnbwd.operation` | a function | `#lnbwd.operation`: what its kernels compute together |
-    | `lnbwd.program` | a function | the same operation by operation, for the launch plan, JSON in a string |
-    | `lnbwd.name`, `lnbwd.aliases` | an argument of a function | the operand's name in the launch plan, a string; the names of the others that it is, an array of strings |
-    | `lnbwd.kind` | an argument of a function | the dimensions that it has, as a launch plan says it: `"row_block"`, `"row_scalar"`, `"column"`, `"group_column"`, ... |
-    | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |
-    | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
+    | `lnbwd.operation` | a function | what its kernels compute together: `#lnbwd.operation`, or its row programs for the launch plan, JSON in a string |
+    | `lnbwd.argument` | an argument of a function | `#lnbwd.argument`: name, kind and access in the launch plan |
     | `lnbwd.chip` | a module | the chip that it is compiled for, with its settings, a string as the option `chip` takes it |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
