@@ -59,7 +59,6 @@ static void addLaneLevel(OpPassManager &pm) {
   kernels.addPass(createSplitFragmentsPass());
   kernels.addPass(createBlockColumnSumsPass());
   kernels.addPass(createLowerRowReductionsPass());
-  kernels.addPass(createHoistCopiesPass());
   kernels.addPass(createLaneToGPUPass());
 }
 

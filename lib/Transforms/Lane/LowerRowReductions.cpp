@@ -22,6 +22,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LOWERROWREDUCTIONSPASS
@@ -124,6 +125,56 @@ struct LowerIterations : ConversionPattern {
   const lane::ExchangeMemory &exchange;
 };
 
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Copies to stages
+//===----------------------------------------------------------------------===//
+
+/// The last barrier before `op` in its block, or null.
+static lane::BarrierOp getLastBarrier(Operation *op) {
+  while (op && !isa<lane::BarrierOp>(op))
+    op = op->getPrevNode();
+  return dyn_cast_or_null<lane::BarrierOp>(op);
+}
+
+/// The first barrier or send of sums in the iteration of `copies`
+/// after the loads from the stage and before `barrier`, or null.
+static Operation *getFirstSynchronization(lane::StartCopiesOp copies,
+                                          lane::BarrierOp barrier) {
+  Operation *synchronization = nullptr;
+  for (Operation *op = barrier->getPrevNode(); op; op = op->getPrevNode()) {
+    if (auto receive = dyn_cast<lane::ReceiveOp>(op);
+        receive && receive.getStages() == copies.getStages())
+      break;
+    if (isa<lane::BarrierOp, lane::SendToPeersOp>(op))
+      synchronization = op;
+  }
+  return synchronization;
+}
+
+/// Starts `copies` where its stage is free: when all lanes have loaded their
+/// fragments from it, which a barrier of the exchange may say.
+static LogicalResult hoist(lane::StartCopiesOp copies, RewriterBase &rewriter) {
+  auto barrier = getLastBarrier(copies);
+  if (!barrier)
+    return copies.emitOpError("expected a lane.barrier before it in its "
+                              "iteration, after which its stage is free");
+  Operation *synchronization = getFirstSynchronization(copies, barrier);
+  if (!synchronization)
+    return success();
+  Operation *behind = synchronization->getNextNode();
+  if (failed(moveOperationDependencies(rewriter, copies, behind)))
+    return success();
+  copies->moveBefore(behind);
+  if (isa<lane::BarrierOp>(synchronization))
+    barrier.erase();
+  else // The tile is computed on the way to the copies.
+    barrier->moveAfter(synchronization);
+  return success();
+}
+
+namespace {
 struct LowerRowReductions
     : lnbwd::impl::LowerRowReductionsPassBase<LowerRowReductions> {
   void runOnOperation() override {
@@ -151,6 +202,14 @@ struct LowerRowReductions
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerIterations>(converter, &getContext(), exchange);
     if (failed(applyFullConversion(kernel, target, std::move(patterns))))
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    if (kernel
+            .walk([&](lane::StartCopiesOp copies) {
+              bool isInLoop = isa<lane::ForRowsOp>(copies->getParentOp());
+              return WalkResult(isInLoop ? hoist(copies, rewriter) : success());
+            })
+            .wasInterrupted())
       signalPassFailure();
   }
 };

@@ -181,8 +181,8 @@ def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
     of from device memory; then, after a barrier, which frees the stage, the
     copies of the tile that is `stages` tiles ahead start. Without row
     reductions they start right after the loads from the stage; with row
-    reductions at the end of the iteration, from where `lnbwd-hoist-copies` may
-    move them. The loop carries the index of the stage and the parity of its
+    reductions at the end of the iteration, from where
+    `lnbwd-lower-row-reductions` may move them. The loop carries the index of the stage and the parity of its
     barrier. Row scalars are loaded as before.
 
     Expects full tiles, with the last row apart where not all tiles have the
@@ -373,8 +373,15 @@ def LowerRowReductionsPass
     all. A `!lane.iteration` is then the number of preceding rows. The
     workgroups synchronise before the first row.
 
+    Copies to a stage start at the end of an iteration, after a `lane.barrier`.
+    If a barrier of an exchange follows the loads from the stage, the copies move
+    after the first one and need no other. If sums are sent to peers first, the
+    copies and their barrier move after that, and start while the sums are in
+    flight.
+
     Expects split fragments, and whole waves where workgroups share rows. Fails
-    if two reductions of the same phase differ.
+    if two reductions of the same phase differ, and on copies in a loop without a
+    preceding barrier.
 
     Before:
 
@@ -412,53 +419,28 @@ def LowerRowReductionsPass
     %a3 = vector.extract %exists_or_zero[0] : f32 from vector<2xf32>
     %s = gpu.subgroup_reduce add %a3 : (f32) -> f32
     ```
+
+    Copies, before and after:
+
+    ```mlir
+    %x = lane.receive %tile from %stages[%stage] at %layout access 0 : ...
+    lane.barrier // of the exchange
+    %slot = vector.load %memory[%half] : ...
+    lane.barrier
+    lane.start_copies %xs from %later below %end to %stages[%stage] at %layout : ...
+    ```
+    ```mlir
+    %x = lane.receive %tile from %stages[%stage] at %layout access 0 : ...
+    lane.barrier
+    lane.start_copies %xs from %later below %end to %stages[%stage] at %layout : ...
+    %slot = vector.load %memory[%half] : ...
+    ```
   }];
   let dependentDialects = ["::mlir::amdgpu::AMDGPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
   let statistics = [
     Statistic<"numLowered", "lowered", "Reductions lowered">,
     Statistic<"numShared", "shared", "Reductions of rows that workgroups share">,
-  ];
-}
-
-def HoistCopiesPass : Pass<"lnbwd-hoist-copies", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Hoist the copies to a stage to the first point where it is free";
-  let description = [{
-    An iteration with row reductions starts the copies to its stage at its end,
-    after a `lane.barrier`. If an earlier barrier follows the loads from the
-    stage, the copies move after the first such barrier, and need no other. If
-    sums are sent to peers first, the copies and their barrier move after that:
-    the copies start while the sums are in flight.
-
-    Expects lowered row reductions; an iteration whose reductions need no memory
-    is left as it is. Fails on copies in a loop without a preceding barrier.
-
-    Before:
-
-    ```mlir
-    %x = lane.receive %tile from %stages[%stage] at %layout access 0 : ...
-    vector.store %mine, %memory[%own] : ...
-    lane.barrier
-    %slot = vector.load %memory[%half] : ...
-    lane.store %y, %ys[%row] at %layout access 0 : ...
-    lane.barrier
-    lane.start_copies %xs from %later below %end to %stages[%stage] at %layout : ...
-    ```
-
-    After:
-
-    ```mlir
-    %x = lane.receive %tile from %stages[%stage] at %layout access 0 : ...
-    vector.store %mine, %memory[%own] : ...
-    lane.barrier
-    lane.start_copies %xs from %later below %end to %stages[%stage] at %layout : ...
-    %slot = vector.load %memory[%half] : ...
-    lane.store %y, %ys[%row] at %layout access 0 : ...
-    ```
-  }];
-  let statistics = [
-    Statistic<"numHoisted", "hoisted", "Copies hoisted">,
-    Statistic<"numMerged", "merged", "Barriers removed as redundant">,
   ];
 }
 

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-hoist-copies)))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-lower-row-reductions)))' --split-input-file | FileCheck %s
 
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 !stages = !lane.stages<2 of f32>
