@@ -168,7 +168,7 @@ OperandTile::OperandTile(const Workgroup &group, Value matrix, bool isAlong,
       isAlong ? b.remainder(thread, rowBlocks) : b.divide(thread, groups);
   firstSide = b.add(first, row);
   firstDepth = b.multiply(block, blockElements);
-  place = lane::getTilePlace(b, row, block);
+  place = group.wave.getTilePlace(b, row, block);
 }
 
 Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
@@ -226,15 +226,15 @@ void OperandTile::store(ValueRange blocks) {
       widened = arith::ExtFOp::create(b, blockType, block);
     vector::StoreOp::create(
         b, widened, memory,
-        lane::getTileElement(b, place, int64_t(i) * blockStep, /*block=*/0,
-                             blockElements),
+        group.wave.getTileElement(b, place, int64_t(i) * blockStep, /*block=*/0,
+                                  blockElements),
         /*nontemporal=*/false, llvm::MaybeAlign(blockBytes));
   }
 }
 
 void OperandTile::setPart(Value row, const FragmentPlaces &places) {
   auto [ofLane, block] = group.wave.locate(b, places);
-  partPlace = lane::getTilePlace(b, b.add(row, ofLane), block);
+  partPlace = group.wave.getTilePlace(b, b.add(row, ofLane), block);
   partOffsets = places.offsets;
 }
 
@@ -243,8 +243,8 @@ SmallVector<Value> OperandTile::readFragments(int64_t block) {
   for (int64_t row = 0; row < group.waveSize; row += fragmentSize) {
     SmallVector<Value> blocks;
     for (auto [rows, columns] : partOffsets) {
-      Value at = lane::getTileElement(b, partPlace, row + rows, block + columns,
-                                      blockElements);
+      Value at = group.wave.getTileElement(b, partPlace, row + rows,
+                                           block + columns, blockElements);
       blocks.push_back(vector::LoadOp::create(b, blockType, memory, at,
                                               /*nontemporal=*/false,
                                               llvm::MaybeAlign(blockBytes)));

@@ -71,25 +71,31 @@ lane::MatrixWave::locate(IndexBuilder &b, const FragmentPlaces &places) const {
 
 // Both of these compute the same. With x = row ^ (row >> 3), a block's number
 // in its row is exclusive-ored with the low 3 bits of x, rotated right by one;
-// and the row's lowest bit with its fifth, where all banks hold two rows.
-Value lane::getTilePlace(IndexBuilder &b, Value row, Value block) {
+// and the row's lowest bit with its fifth, where all banks hold two rows; with
+// its sixth, too, where the rows of an access to these lie 4 apart.
+Value lane::MatrixWave::getTilePlace(IndexBuilder &b, Value row,
+                                     Value block) const {
   Value mixed = b.exclusiveOr(row, b.divide(row, 8));
   Value lowest = b.multiply(b.remainder(mixed, 2), 4);
   Value rotated = b.add(b.remainder(b.divide(mixed, 2), 4), lowest);
-  Value moved = b.exclusiveOr(row, b.remainder(b.divide(row, 16), 2));
+  Value high = b.divide(row, 16);
+  if (unit == MatrixUnit::WideWMMA)
+    high = b.exclusiveOr(high, b.divide(row, 32));
+  Value moved = b.exclusiveOr(row, b.remainder(high, 2));
   Value first = b.multiply(moved, rowBlocks);
   return b.add(first, b.exclusiveOr(block, rotated));
 }
 
-static int64_t getTilePlace(int64_t row, int64_t block) {
+Value lane::MatrixWave::getTileElement(IndexBuilder &b, Value place,
+                                       int64_t row, int64_t block,
+                                       int64_t blockElements) const {
   int64_t mixed = row ^ (row / 8), rotated = mixed / 2 % 4 + mixed % 2 * 4;
-  return (row ^ (row / 16 % 2)) * lane::rowBlocks + (block ^ rotated);
-}
-
-Value lane::getTileElement(IndexBuilder &b, Value place, int64_t row,
-                           int64_t block, int64_t blockElements) {
+  int64_t high = row / 16;
+  if (unit == MatrixUnit::WideWMMA)
+    high ^= row / 32;
+  int64_t offset = (row ^ (high % 2)) * rowBlocks + (block ^ rotated);
   // What the banks do not see is added: it becomes the offset of an access.
-  int64_t offset = ::getTilePlace(row, block), low = offset % (2 * rowBlocks);
+  int64_t low = offset % (2 * rowBlocks);
   return b.add(b.multiply(b.exclusiveOr(place, b.index(low)), blockElements),
                (offset - low) * blockElements);
 }

@@ -62,21 +62,22 @@ struct MatrixWave {
   int64_t getRunLength() const {
     return countElements() / int64_t(result.offsets.size());
   }
+
+  /// The place of block `block` of row `row` of a tile, counted in blocks.
+  ///
+  /// Blocks are permuted, so that lanes of one access meet in no bank of
+  /// memory, whether they read 16 rows of one column of blocks or 2 rows of 4,
+  /// write the 8 blocks of a row, or, where a matrix is transposed on its way,
+  /// write rows that lie 2 or 4 apart. All this is linear over bits: the place
+  /// of a sum whose terms have no bit in common is the exclusive or of their
+  /// places.
+  mlir::Value getTilePlace(IndexBuilder &b, mlir::Value row,
+                           mlir::Value block) const;
+  /// The number of the first element of the block that lies so many rows and
+  /// blocks after `place`, with no bit in common.
+  mlir::Value getTileElement(IndexBuilder &b, mlir::Value place, int64_t row,
+                             int64_t block, int64_t blockElements) const;
 };
-
-/// The place of block `block` of row `row` of a tile, counted in blocks.
-///
-/// Blocks are permuted, so that lanes of one access meet in no bank of memory,
-/// whether they read 16 rows of one column of blocks or 2 rows of 4, write the
-/// 8 blocks of a row, or, where a matrix is transposed on its way, write rows
-/// that lie 2 or 4 apart. All this is linear over bits: the place of a sum
-/// whose terms have no bit in common is the exclusive or of their places.
-mlir::Value getTilePlace(IndexBuilder &b, mlir::Value row, mlir::Value block);
-
-/// The number of the first element of the block that lies so many rows and
-/// blocks after `place`, with no bit in common.
-mlir::Value getTileElement(IndexBuilder &b, mlir::Value place, int64_t row,
-                           int64_t block, int64_t blockElements);
 
 } // namespace lnbwd::lane
 
