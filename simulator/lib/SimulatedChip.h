@@ -32,6 +32,10 @@ struct SimulatedChip {
   /// has it: "sramecc+:xnack-" follow where the chip knows them.
   std::string archName() const;
 
+  /// CDNA5: gfx12's instructions with banks of vector registers, clusters and
+  /// wider descriptors of buffers.
+  bool isCdna5() const { return Generation == 12 && AddressableVgprs > 256; }
+
   /// Compute units that share a workgroup: where there are two, they make a
   /// workgroup processor.
   unsigned unitsTogether() const { return UnitsTogether; }

@@ -276,11 +276,8 @@ TEST_P(CheckerTest, OffsetsThatOverflow) {
   // As Triton makes them: a descriptor of 2 GiB, and an offset for masked
   // lanes.
   auto Load = [&](const std::string &Offset, const std::string &More = "") {
-    const bool Gfx9 = isGfx9(Chip);
-    return run("s_mov_b32 s8, s4\ns_and_b32 s9, s5, 0xffff\n"
-               "s_mov_b32 s10, 0x7ffffffe\ns_mov_b32 s11, " +
-               std::string(Gfx9 ? "0x27000" : "0x31016fac") +
-               "\nv_mov_b32 v1, " + Offset + "\nbuffer_load_" +
+    return run(bufferOf(Chip, 8, 4, 0x7ffffffe) + "v_mov_b32 v1, " + Offset +
+               "\nbuffer_load_" +
                (chipNamed(Chip).Generation < 11 ? "dword" : "b32") +
                " v2, v1, s[8:11], " + (isGfx12(Chip) ? "null" : "0") +
                " offen" + More + "\nWAITV");

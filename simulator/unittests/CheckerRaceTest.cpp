@@ -423,18 +423,12 @@ TEST_P(CheckerTest, LoopsThatWalkDoNotWait) {
 TEST_P(CheckerTest, LoopsThatStoreDoNotWait) {
   // A store through a descriptor is one to scratch only if there is any.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
-  const bool IsGfx9 = isGfx9(Chip);
-  const std::string Flags = IsGfx9 ? "0x27000" : "0x31016fac";
   const std::string Width =
       chipNamed(Chip).Generation >= 11 ? "_b32 " : "_dword ";
-  const std::string Rest = Chip == "gfx1201" ? ", null offen" : ", 0 offen";
-  EXPECT_CLEAN(run("s_mov_b32 s12, s4\ns_and_b32 s13, s5, 0xffff\n"
-                   "s_mov_b32 s14, 0x10000\ns_mov_b32 s15, " +
-                       Flags +
-                       "\ns_mov_b32 s16, s6\ns_and_b32 s17, s7, 0xffff\n"
-                       "s_mov_b32 s18, 0x10000\ns_mov_b32 s19, " +
-                       Flags +
-                       "\ns_lshl_b32 s8, s3, 8\nv_mov_b32 v4, s8\n"
+  const std::string Rest = isGfx12(Chip) ? ", null offen" : ", 0 offen";
+  EXPECT_CLEAN(run(bufferOf(Chip, 12, 4, 0x10000) +
+                       bufferOf(Chip, 16, 6, 0x10000) +
+                       "s_lshl_b32 s8, s3, 8\nv_mov_b32 v4, s8\n"
                        "ADDV v4, v4, v1\ns_mov_b32 s10, 4\n"
                        "round:\nbuffer_load" +
                        Width + "v2, v4, s[16:19]" + Rest +

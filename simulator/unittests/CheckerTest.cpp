@@ -34,7 +34,9 @@ TEST_P(CheckerTest, RegistersBeyondTheDescriptor) {
   K.Vgprs = 24;
   EXPECT_CLEAN(run("v_mov_b32 v23, 0"));
   EXPECT_SAYS(run("v_mov_b32 v40, 0"),
-              "v40 is used, but the kernel descriptor allocates only 24");
+              std::string("v40 is used, but the kernel descriptor allocates "
+                          "only ") +
+                  (chipNamed(Chip).isCdna5() ? "32" : "24"));
   if (!isGfx9(Chip))
     return;
   K.Sgprs = 16;
@@ -126,7 +128,8 @@ TEST_P(CheckerTest, Counts) {
   // Rows 128 bytes apart: the bank of 32 repeats each time, that of 64 every
   // other time.
   auto *Lds = Root->getObject("lds");
-  EXPECT_EQ(Lds->getInteger("bank_conflict_cycles"), Chip == "gfx950" ? 3 : 7);
+  EXPECT_EQ(Lds->getInteger("bank_conflict_cycles"),
+            chipNamed(Chip).LdsBanks == 64 ? 3 : 7);
   const llvm::json::Object *X = nullptr, *Y = nullptr;
   for (auto &Entry : *Root->getArray("buffers")) {
     auto *Buffer = Entry.getAsObject();

@@ -57,7 +57,10 @@ inline std::string spell(std::string S, const std::string &Chip) {
       // stored, and after a load or an atomic that takes it, for the device.
       {"RELEASE",
        Cdna3 ? "buffer_wbl2 sc1\ns_waitcnt vmcnt(0)" : "s_waitcnt vmcnt(0)",
-       "s_waitcnt_vscnt null, 0x0", "s_wait_storecnt 0x0"},
+       "s_waitcnt_vscnt null, 0x0",
+       chipNamed(Chip).isCdna5()
+           ? "global_wb scope:SCOPE_DEV\ns_wait_storecnt 0x0"
+           : "s_wait_storecnt 0x0"},
       {"ACQUIRE", Cdna3 ? "buffer_inv sc1" : "buffer_wbinvl1_vol",
        "buffer_gl1_inv\nbuffer_gl0_inv", "global_inv scope:SCOPE_DEV"},
       {"SCLOAD", "scratch_load_dword", "scratch_load_b32", "scratch_load_b32"},
@@ -116,6 +119,25 @@ inline std::string spell(std::string S, const std::string &Chip) {
       S.replace(At, std::strlen(W->Name), To);
   }
   return S;
+}
+
+/// Makes a descriptor in s[To:To+3] of so many bytes at s[From:From+1].
+inline std::string bufferOf(const std::string &Chip, unsigned To, unsigned From,
+                            uint64_t Bytes) {
+  const bool Wide = chipNamed(Chip).isCdna5();
+  auto Register = [](unsigned R) { return " s" + std::to_string(R); };
+  std::string Text = "s_mov_b32" + Register(To) + "," + Register(From) +
+                     "\ns_and_b32" + Register(To + 1) + "," +
+                     Register(From + 1) + ", 0xffff\n";
+  if (Wide)
+    Text += "s_or_b32" + Register(To + 1) + "," + Register(To + 1) + ", " +
+            std::to_string(uint32_t(Bytes << 25)) + "\n";
+  return Text + "s_mov_b32" + Register(To + 2) + ", " +
+         std::to_string(Wide ? Bytes >> 7 : Bytes) + "\ns_mov_b32" +
+         Register(To + 3) + ", " +
+         (Wide           ? "0\n"
+          : isGfx9(Chip) ? "0x27000\n"
+                         : "0x31016fac\n");
 }
 
 /// s[4:5] and s[6:7] are the two arguments, s3 the workgroup's number, v0 the

@@ -234,6 +234,43 @@ TEST_P(CheckerTest, LoadToLdsNotWaitedFor) {
   EXPECT_SAYS(run("global_load_lds_dword v1, s[4:5]"), "m0 was never written");
 }
 
+// Asynchronous loads have a counter of their own, in whose order they finish.
+TEST_P(CheckerTest, AsynchronousLoads) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  const std::string Load = "ADDV v3, v1, 0x100\n"
+                           "global_load_async_to_lds_b32 v1, v1, s[4:5]\n"
+                           "global_load_async_to_lds_b32 v3, v1, s[4:5]\n";
+  const char *Missing = "a wait for asynccnt is missing";
+  EXPECT_SAYS(run(Load + "s_wait_loadcnt 0x0\nDSREAD1 v2, v1"), Missing);
+  EXPECT_CLEAN(run(Load + "s_wait_asynccnt 0x1\nDSREAD1 v2, v1"));
+  EXPECT_SAYS(run(Load + "s_wait_asynccnt 0x1\nDSREAD1 v2, v3"), Missing);
+  EXPECT_CLEAN(run(Load + "s_wait_asynccnt 0x0\nDSREAD1 v2, v3"));
+  // What is stored there meanwhile may be lost.
+  EXPECT_SAYS(run(Load + "DSWRITE1 v3, v0"), Missing);
+  // The wave that loads waits before the barrier, behind which others read.
+  const std::string Other = "v_xor_b32 v4, 0x80, v1\n";
+  EXPECT_SAYS(run(Other + Load + "BARRIER\nDSREAD1 v2, v4", 1, 64),
+              "a wait for asynccnt of 0 is missing before the barrier");
+  EXPECT_CLEAN(run(
+      Other + Load + "s_wait_asynccnt 0x0\nBARRIER\nDSREAD1 v2, v4", 1, 64));
+}
+
+TEST_P(CheckerTest, RegisterBanks) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  K.Vgprs = 512;
+  const std::string Sum = "s_set_vgpr_msb 0x1\nADDV v2, v1, v0\n"
+                          "s_set_vgpr_msb 0x0\nGSTORE1 v1, v2, s[6:7]";
+  EXPECT_SAYS(run(Sum), "v2 depends on v257, which was never written");
+  EXPECT_CLEAN(run("s_set_vgpr_msb 0x40\nv_mov_b32 v1, 1\n" + Sum));
+  EXPECT_SAYS(run("s_set_vgpr_msb 0x40\nGLOAD1 v1, v1, s[4:5]\n" + Sum),
+              "v257 is read before the result of");
+  K.Vgprs = 256;
+  EXPECT_SAYS(run(Sum),
+              "v257 is used, but the kernel descriptor allocates only 256");
+}
+
 TEST_P(CheckerTest, LoadToLdsIsWaitedForApart) {
   if (Chip != "gfx942" && Chip != "gfx950")
     GTEST_SKIP();

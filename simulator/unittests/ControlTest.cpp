@@ -19,7 +19,7 @@ TEST(Control, Branches) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     // Sums 1 to 10.
-    std::string Add = Chip == "gfx1201" ? "s_add_co_u32" : "s_add_u32";
+    std::string Add = isGfx12(Chip) ? "s_add_co_u32" : "s_add_u32";
     ASSERT_TRUE(T.run("s_mov_b32 s0, 0\ns_mov_b32 s1, 10\nloop:\n" + Add +
                       " s0, s0, s1\n" + Add + " s1, s1, -1\n" +
                       "s_cmp_lg_u32 s1, 0\ns_cbranch_scc1 loop\n" +
@@ -53,8 +53,8 @@ TEST(Control, CallsAndAddresses) {
   for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
-    std::string Add = Chip == "gfx1201" ? "s_add_co_u32" : "s_add_u32";
-    std::string Addc = Chip == "gfx1201" ? "s_add_co_ci_u32" : "s_addc_u32";
+    std::string Add = isGfx12(Chip) ? "s_add_co_u32" : "s_add_u32";
+    std::string Addc = isGfx12(Chip) ? "s_add_co_ci_u32" : "s_addc_u32";
     ASSERT_TRUE(T.run("s_mov_b32 s0, 0\n"
                       "s_getpc_b64 s[4:5]\n"
                       "base:\n" +
@@ -121,7 +121,7 @@ TEST(Control, HarmlessInstructions) {
               "s_delay_alu instid0(VALU_DEP_1)\ns_clause 0x1\n"
               "buffer_gl0_inv\nbuffer_gl1_inv\ns_waitcnt_depctr 0xfffe\n"
               "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n";
-    if (Chip == "gfx1201")
+    if (isGfx12(Chip))
       Text += "s_wait_loadcnt 0x0\ns_wait_storecnt 0x0\ns_wait_dscnt 0x0\n"
               "s_wait_kmcnt 0x0\ns_wait_alu 0xfffe\nglobal_inv scope:SCOPE_SE\n"
               "global_wb scope:SCOPE_SYS\ns_delay_alu instid0(VALU_DEP_1)\n";

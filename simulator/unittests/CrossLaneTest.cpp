@@ -148,7 +148,7 @@ TEST(CrossLane, Permlane16) {
     EXPECT_EQ(T.v(0)[0], 7u);
     EXPECT_EQ(T.v(2)[0], 0u);
     EXPECT_EQ(T.v(3)[0], 16u);
-    if (Chip == "gfx1201") {
+    if (isGfx12(Chip)) {
       T.setExec(~0ull);
       ASSERT_TRUE(T.run("v_permlane16_var_b32 v0, v1, v4\n"
                         "v_permlanex16_var_b32 v2, v1, v4"))

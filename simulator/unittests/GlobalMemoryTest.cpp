@@ -349,7 +349,8 @@ TEST(ScratchMemory, AddressingForms) {
 }
 
 TEST(BufferMemory, RawBuffer) {
-  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
+  // CDNA5's descriptors are another test's.
+  for (const std::string &Chip : chipsIn(GFX9 | GFX1100 | GFX1201)) {
     SCOPED_TRACE(Chip);
     bool Gfx9 = Chip[3] == '9';
     WaveTester T(Chip);
@@ -362,7 +363,7 @@ TEST(BufferMemory, RawBuffer) {
     T.s(8) = 4;
     for (unsigned L = 0; L < T.lanes(); ++L)
       T.v(4)[L] = L * 4;
-    std::string Zero = Chip == "gfx1201" ? "null" : "0";
+    std::string Zero = isGfx12(Chip) ? "null" : "0";
     ASSERT_TRUE(T.run("buffer_load_" + widthName(Chip, 1) +
                       " v0, v4, s[4:7], " + Zero + " offen offset:8\n" +
                       "buffer_load_" + widthName(Chip, 1) +
@@ -413,10 +414,10 @@ TEST(ScalarMemory, Loads) {
     }
     ASSERT_TRUE(T.run(std::string("s_load_") + (Gfx9 ? "dword" : "b32") +
                       " s16, s[2:3], s4" +
-                      (Chip == "gfx1201" ? " offset:0x0" : "")))
+                      (isGfx12(Chip) ? " offset:0x0" : "")))
         << T.error();
     EXPECT_EQ(T.s(16), In.Data[2]);
-    if (Chip == "gfx1201") {
+    if (isGfx12(Chip)) {
       In.Data[0] = 0x8182f3f4;
       ASSERT_TRUE(
           T.run("s_load_u8 s16, s[2:3], 0x1\ns_load_i8 s17, s[2:3], 0x1\n"
@@ -432,6 +433,8 @@ TEST(ScalarMemory, Loads) {
     EXPECT_FALSE(T.run(std::string("s_load_") + (Gfx9 ? "dword" : "b32") +
                        " s16, s[2:3], 0x80"));
     EXPECT_NE(T.error().find("read of 4 bytes"), std::string::npos);
+    if (chipNamed(Chip).isCdna5())
+      continue; // another test's
     // Through a descriptor: out of range gives 0.
     uint64_t Address = T.s64(2);
     T.s(4) = uint32_t(Address);

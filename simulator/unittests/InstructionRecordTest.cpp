@@ -258,7 +258,11 @@ static std::set<std::string> namesOfLLVM() {
       if (Name.consume_front("v_dual_"))
         Known.insert("v_" + Name.split(' ').first.str());
     }
-    Known.insert(M.Instructions->getName(Opcode).lower());
+    const std::string Own = M.Instructions->getName(Opcode).lower();
+    Known.insert(Own);
+    // And some are the second one of a pair only.
+    if (llvm::StringRef(Own).contains("_x_"))
+      Known.insert("v_" + llvm::StringRef(Own).split("_x_").second.str());
   }
   return Known;
 }

@@ -37,17 +37,24 @@ static std::vector<std::pair<std::string, unsigned>> allWaves() {
   std::vector<std::pair<std::string, unsigned>> All;
   for (const SimulatedChip &C : Chips) {
     All.push_back({C.Chip, C.WaveSize});
-    if (C.WaveSize == 32)
+    if (C.WaveSize == 32 && !C.isCdna5())
       All.push_back({C.Chip, 64});
   }
   return All;
+}
+
+/// CDNA5's sparse and scaled products, and those of types in the text.
+static bool isLeftOut(const std::string &Chip, llvm::StringRef Name) {
+  return chipNamed(Chip).isCdna5() &&
+         (Name.contains("swmmac") || Name.contains("scale") ||
+          Name.contains("f4") || Name.contains("bf16f32"));
 }
 
 TEST(Matrix, EveryInstruction) {
   size_t Checked = 0;
   for (const auto &[Chip, WaveSize] : allWaves())
     for (const std::string &Name : matrixMnemonics(Chip, WaveSize)) {
-      if (NotExecuted.count(Name))
+      if (NotExecuted.count(Name) || isLeftOut(Chip, Name))
         continue;
       const auto Kind = ProductKind::parse(Name);
       if (!Kind) {
@@ -61,7 +68,7 @@ TEST(Matrix, EveryInstruction) {
       }
     }
   // So many LLVM 22 knows; fewer would mean that the search misses some.
-  EXPECT_EQ(Checked / runnableExecTables().size(), 309u);
+  EXPECT_EQ(Checked / runnableExecTables().size(), 334u);
 }
 
 /// Numbers of f16, bf16 and f32 with exponents of -Spread to Spread, as far as
@@ -92,6 +99,8 @@ TEST(Matrix, SumsAreRoundedOnce) {
   std::map<std::string, unsigned> ChipsOf;
   for (const std::string &Chip : chipsIn(AllChips))
     for (const std::string &Name : matrixMnemonics(Chip, 0)) {
+      if (isLeftOut(Chip, Name))
+        continue;
       const auto Kind = ProductKind::parse(Name);
       if (!Kind || Kind->Result == "f64" || Kind->Result == "i32")
         continue;

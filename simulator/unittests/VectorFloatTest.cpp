@@ -583,7 +583,7 @@ TEST(VectorFloat, TrigPreop) {
 
 // Dot products of floats: from 0 to 1 under clamp, and signs of each half.
 TEST(VectorFloat, DotProductsUnderClamp) {
-  constexpr unsigned Chips = GFX9 | GFX908 | GFX1030 | GFX11Plus;
+  constexpr unsigned Chips = DotChips;
   constexpr uint32_t Ones = 0x3c003c00, Quarters = 0x34003400;
   runLaneCases({
       {"v_dot2_f32_f16 v0, v2, v4, v6 clamp",
@@ -600,7 +600,7 @@ TEST(VectorFloat, DotProductsUnderClamp) {
        Chips,
        {{0x3c004000, Ones, f32(1.5f), f32(0.5f)}}},
       {"v_dot2_f32_bf16 v0, v2, v4, v6 clamp",
-       GFX950 | GFX11Plus,
+       GFX950 | Dot11Plus,
        {{0x3f803f80, 0x3f803f80, f32(-1.5f), f32(0.5f)},
         {0x3f803f80, 0x3f803f80, f32(2.0f), f32(1.0f)}}},
   });

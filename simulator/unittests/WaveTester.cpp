@@ -30,8 +30,8 @@ const SimulatedChip &lnbwd::sim::chipNamed(const std::string &Name) {
 std::vector<std::string> lnbwd::sim::chipsIn(unsigned Set) {
   std::vector<std::string> Names;
   // In the order of the bits.
-  const char *const All[] = {"gfx90a",  "gfx942", "gfx950", "gfx1100",
-                             "gfx1201", "gfx908", "gfx1030"};
+  const char *const All[] = {"gfx90a",  "gfx942", "gfx950",  "gfx1100",
+                             "gfx1201", "gfx908", "gfx1030", "gfx1250"};
   for (unsigned K = 0; K < std::size(All); ++K)
     if (Set >> K & 1)
       Names.push_back(All[K]);

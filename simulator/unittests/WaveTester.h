@@ -40,9 +40,12 @@ enum ChipSet : unsigned {
   GFX1201 = 16,
   GFX908 = 32,
   GFX1030 = 64,
+  GFX1250 = 128,
   GFX9 = GFX90A | GFX942 | GFX950,
-  GFX11Plus = GFX1100 | GFX1201,
-  AllChips = GFX9 | GFX11Plus | GFX908 | GFX1030
+  GFX11Plus = GFX1100 | GFX1201 | GFX1250,
+  AllChips = GFX9 | GFX11Plus | GFX908 | GFX1030,
+  DotChips = AllChips & ~GFX1250, ///< with v_dot2
+  Dot11Plus = GFX11Plus & ~GFX1250
 };
 
 class WaveTester {

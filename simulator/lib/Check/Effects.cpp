@@ -67,7 +67,12 @@ CacheUse lnbwd::sim::cacheUse(const Inst &I, const SimulatedChip &Chip) {
   case isa::CacheControl::DropFar:
     Use.DropsFar = true;
     return Use;
+  case isa::CacheControl::WriteScope:
+    Use.WritesBack = Chip.HasL2PerDie && Scope >= 2;
+    return Use;
   case isa::CacheControl::DropScope:
+    Use.WritesBack =
+        Chip.HasL2PerDie && Scope >= 2 && (Facts.Flags & isa::FactCacheWrite);
     Use.DropsNear = Scope >= 1;
     Use.DropsFar = Scope >= 2;
     return Use;
@@ -85,6 +90,7 @@ CacheUse lnbwd::sim::cacheUse(const Inst &I, const SimulatedChip &Chip) {
                                Facts.Memory.Access == isa::MemoryAccess::Atomic;
     Use.PassesNear = Scope >= 1 || IsOfIntrinsic;
     Use.PassesFar = Use.Coherent = Scope >= 2 || IsOfIntrinsic;
+    Use.WritesThrough = Chip.HasL2PerDie && Use.Coherent;
   } else if (Chip.HasL2PerDie) {
     Use.PassesNear = true;
     Use.PassesFar = Use.Coherent = Use.WritesThrough = Has(PolicySc1);
@@ -238,6 +244,9 @@ WaitLimits lnbwd::sim::waitLimits(const Inst &I, WaitKind Kind,
     Most[WaitStore] = X >> 8 & 63;
     Most[WaitLds] = X & 63;
     break;
+  case WaitKind::Async:
+    Most[WaitAsync] = X;
+    break;
   case WaitKind::Idle:
     for (unsigned &M : Limits.Most)
       M = 0;
@@ -334,6 +343,7 @@ void Finder::memory() {
     vectorRead(K, std::max<unsigned>(I.Src[K].Dwords, 1));
   const bool Load = M.Access == MemoryAccess::Load;
   E.ToLds = Load && (I.Flags & FlagLds);
+  E.Asynchronous = M.Asynchronous;
   E.Returns = M.Access == MemoryAccess::Atomic && (I.Flags & FlagReturn);
   E.CompareSwap = M.Access == MemoryAccess::Atomic &&
                   M.Atomic == isa::AtomicOp::CompareSwap;
@@ -343,7 +353,7 @@ void Finder::memory() {
   // LDS accesses read it on chips before gfx9, whose descriptions gfx9 shares.
   if (E.ToLds && Description.ReadsM0)
     E.ScalarRead[4] = {SlotM0, 1};
-  if (Load)
+  if (Load && !E.Asynchronous)
     E.VectorRead[1] = {};
 }
 
@@ -389,7 +399,7 @@ void Finder::limits() {
     if (!S.Count || S.First >= RowTemp0)
       return;
     unsigned End = S.First + S.Count;
-    if (S.First >= RowAGPR0)
+    if (S.First >= RowAGPR0 && P.chip().HasAgprs)
       E.MaxAgpr = std::max<uint16_t>(E.MaxAgpr, uint16_t(End - RowAGPR0));
     else
       E.MaxVgpr = std::max<uint16_t>(E.MaxVgpr, uint16_t(End));

@@ -132,6 +132,7 @@ enum WaitCounter : uint8_t {
   WaitStore,
   WaitLds,
   WaitScalar,
+  WaitAsync, ///< CDNA5's copies between memory and LDS
   NumWaits
 };
 
@@ -196,6 +197,7 @@ struct alignas(64) Effects {
   bool BranchOnVcc = false, BranchOnScc = false;
   bool NeedsScalars = false; ///< all scalar sources must be defined
   bool ToLds = false;        ///< a load that goes to LDS
+  bool Asynchronous = false; ///< counted by WaitAsync
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
@@ -232,7 +234,7 @@ struct CodeEffects {
 /// How many accesses may be under way of each counter when a wait ends.
 struct WaitLimits {
   static constexpr unsigned Any = ~0u;
-  unsigned Most[NumWaits] = {Any, Any, Any, Any};
+  unsigned Most[NumWaits] = {Any, Any, Any, Any, Any};
 };
 
 /// What an instruction with E.Waits as its kind waits for.

@@ -398,7 +398,7 @@ static uint8_t newerHazards(const SimulatedChip &Chip, unsigned WaveSize) {
     Hazards |= NewerMatrix | NewerPermlane;
   if (Chip.HasTransUseHazard)
     Hazards |= NewerTrans;
-  if (Chip.Generation >= 12)
+  if (Chip.Generation >= 12 && !Chip.isCdna5())
     Hazards |= NewerSgpr;
   return Hazards;
 }

@@ -273,8 +273,9 @@ bool WaveChecker::scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
 
 bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
                            unsigned Lane, MemoryAccess Access) {
-  if (Waits.anyLoadToLds() && L.waits() && Access != MemoryAccess::Store &&
-      !Waits.unfinishedLds(I, Address, Bytes, Lane))
+  if (Waits.anyLoadToLds() && L.waits() &&
+      !Waits.unfinishedLds(I, Address, Bytes, Lane,
+                           Access == MemoryAccess::Store))
     return false;
   Lds.Missing = 0;
   if (!Lds.access(I, Address, Bytes, Lane, Access))
@@ -529,7 +530,7 @@ bool lnbwd::sim::failMissingWait(Launch &L) {
   Parts.Other = Missing->Producer;
   Parts.Wave = ErrorDetails::NoWave;
   Parts.Cause = "in code that this launch has not executed, " +
-                registerName(Missing->Register, Missing->Scalar) +
+                registerName(*L.Chip, Missing->Register, Missing->Scalar) +
                 " is read before the result of " + Name(Missing->Producer) +
                 " has been waited for: a wait for " +
                 counterName(Missing->Counter, L.Chip->Generation) + " of " +

@@ -530,8 +530,10 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
              ", and both synchronize workgroups, but one of them does not have "
              "device scope: " +
              (L.Generation >= 12 ? "scope:SCOPE_DEV" : "sc1") + " is missing";
+    const bool IsAsync = Other && L.TheEffects.of(Other).Asynchronous;
     const std::string Counter =
-        counterName(R.isLds()                      ? WaitLds
+        counterName(IsAsync                        ? WaitAsync
+                    : R.isLds()                    ? WaitLds
                     : C.Wrote || L.Generation == 9 ? Waits.storeCounter()
                                                    : WaitLoad,
                     L.Generation);
@@ -545,8 +547,9 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
              " was still in flight" +
              (Caches.KeepsStores && C.Wrote ? ", or not written back," : "") +
              " when the atomic or store that releases it was issued: " +
-             (Caches.KeepsStores && C.Wrote ? "buffer_wbl2 sc1, or a wait for "
-                                            : "a wait for ") +
+             (!(Caches.KeepsStores && C.Wrote) ? "a wait for "
+              : L.Generation >= 12 ? "global_wb scope:SCOPE_DEV, or a wait for "
+                                   : "buffer_wbl2 sc1, or a wait for ") +
              Counter + " of 0" + (Caches.KeepsStores && C.Wrote ? "," : "") +
              " is missing before that";
     if (R.isLds())

@@ -63,9 +63,10 @@ void VectorBits::set(unsigned Row, uint64_t Lanes, const uint32_t *Missing) {
   }
 }
 
-std::string lnbwd::sim::registerName(unsigned Register, bool Scalar) {
+std::string lnbwd::sim::registerName(const SimulatedChip &Chip,
+                                     unsigned Register, bool Scalar) {
   if (!Scalar) {
-    if (Register >= RowAGPR0)
+    if (Register >= RowAGPR0 && Chip.HasAgprs)
       return "a" + std::to_string(Register - RowAGPR0);
     return "v" + std::to_string(Register);
   }
@@ -98,10 +99,10 @@ uint32_t lnbwd::sim::sdwaField(Sdwa Sel) {
 
 std::string RegisterChecker::explain(const Source &S, unsigned Register,
                                      bool Scalar) const {
-  const std::string Name = registerName(Register, Scalar);
+  const std::string Name = registerName(*W.L->Chip, Register, Scalar);
   if (!S.I)
     return Name + " was never written";
-  const std::string Other = registerName(S.Register, S.Scalar);
+  const std::string Other = registerName(*W.L->Chip, S.Register, S.Scalar);
   const std::string Place =
       W.L->Symbols->symbolize(S.I->Address) + ": " + W.L->Code->text(S.I);
   switch (S.From) {
@@ -198,6 +199,7 @@ void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   ScalarMissing[SlotM0] = ~0u;
   if (L.Generation >= 12) {
     ScalarMissing[SlotGroupX] = ScalarMissing[SlotGroupYZ] = 0;
+    ScalarMissing[SlotCluster] = W.L->Chip->isCdna5() ? 0 : ~0u;
     ScalarMissing[SlotWaveId] = ~WaveIdBits;
   }
   ScratchWritten.assign(size_t(W.ScratchSize) + 4, 0);

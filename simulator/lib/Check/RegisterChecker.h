@@ -72,7 +72,8 @@ private:
 };
 
 /// "v5" or "s4"-like name of one register.
-std::string registerName(unsigned Register, bool Scalar);
+std::string registerName(const SimulatedChip &Chip, unsigned Register,
+                         bool Scalar);
 
 /// The bits of a register that SDWA selects.
 uint32_t sdwaField(Sdwa Sel);

@@ -33,7 +33,7 @@ void lnbwd::sim::allocatedRegisters(const SimulatedChip &Chip, const Kernel &K,
     Vgprs = std::min({All, Offset, 256u});
     Agprs = All > Offset ? std::min(All - Offset, 256u) : 0;
   } else {
-    Vgprs = std::min(All, 256u);
+    Vgprs = std::min(All, Chip.AddressableVgprs);
     // A file of their own, of the same size.
     Agprs = Chip.HasAgprs ? Vgprs : 0;
   }

@@ -46,6 +46,8 @@ const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
     return Generation >= 12 ? "storecnt" : "vscnt";
   case WaitLds:
     return Generation >= 12 ? "dscnt" : "lgkmcnt";
+  case WaitAsync:
+    return "asynccnt";
   default:
     return "kmcnt";
   }
@@ -198,9 +200,12 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
   Ev.Type = IsStore ? VectorStore : VectorLoad;
   Ev.IsLds = E.ToLds;
   Ev.FillsLds = E.ToLds && !Filled.empty();
-  push(IsStore ? Stores : WaitLoad, Ev);
+  const WaitCounter C = E.Asynchronous ? WaitAsync
+                        : IsStore      ? Stores
+                                       : WaitLoad;
+  push(C, Ev);
   if (Ev.FillsLds)
-    Queues[WaitLoad].filled(Queues[WaitLoad].Count - 1).swap(Filled);
+    Queues[C].filled(Queues[C].Count - 1).swap(Filled);
 }
 
 WaitChecker::UnderWay WaitChecker::underWay() const {
@@ -211,7 +216,7 @@ WaitChecker::UnderWay WaitChecker::underWay() const {
     if (!Oldest || Number < Oldest)
       Oldest = Number;
   };
-  for (WaitCounter C : {WaitLoad, WaitStore, WaitLds})
+  for (WaitCounter C : {WaitLoad, WaitStore, WaitLds, WaitAsync})
     for (unsigned K = 0; K < Queues[C].Count; ++K) {
       const Event &Ev = Queues[C].at(K);
       if (Ev.IsLds)
@@ -244,7 +249,7 @@ uint32_t WaitChecker::bitsInFlight(unsigned Register) const {
 
 bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
                                bool Write, uint32_t Bits) {
-  std::string Text = registerName(Register, Scalar) +
+  std::string Text = registerName(*W.L->Chip, Register, Scalar) +
                      (Write ? " is overwritten" : " is read") + " before ";
   for (unsigned C = 0; C < NumWaits; ++C) {
     EventQueue &Q = Queues[C];
@@ -321,21 +326,24 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
 }
 
 bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
-                                unsigned Lane) {
-  EventQueue &Q = Queues[WaitLoad];
-  for (unsigned N = 0; N < Q.Count; ++N) {
-    const Event &Ev = Q.at(N);
-    if (!Ev.FillsLds || llvm::none_of(Q.filled(N), [&](const LdsPiece &P) {
-          return Address < P.End && Address + Bytes > P.Begin;
-        }))
-      continue;
-    return faultCheck(W, "waits", I, int(Lane),
-                      "LDS access of " + std::to_string(Bytes) + " bytes at " +
-                          std::to_string(Address) + " before what " +
-                          W.L->Code->text(Ev.I) + " at " +
-                          W.L->Symbols->symbolize(Ev.I->Address) +
-                          " loads there has been waited for: a wait for " +
-                          counterName(WaitLoad, L.Generation) + " is missing");
+                                unsigned Lane, bool IsStore) {
+  for (WaitCounter C : {WaitLoad, WaitAsync}) {
+    EventQueue &Q = Queues[C];
+    // What is stored meanwhile may be lost.
+    for (unsigned N = 0; N < Q.Count && (!IsStore || C == WaitAsync); ++N) {
+      const Event &Ev = Q.at(N);
+      if (!Ev.FillsLds || llvm::none_of(Q.filled(N), [&](const LdsPiece &P) {
+            return Address < P.End && Address + Bytes > P.Begin;
+          }))
+        continue;
+      return faultCheck(W, "waits", I, int(Lane),
+                        "LDS access of " + std::to_string(Bytes) +
+                            " bytes at " + std::to_string(Address) +
+                            " before what " + W.L->Code->text(Ev.I) + " at " +
+                            W.L->Symbols->symbolize(Ev.I->Address) +
+                            " loads there has been waited for: a wait for " +
+                            counterName(C, L.Generation) + " is missing");
+    }
   }
   return true;
 }
@@ -450,7 +458,11 @@ void StaticWaits::issue(const Inst *I, const Effects &E, WaitState &S) const {
       push(S, WaitLds, I, E.VectorWrite[0], {});
     return;
   default:
-    push(S, IsStore ? Stores : WaitLoad, I, E.VectorWrite[0], {});
+    push(S,
+         E.Asynchronous ? WaitAsync
+         : IsStore      ? Stores
+                        : WaitLoad,
+         I, E.VectorWrite[0], {});
     // Flat memory may be LDS.
     if (E.Space == MemorySpace::Flat)
       push(S, WaitLds, I, E.VectorWrite[0], {});

@@ -40,7 +40,7 @@ public:
              std::vector<LdsPiece> &Filled, bool IsPrivate);
   /// An access to LDS that a load may still be filling.
   bool unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
-                     unsigned Lane);
+                     unsigned Lane, bool IsStore);
   bool anything() const { return Outstanding != 0; }
   /// Whether it may read or write a register that waits for its value.
   bool mayTouch(const Effects &E) const {

@@ -198,6 +198,10 @@ std::string lnbwd::sim::describeInstruction(const Wave &W, const Inst *I) {
 unsigned lnbwd::sim::generationOf(const Wave &W) {
   return W.L->Chip->Generation;
 }
+bool lnbwd::sim::isCdna5(const Wave &W) { return W.L->Chip->isCdna5(); }
+unsigned lnbwd::sim::vgprsOf(const Wave &W) {
+  return W.L->Chip->AddressableVgprs;
+}
 bool lnbwd::sim::isGfx9(const Wave &W) { return generationOf(W) == 9; }
 
 const Inst *lnbwd::sim::instructionAt(const Wave &W, uint64_t Address) {

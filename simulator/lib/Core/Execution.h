@@ -67,6 +67,9 @@ const Inst *faultNotExecutable(Wave &W, const Inst *I);
 unsigned generationOf(const Wave &W);
 /// True on the chips of generation 9.
 bool isGfx9(const Wave &W);
+bool isCdna5(const Wave &W);
+/// Vector registers that an instruction can name.
+unsigned vgprsOf(const Wave &W);
 
 /// Turns an address into the instruction there, or null if there is none.
 const Inst *instructionAt(const Wave &W, uint64_t Address);

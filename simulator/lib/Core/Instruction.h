@@ -95,6 +95,7 @@ enum ScalarSlot : uint16_t {
   SlotVCC = 106,
   SlotTTMP0 = 108,
   // What gfx12 finds in these when a wave starts.
+  SlotCluster = SlotTTMP0 + 6, ///< CDNA5: the place in the cluster, its size
   SlotGroupYZ = SlotTTMP0 + 7, ///< Y; with Z enabled 16 bits of it, Z above
   SlotWaveId = SlotTTMP0 + 8,  ///< the wave's number in WaveIdBits
   SlotGroupX = SlotTTMP0 + 9,
@@ -116,11 +117,12 @@ enum ScalarSlot : uint16_t {
 constexpr unsigned WaveIdShift = 25;
 constexpr uint32_t WaveIdBits = 0x1fu << WaveIdShift;
 
-/// Vector rows: v0 to v255, then a0 to a255, then rows for the decoder's use.
+/// Vector rows: v0 to v255, then a0 to a255 or, of chips without them, v256 to
+/// v1023, then rows for the decoder's use.
 enum VectorRow : uint16_t {
   RowAGPR0 = 256,
-  RowTemp0 = 512,
-  NumVectorRows = 516
+  RowTemp0 = 1024,
+  NumVectorRows = 1028
 };
 
 /// Mask is a lane mask in scalar registers, which becomes a row of 0 or ~0.
@@ -180,6 +182,8 @@ enum InstFlag : uint32_t {
   FlagStride64 = 1u << 17,
   FlagFlushes = 1u << 19,    ///< subnormals count as 0, whatever the mode says
   FlagRoundsDown = 1u << 20, ///< inexact results are smaller (RoundingVariable)
+  FlagScaleOffset = 1u << 21,  ///< the address register counts accesses
+  FlagSignedOffset = 1u << 22, ///< the one beside a scalar address is signed
 };
 
 /// What LLVM calls glc, slc and dlc; of gfx940 on sc0, nt and sc1. From gfx12
@@ -243,6 +247,9 @@ struct Inst {
   uint8_t Elements = 0;     ///< consecutive elements a lane accesses
   uint8_t Offset0 = 0;
   uint8_t Offset1 = 0;
+  /// The banks of its vector registers, as s_set_vgpr_msb has them: two bits
+  /// for each of three sources and the result.
+  uint8_t Banks = 0;
 };
 
 } // namespace lnbwd::sim

@@ -32,6 +32,7 @@ enum LaneOpFlag : uint16_t {
   LaneHighResult = 64,    ///< v_fma_mixhi: the result goes to the high half
   LaneFloat = 128,        ///< depends on rounding and denormal mode
   LaneMatrixUnit = 256,   ///< flushes subnormals where matrix instructions do
+  LaneMixesBFloat = 512,  ///< halves of OperandType::Mix are bf16
 };
 
 /// Vector instructions that do the same in every lane.

@@ -100,8 +100,10 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   const unsigned N = W.N;
   for (uint32_t &S : W.S)
     S = Poison;
-  fillPoison(W.V, size_t(std::min(K.VgprCount, 256u)) * N * 4);
-  fillPoison(W.row(RowAGPR0), size_t(std::min(K.AgprCount, 256u)) * N * 4);
+  const unsigned Most = L.Chip->AddressableVgprs;
+  fillPoison(W.V, size_t(std::min(K.VgprCount, Most)) * N * 4);
+  if (L.Chip->HasAgprs)
+    fillPoison(W.row(RowAGPR0), size_t(std::min(K.AgprCount, 256u)) * N * 4);
   if (L.ScratchSize)
     fillPoison(W.Scratch, ScratchPerWave);
   W.Status = WaveStatus::Running;
@@ -121,7 +123,9 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   W.setScalar64(SlotSharedLimit, SharedAperture | 0xffffffff);
   W.setScalar64(SlotPrivateBase, PrivateAperture);
   W.setScalar64(SlotPrivateLimit, PrivateAperture | 0xffffffff);
-  W.setScalar64(SlotFlatScratch, reinterpret_cast<uint64_t>(W.Scratch));
+  W.setScalar64(SlotFlatScratch, L.Chip->isCdna5()
+                                     ? LanePrivateBase
+                                     : reinterpret_cast<uint64_t>(W.Scratch));
 
   const uint32_t Items = L.Block[0] * L.Block[1] * L.Block[2];
   const uint32_t First = Index * N;
@@ -182,13 +186,15 @@ void ResidentWorkgroup::startWave(unsigned Index) {
     ++S;
   }
   // System SGPRs start after the number of user SGPRs the descriptor states.
-  S = std::max(S, K.Rsrc2 >> 1 & 0x1f);
+  S = std::max(S, K.Rsrc2 >> 1 & (L.Chip->isCdna5() ? 0x3fu : 0x1fu));
   if (L.Chip->Generation >= 12) {
     W.S[SlotGroupX] = WG.Id[0];
     // Code of a kernel without the third dimension takes all of it as the
     // second one.
     W.S[SlotGroupYZ] =
         K.Rsrc2 >> 9 & 1 ? (WG.Id[1] & 0xffff) | WG.Id[2] << 16 : WG.Id[1];
+    if (L.Chip->isCdna5())
+      W.S[SlotCluster] = 0; // of one workgroup
     W.S[SlotWaveId] = (Poison & ~WaveIdBits) | Index << WaveIdShift;
   } else {
     for (unsigned D = 0; D < 3; ++D)

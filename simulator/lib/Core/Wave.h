@@ -142,6 +142,21 @@ struct Wave {
 constexpr uint64_t SharedAperture = 0x0001000000000000ull;
 constexpr uint64_t PrivateAperture = 0x0002000000000000ull;
 
+/// CDNA5's descriptor of a buffer, whose size is in bytes.
+struct WideBuffer {
+  uint64_t Base, Records;
+  bool IsPlain; ///< without a stride, in the order of its addresses
+  explicit WideBuffer(const uint32_t *D)
+      : Base(D[0] | uint64_t(D[1] & 0x1ffffff) << 32),
+        Records(((D[3] & 0x3full) << 32 | D[2]) << 7 | D[1] >> 25),
+        IsPlain(!(D[3] & 0x33fff000)) {}
+};
+
+/// Of CDNA5 private memory has such an address, with the lane's number in bits
+/// 56:52, that no other differs from it in bits below 58 alone.
+constexpr uint64_t LanePrivateBase = 1ull << 58 | PrivateAperture;
+constexpr unsigned LanePrivateShift = 52;
+
 inline bool inRegion(const Region &R, uint64_t Address, uint64_t Bytes) {
   return Address >= R.Begin && Address + Bytes <= R.End &&
          Address + Bytes >= Address;

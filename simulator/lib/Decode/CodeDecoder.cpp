@@ -55,6 +55,33 @@ static std::string asData(uint32_t Word) {
   return Hex;
 }
 
+/// Banks of vector registers are a state of the wave. Code is decoded with
+/// those that the instructions before it have set, and what jumps has the first
+/// ones, as LLVM has it do; other code is not modelled.
+static std::string nextBanks(const Inst &I, uint8_t &Banks) {
+  const isa::InstructionDescription &D = I.Record->Description;
+  const uint32_t Flags = I.Record->Facts.Flags;
+  constexpr const char *Other = "another use of register banks";
+  if (Flags & isa::FactWritesHardware) {
+    // MODE has them in bits 19:12, in another order. An immediate sets them
+    // whichever field it is for.
+    const unsigned Field = unsigned(I.Imm), Offset = Field >> 6 & 31;
+    const bool IsMode = (Field & 63) == 1;
+    const uint64_t Value = I.Src[0].Value >> 12 & 0xff;
+    const bool Changes = (Flags & isa::FactSetsBanks) &&
+                         (Value >> 2 | (Value << 6 & 0xc0)) != Banks;
+    if (IsMode && (Changes || (Offset < 20 && Offset + (Field >> 11) >= 12)))
+      return notModelled(Other);
+  } else if (Flags & isa::FactSetsBanks) {
+    Banks = uint8_t(I.Imm);
+  } else if (Banks && (D.IsBranch || D.IsCall || D.EndsWave || D.IsBarrier)) {
+    if (!D.EndsWave)
+      return notModelled(Other);
+    Banks = 0;
+  }
+  return "";
+}
+
 DecodedCode::DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
                          ArrayRef<CodeRange> CodeRanges, const ExecTable &Table,
                          bool HasScratch)
@@ -73,14 +100,17 @@ DecodedCode::DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
     D.Instructions.assign(size_t(R.Size / 4), -1);
     auto NextEntry = D.Where.Entries.begin();
     uint64_t Address = R.Address, End = R.Address + (R.Size & ~3ull);
+    uint8_t Banks = 0;
     while (Address < End) {
-      while (NextEntry != D.Where.Entries.end() && *NextEntry <= Address)
-        ++NextEntry;
+      for (; NextEntry != D.Where.Entries.end() && *NextEntry <= Address;
+           ++NextEntry)
+        Banks = 0;
       uint64_t Limit = NextEntry == D.Where.Entries.end() ? End : *NextEntry;
       ArrayRef<uint8_t> Bytes =
           bytesAt(Address, std::min(Limit, End) - Address);
       Inst Base;
       Base.Address = Address;
+      Base.Banks = Banks;
       std::memcpy(&Base.Encoding, Bytes.data(), 4);
       Listing Line;
       uint64_t Size = 4;
@@ -97,10 +127,12 @@ DecodedCode::DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
           if (O.Description.Coded == isa::Encoding::Vopd)
             O.SecondName = (*Dis)->secondOfDual(Number);
         }
-        const MachineOperands Operands(Read, O.Description, (*Dis)->registers(),
-                                       Bytes);
+        MachineOperands Operands(Read, O.Description, (*Dis)->registers(),
+                                 Bytes);
         Line.Problem = Decode.decode(Read, O.Description, O.SecondName,
                                      Operands, Base, Decoded);
+        if (Line.Problem.empty() && Chip.AddressableVgprs > 256)
+          Line.Problem = nextBanks(Decoded.front(), Banks);
         Line.Text = StringRef(Read.Text).trim().str();
       } else {
         Base.Size = 4;

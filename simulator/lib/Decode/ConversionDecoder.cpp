@@ -84,7 +84,7 @@ std::string ConversionDecoder::decode(const MachineOperands &From, Inst &I) {
   // The values: of f32 a pair is two operands, if nothing is random.
   unsigned Sources = 1;
   const bool Pair = Name.Count == 2 && C.From == MatrixType::F32 && Narrows;
-  C.TwoSources = Name.Halves || (Pair && !Name.Stochastic);
+  C.TwoSources = Name.Halves || (Pair && !(Name.Stochastic && Name.Scaled));
   Sources += C.TwoSources;
   if (Name.Stochastic)
     C.Random = int8_t(Sources++);

@@ -23,9 +23,9 @@ using namespace lnbwd::sim;
 
 InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
                          const ExecTable &Table)
-    : Table(Table), Operands(WaveSize), Lanes(Chip, WaveSize, Table, Operands),
-      Scalars(Operands), Memory(Chip, Table, Operands),
-      Matrices(Chip, WaveSize, Table, Operands),
+    : Chip(Chip), Table(Table), Operands(WaveSize),
+      Lanes(Chip, WaveSize, Table, Operands), Scalars(Operands),
+      Memory(Chip, Table, Operands), Matrices(Chip, WaveSize, Table, Operands),
       Conversions(Chip, Table, Operands) {
   for (TableRef<LaneOpInfo> Ref : Table.LaneOps)
     for (unsigned K = 0; K < Ref.Size; ++K)
@@ -74,15 +74,17 @@ InstDecoder::decodeOne(StringRef Mnemonic,
   return Memory.decode(From, I);
 }
 
-/// How many sources the operands list of one of a pair.
-unsigned InstDecoder::sourcesOf(StringRef Mnemonic) const {
+/// How many sources the operands list of one of a pair, of which one encoding
+/// has masks, too.
+unsigned InstDecoder::sourcesOf(StringRef Mnemonic, bool WithMasks) const {
   auto It = LaneOps.find(isa::canonicalMnemonic(Mnemonic));
   if (It == LaneOps.end())
     return 0;
   unsigned Count = 0;
   for (OperandType T : It->second->Src)
-    Count += T != OperandType::None && T != OperandType::Mask;
-  return Count - bool(It->second->Flags & LaneAccumulate);
+    Count += T != OperandType::None && (T != OperandType::Mask || WithMasks);
+  return Count - bool(It->second->Flags & LaneAccumulate) -
+         bool(isa::factsOf(Mnemonic).Flags & isa::FactBitTable);
 }
 
 std::string InstDecoder::decodeDual(StringRef X, StringRef Y,
@@ -90,8 +92,9 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y,
                                     const Inst &Base,
                                     SmallVectorImpl<Inst> &Out) {
   Inst Halves[2] = {Base, Base};
-  const unsigned OfX = sourcesOf(X);
-  if (From.Results != 2 || From.sources() != OfX + sourcesOf(Y))
+  const bool IsLong = From.Words[0] >> 26 == 0x33; // VOPD3
+  const unsigned OfX = sourcesOf(X, IsLong);
+  if (From.Results != 2 || From.sources() != OfX + sourcesOf(Y, IsLong))
     return "it is not a pair of dual-issue operations";
   for (unsigned K = 0; K < 2; ++K) {
     MachineOperands Half;
@@ -100,6 +103,9 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y,
     const unsigned Begin = K ? OfX : 0, End = K ? From.sources() : OfX;
     for (unsigned Source = Begin; Source < End; ++Source)
       Half.List.push_back(From.source(Source));
+    if (K) // the table of a logic function, which no first one has
+      Half.Immediates = From.Immediates;
+    Half.select({}, Base.Banks, Chip.AddressableVgprs);
     std::string Error = decodeOne(K ? Y : X, NoDescription, Half, Halves[K]);
     if (!Error.empty()) {
       Out.push_back(Halves[K]);
@@ -109,18 +115,22 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y,
       return "it is not a pair of vector ALU operations";
   }
   // Both read their sources before either writes.
-  auto Reads = [](const Inst &I, unsigned Row) {
+  auto Reads = [](const Inst &I, const Operand &Row) {
     for (unsigned K = 0; K < I.NumSrc; ++K)
-      if (I.Src[K].Kind == OperandKind::VGPR && I.Src[K].Reg == Row)
+      if (I.Src[K].Kind == OperandKind::VGPR &&
+          I.Src[K].Reg < Row.Reg + Row.Dwords &&
+          Row.Reg < I.Src[K].Reg + I.Src[K].Dwords)
         return true;
     return false;
   };
-  bool YReadsX = Reads(Halves[1], Halves[0].Dst.Reg);
-  bool XReadsY = Reads(Halves[0], Halves[1].Dst.Reg);
+  bool YReadsX = Reads(Halves[1], Halves[0].Dst);
+  bool XReadsY = Reads(Halves[0], Halves[1].Dst);
   if (!YReadsX) {
     Out.append({Halves[0], Halves[1]});
   } else if (!XReadsY) {
     Out.append({Halves[1], Halves[0]});
+  } else if (Halves[0].Dst.Dwords > 1) {
+    return notModelled("a pair that reads both of its wide results");
   } else {
     Inst Move = Base;
     MachineOperands Operands;
@@ -146,11 +156,13 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y,
 
 std::string InstDecoder::decode(const isa::Disassembled &Read,
                                 const isa::InstructionDescription &Description,
-                                StringRef SecondName,
-                                const MachineOperands &From, const Inst &Base,
-                                SmallVectorImpl<Inst> &Out) {
+                                StringRef SecondName, MachineOperands &From,
+                                const Inst &Base, SmallVectorImpl<Inst> &Out) {
   if (Description.Coded == isa::Encoding::Vopd)
     return decodeDual(Read.Mnemonic, SecondName, From, Base, Out);
+  From.select(Base.Banks ? isa::factsOf(Read.Mnemonic)
+                         : isa::InstructionFacts(),
+              Base.Banks, Chip.AddressableVgprs);
   Inst I = Base;
   std::string Error = decodeOne(Read.Mnemonic, Description, From, I);
   if (!Error.empty()) {

@@ -37,9 +37,10 @@ public:
   /// Base has address, size and encoding already. Returns why it cannot be
   /// executed, and appends one with its record then, or an empty string.
   /// The description, and the second name of a pair, live as long as this.
+  /// From gets the banks of its registers.
   std::string decode(const isa::Disassembled &Read,
                      const isa::InstructionDescription &Description,
-                     llvm::StringRef SecondName, const MachineOperands &From,
+                     llvm::StringRef SecondName, MachineOperands &From,
                      const Inst &Base, llvm::SmallVectorImpl<Inst> &Out);
 
 private:
@@ -49,10 +50,11 @@ private:
   std::string decodeDual(llvm::StringRef X, llvm::StringRef Y,
                          const MachineOperands &From, const Inst &Base,
                          llvm::SmallVectorImpl<Inst> &Out);
-  unsigned sourcesOf(llvm::StringRef Mnemonic) const;
+  unsigned sourcesOf(llvm::StringRef Mnemonic, bool WithMasks) const;
 
   /// Between s_set_gpr_idx_on and s_set_gpr_idx_off.
   bool Indexed = false;
+  const SimulatedChip &Chip;
   const ExecTable &Table;
   OperandDecoder Operands;
   LaneDecoder Lanes;

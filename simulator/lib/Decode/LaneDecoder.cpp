@@ -196,7 +196,7 @@ std::string LaneDecoder::modifiers(const MachineOperands &From,
   if (HasTable) {
     if (From.Immediates.empty())
       return OperandCount;
-    Operands.constant(I.Src[3], uint64_t(From.Immediates[0]));
+    Operands.constant(I.Src[I.NumSrc - 1], uint64_t(From.Immediates[0]));
   }
   const bool IsMask = Info.Flags & LaneMaskResult;
   if (From.Coded == isa::Encoding::Sdwa) {
@@ -360,7 +360,9 @@ std::string LaneDecoder::decode(const MachineOperands &From,
     if (Info.Src[K] == OperandType::Mix &&
         I.Src[K].Kind == OperandKind::Constant && I.Src[K].Reg != SlotNull)
       if (auto Value = From.inlineFloat(
-              K, I.OpSelHi >> K & 1 ? OperandType::F16 : OperandType::F32))
+              K, !(I.OpSelHi >> K & 1)          ? OperandType::F32
+                 : Info.Flags & LaneMixesBFloat ? OperandType::BF16
+                                                : OperandType::F16))
         Operands.constant(I.Src[K], *Value);
   const bool Wide = rowsOf(Info.Dst) > 1 || (Info.Flags & LaneExtraMask);
   if (I.Flags & FlagDpp) {

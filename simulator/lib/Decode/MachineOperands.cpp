@@ -43,6 +43,7 @@ constexpr NamedRegister NamedRegisters[] = {
     {"SCC", SlotSCC, 1},
     {"SRC_SCC", SlotSCC, 1},
     {"FLAT_SCR", SlotFlatScratch, 2},
+    {"SRC_FLAT_SCRATCH_BASE", SlotFlatScratch, 2},
     {"XNACK_MASK", SlotXnackMask, 2},
     {"SRC_SHARED_BASE", SlotSharedBase, 2},
     {"SRC_SHARED_LIMIT", SlotSharedLimit, 2},
@@ -73,7 +74,8 @@ static Operand registerNamed(StringRef Name) {
   for (const NamedRegister &R : NamedRegisters)
     if (IsHalf ? Pair == R.Name && R.Dwords == 2 : Name == R.Name) {
       O.Reg = uint16_t(R.Slot + IsHigh);
-      O.Dwords = IsHalf ? 1 : R.Dwords;
+      // The base of scratch memory has no other name as a pair.
+      O.Dwords = IsHigh || (IsHalf && !Name.starts_with("SRC_")) ? 1 : R.Dwords;
       return O;
     }
   if (Name.consume_back("_HI16"))
@@ -90,7 +92,8 @@ static Operand registerNamed(StringRef Name) {
   if (Bank == "VGPR" || Bank == "AGPR") {
     O.Kind = OperandKind::VGPR;
     O.Reg += Bank == "AGPR" ? RowAGPR0 : 0;
-    return Number + O.Dwords > 256 ? Operand() : O;
+    return Number + O.Dwords > (Bank == "AGPR" ? 256 : RowTemp0) ? Operand()
+                                                                 : O;
   }
   if (Bank == "TTMP")
     O.Reg += SlotTTMP0;
@@ -211,6 +214,38 @@ MachineOperands::MachineOperands(const isa::Disassembled &Read,
     }
     List.push_back(O);
     Modifiers = 0;
+  }
+}
+
+void MachineOperands::select(const isa::InstructionFacts &Facts, unsigned Banks,
+                             unsigned Vgprs) {
+  const isa::MemoryFacts &M = Facts.Memory;
+  const bool IsBuffer = M.Descriptor,
+             StoresFirst = M.Space == isa::MemorySpace::Scratch &&
+                           M.Access == isa::MemoryAccess::Store,
+             LdsFirst = M.Asynchronous && M.Access == isa::MemoryAccess::Load,
+             CountsAll = M.Space == isa::MemorySpace::None;
+  constexpr unsigned Result = 3, None = 4;
+  unsigned Source = 0;
+  for (unsigned K = 0; K < List.size(); ++K) {
+    MachineOperand &O = List[K];
+    const bool IsSource = K >= Results;
+    // Of two results the second one is the first source, too.
+    const unsigned Plain = !IsSource ? (K ? 0 : Result) : Source;
+    const bool First = Source == 0;
+    const unsigned Place = IsBuffer          ? (K ? 0 : Result)
+                           : StoresFirst     ? (First ? 1 : 0)
+                           : LdsFirst        ? (First ? Result : 0)
+                           : Source < Result ? Plain
+                                             : None;
+    // Memory instructions do not count other operands.
+    Source += IsSource && (CountsAll || O.Kind == OperandKind::VGPR);
+    if (O.Kind != OperandKind::VGPR || O.Name.starts_with("AGPR"))
+      continue;
+    if (Place < None)
+      O.Reg = uint16_t(O.Reg + 256 * (Banks >> 2 * Place & 3));
+    if (O.Reg + O.Dwords > Vgprs)
+      O.Kind = OperandKind::None;
   }
 }
 

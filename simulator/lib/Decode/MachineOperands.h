@@ -40,6 +40,11 @@ struct MachineOperands {
                   const llvm::MCRegisterInfo &Registers,
                   llvm::ArrayRef<uint8_t> Bytes);
 
+  /// Adds the banks of vector registers, of which a wave has so many. Each kind
+  /// of instruction has its own order of operands.
+  void select(const isa::InstructionFacts &Facts, unsigned Banks,
+              unsigned Vgprs);
+
   /// Results, and then sources.
   llvm::SmallVector<MachineOperand, 6> List;
   unsigned Results = 0;

@@ -207,6 +207,9 @@ std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
   if (!Name)
     return NotImplemented;
   MatrixShape &S = Name->Shape;
+  // Of CDNA5 only dense products without scales are modelled.
+  if (Chip.isCdna5() && (S.Sparse || S.Scaled || Name->TypesInText))
+    return NotImplemented;
   S.FlushesSubnormals = Chip.MatrixFlushesSubnormals &&
                         (S.A == MatrixType::F16 || S.A == MatrixType::BF16);
   S.RoundsDown =
@@ -218,6 +221,7 @@ std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
     return notImplementedWith("these types");
   MatrixLayout P;
   P.Generation = Chip.Generation;
+  P.IsCdna5 = Chip.isCdna5();
   P.WaveSize = N;
   std::string Error = apply(Mods, *Name, Chip, S, P);
   if (!Error.empty())

@@ -118,8 +118,12 @@ static ElementLocation locateFactor(const MatrixShape &S, MatrixFamily Family,
     Stride = S.M;
     break;
   case MatrixFamily::Wmma:
-    // On gfx11 the upper lanes hold the same once more.
-    if (P.Generation >= 12)
+    // On gfx11 the upper lanes hold the same once more. On CDNA5 two halves of
+    // the lanes take turns, as Triton has it: both factors have the same order,
+    // on which sums do not depend.
+    if (P.IsCdna5)
+      Where = inRuns(K, 2, Bits == 32 ? 2 : Depth == 128 ? 16 : 8);
+    else if (P.Generation >= 12)
       Where = wmmaGfx12(K, PerLane, Depth);
     break;
   case MatrixFamily::Swmmac:

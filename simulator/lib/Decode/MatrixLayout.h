@@ -31,6 +31,7 @@ std::optional<MatrixType> matrixType(llvm::StringRef Name, bool OneZero);
 struct MatrixLayout {
   unsigned Generation; ///< of the instruction set, 9 and more
   unsigned WaveSize;
+  bool IsCdna5 = false;
   /// CBSZ, ABID and BLGP of v_mfma: 2^AGroup blocks of A take the place of
   /// block ABlock among them, and BPattern says which lanes give B.
   unsigned AGroup = 0, ABlock = 0, BPattern = 0;

@@ -40,7 +40,7 @@ std::string MemoryDecoder::modifiers(const MachineOperands &From,
   const uint64_t Policy = Given.size() < 2 ? 0 : uint64_t(Given[1]);
   I.CachePolicy = uint8_t(Policy & 31);
   if (Policy >> 11 & 1)
-    return notModelled("scale_offset");
+    I.Flags |= FlagScaleOffset;
   if (Chip.MatrixGeneration == 2 && (Policy & PolicySc1))
     return notModelled("scc");
   return "";
@@ -102,6 +102,11 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
   for (const MachineOperand &O : From.List)
     (O.Kind == OperandKind::VGPR ? Vectors : Others).push_back(&O);
   unsigned Next = 0;
+  if (Facts.Asynchronous) { // the address in LDS
+    if (Vectors.empty() || !ToLds)
+      return NotImplemented;
+    I.Src[1] = *Vectors[Next++];
+  }
   if (From.Results || (Buffer && !ToLds) || (Scratch && IsStore)) {
     if (Vectors.empty())
       return OperandCount;
@@ -154,6 +159,8 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
       return "the address has an unexpected width";
   }
   I.NumSrc = 4;
+  if (Chip.isCdna5())
+    I.Flags |= FlagSignedOffset;
   takeHalves(IsLoad, I);
 
   if (ToLds && !Buffer) {

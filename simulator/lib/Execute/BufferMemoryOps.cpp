@@ -21,7 +21,7 @@ namespace {
 struct Resource {
   uint64_t Base;
   uint32_t Stride;
-  uint32_t Records;
+  uint64_t Records;
   bool Swizzled;
   bool AddLane;
   uint32_t IndexStride;
@@ -33,6 +33,10 @@ struct Resource {
 static Resource readResource(const Wave &W, const Inst *I) {
   const uint32_t *D = &W.S[I->Src[2].Reg];
   Resource R;
+  if (isCdna5(W)) {
+    const WideBuffer B(D);
+    return {B.Base, 0, B.Records, false, false, 8, 4, true};
+  }
   R.Base = D[0] | uint64_t(D[1] & 0xffff) << 32;
   R.Stride = D[1] >> 16 & 0x3fff;
   R.Records = D[2];
@@ -153,6 +157,10 @@ static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
 /// What has to hold of an access by its descriptor alone. False: stopped.
 static bool checkShape(Wave &W, const Inst *I, uint64_t Exec) {
   const Resource R = readResource(W, I);
+  if (isCdna5(W) && !WideBuffer(&W.S[I->Src[2].Reg]).IsPlain) {
+    fault(W, I, -1, "a buffer with a stride is not modelled here");
+    return false;
+  }
   // Triton's descriptors end 2 GiB after their base, and lanes that its masks
   // leave out have an offset of -2 GiB, to which LLVM may have moved a constant
   // from the instruction, or back. Hardware takes another negative one for a

@@ -155,6 +155,8 @@ enum HardwareRegister {
   HwFlatScratchHigh = 21,
   HwId1 = 23,
   HwId2 = 24,
+  HwSchedulingGfx12 = 26,
+  HwInstructionBuffer = 28,
   HwShaderCyclesGfx11 = 29,
   HwShaderCyclesHighGfx12 = 30
 };
@@ -233,6 +235,9 @@ static const Inst *getRegister(Wave &W, const Inst *I) {
   case HwMode:
     X = W.Mode;
     break;
+  case HwInstructionBuffer: // with the number of a cluster: there is none
+    X = 0;
+    break;
   case HwShaderCyclesGfx11:
     X = uint32_t(clockOf(W));
     break;
@@ -261,6 +266,9 @@ static const Inst *setField(Wave &W, const Inst *I, uint32_t Value) {
   unsigned Field = unsigned(I->Imm) & 0xffff;
   unsigned Offset = Field >> 6 & 31, Size = (Field >> 11) + 1;
   uint32_t *Scratch = flatScratch(W, Field & 63);
+  // How waves are scheduled, and which waits the hardware leaves to the code.
+  if ((Field & 63) == HwSchedulingGfx12 && generationOf(W) >= 12)
+    return I + 1;
   if ((Field & 63) != HwMode && !Scratch) {
     char Text[64];
     std::snprintf(Text, sizeof(Text),
@@ -283,6 +291,14 @@ static const Inst *roundMode(Wave &W, const Inst *I) {
 }
 static const Inst *denormMode(Wave &W, const Inst *I) {
   W.updateMode((W.Mode & ~0xf0u) | (uint32_t(I->Imm) & 0xf) << 4);
+  return I + 1;
+}
+
+/// MODE has the banks in another order than the instruction, which has the
+/// result's last.
+static const Inst *setBanks(Wave &W, const Inst *I) {
+  const uint32_t New = uint32_t(I->Imm) & 0xff;
+  W.updateMode((W.Mode & ~0xff000u) | ((New << 2 | New >> 6) & 0xff) << 12);
   return I + 1;
 }
 
@@ -383,12 +399,14 @@ TableRef<HandlerInfo> lnbwd::sim::controlOps() { return Table; }
 
 const Inst *lnbwd::sim::scalarLoad(Wave &W, const Inst *I) {
   uint64_t Address = W.scalar64(I->Src[0].Reg) + uint64_t(I->Imm);
+  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
   if (I->Src[1].Kind == OperandKind::SGPR)
-    Address += W.S[I->Src[1].Reg];
+    Address +=
+        uint64_t(W.S[I->Src[1].Reg]) * (I->Flags & FlagScaleOffset ? Bytes : 1);
   const uint64_t Asked = Address;
   if (I->ElementBytes == 4)
     Address &= ~3ull;
-  return load(W, I, Address, unsigned(I->ElementBytes) * I->Elements, Asked);
+  return load(W, I, Address, Bytes, Asked);
 }
 
 const Inst *lnbwd::sim::scalarBufferLoad(Wave &W, const Inst *I) {
@@ -396,6 +414,13 @@ const Inst *lnbwd::sim::scalarBufferLoad(Wave &W, const Inst *I) {
   uint64_t Base = D[0] | uint64_t(D[1] & 0xffff) << 32;
   uint32_t Stride = D[1] >> 16 & 0x3fff;
   uint64_t Limit = uint64_t(D[2]) * (Stride ? Stride : 1);
+  if (isCdna5(W)) {
+    const WideBuffer B(D);
+    if (!B.IsPlain)
+      return fault(W, I, -1, "a buffer with a stride is not modelled here");
+    Base = B.Base;
+    Limit = B.Records;
+  }
   uint64_t Offset = uint64_t(I->Imm);
   if (I->Src[1].Kind == OperandKind::SGPR)
     Offset += W.S[I->Src[1].Reg];

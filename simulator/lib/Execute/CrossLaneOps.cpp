@@ -135,7 +135,7 @@ static const Inst *swapB16(Wave &W, const Inst *I) {
 /// The register that M0 leads to, counted from R; null if there is none.
 static uint32_t *relativeRow(Wave &W, unsigned R) {
   uint64_t Row = uint64_t(R) + W.S[SlotM0];
-  return Row < RowAGPR0 ? W.row(unsigned(Row)) : nullptr;
+  return Row < vgprsOf(W) ? W.row(unsigned(Row)) : nullptr;
 }
 template <bool Source, bool Destination>
 static const Inst *moveRelative(Wave &W, const Inst *I) {

@@ -60,8 +60,9 @@ static bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
     Base += I->Src[2].Value;
   if (I->Src[0].Kind == OperandKind::VGPR) {
     const uint32_t *R = W.row(I->Src[0].Reg);
+    const uint32_t Scale = I->Flags & FlagScaleOffset ? accessBytes(I) : 1;
     for (unsigned L = 0; L < N; ++L)
-      A[L] = uint32_t(Base + R[L]);
+      A[L] = uint32_t(Base + R[L] * Scale);
   } else {
     for (unsigned L = 0; L < N; ++L)
       A[L] = uint32_t(Base);
@@ -119,6 +120,26 @@ static Space spaceOf(uint64_t Address) {
   return High == PrivateAperture >> 32 ? Space::Scratch : Space::Global;
 }
 
+/// The addresses of all lanes. Those of CDNA5's private memory have the number
+/// of a lane, its own, and become those of other chips. False: the wave has
+/// been stopped.
+static bool flatAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
+  globalAddresses(W, I, Exec, A);
+  if (!isCdna5(W))
+    return true;
+  constexpr uint64_t LaneBits = 31ull << LanePrivateShift;
+  for (unsigned L : LaneMask(Exec)) {
+    if ((A[L] & ~LaneBits) >> 32 != LanePrivateBase >> 32)
+      continue;
+    if ((A[L] & LaneBits) >> LanePrivateShift != L) {
+      fault(W, I, int(L), "the private memory of another lane is not modelled");
+      return false;
+    }
+    A[L] = PrivateAperture | uint32_t(A[L]);
+  }
+  return true;
+}
+
 /// The lane's memory behind an address that is not scratch memory's.
 static uint8_t *flatMemory(Wave &W, uint64_t Address) {
   return spaceOf(Address) == Space::Lds ? W.WG->Lds + uint32_t(Address)
@@ -169,7 +190,8 @@ static bool beginFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
 
 static const Inst *flatLoad(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
-  globalAddresses(W, I, Exec, A);
+  if (!flatAddresses(W, I, Exec, A))
+    return nullptr;
   uint32_t *Out = W.T->Out;
   for (unsigned L : LaneMask(Exec)) {
     if (!beginFlat(W, I, L, A[L], false))
@@ -185,7 +207,8 @@ static const Inst *flatLoad(Wave &W, const Inst *I, uint64_t Exec) {
 
 static const Inst *flatStore(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
-  globalAddresses(W, I, Exec, A);
+  if (!flatAddresses(W, I, Exec, A))
+    return nullptr;
   const uint32_t *S = W.row(I->Src[1].Reg);
   for (unsigned L : LaneMask(Exec)) {
     if (!beginFlat(W, I, L, A[L], true))
@@ -200,7 +223,8 @@ static const Inst *flatStore(Wave &W, const Inst *I, uint64_t Exec) {
 
 static const Inst *flatAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
-  globalAddresses(W, I, Exec, A);
+  if (!flatAddresses(W, I, Exec, A))
+    return nullptr;
   for (unsigned L : LaneMask(Exec)) {
     if (!checkFlat(W, I, L, A[L], I->ElementBytes, true))
       return nullptr;

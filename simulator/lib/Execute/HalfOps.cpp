@@ -55,6 +55,10 @@ static inline uint32_t inHalves(F Half, uint32_t A, uint32_t B, uint32_t C) {
 static inline uint32_t fmaBFloat(uint32_t A, uint32_t B, uint32_t C) {
   return bfloatBits(__builtin_fmaf(bfloat(A), bfloat(B), bfloat(C)));
 }
+static inline uint32_t fmaBFloatOnce(uint32_t A, uint32_t B, uint32_t C) {
+  const double P = double(bfloat(A)) * double(bfloat(B));
+  return bfloatOf(addToOdd(P, double(bfloat(C))));
+}
 static inline uint32_t low(uint32_t X) { return X & 0xffff; }
 
 using namespace operand_types;

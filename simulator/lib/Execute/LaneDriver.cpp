@@ -237,9 +237,14 @@ static const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
     break;
   case OperandType::Mix:
     if (High) {
-      unsigned Shift = Low ? 16 : 0;
-      FOR_LANES(L, N)
-      Temp[L] = halfToF32(Temp[L] >> Shift & 0xffff);
+      const unsigned Shift = Low ? 16 : 0;
+      if (I->Lane->Flags & LaneMixesBFloat) {
+        FOR_LANES(L, N)
+        Temp[L] = Temp[L] >> Shift << 16;
+      } else {
+        FOR_LANES(L, N)
+        Temp[L] = halfToF32(Temp[L] >> Shift & 0xffff);
+      }
     }
     applySign(Temp, OperandType::F32, O.Mods, N);
     break;

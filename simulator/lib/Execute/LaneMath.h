@@ -229,6 +229,15 @@ static inline uint32_t fmaHalf(uint32_t A, uint32_t B, uint32_t C) {
   return halfBits(narrowToOdd(addToOdd(P, double(half(C)))));
 }
 
+static inline uint32_t bfloatOf(double X) {
+  const double Magnitude = __builtin_fabs(X);
+  if (Magnitude >= 0x1p-126 || X != X)
+    return bfloatBits(narrowToOdd(X));
+  // A subnormal one is so many times 2^-133.
+  return uint32_t((Magnitude * 0x1p133 + 0x1p52) - 0x1p52) |
+         uint32_t(bits(X) >> 48 & 0x8000);
+}
+
 /// The types of numbers: their bits, and what stands in them. Quotients below
 /// 2^LeastQuotient are 0.
 struct Number32 {

@@ -266,14 +266,6 @@ void RowSum::add(double *Sums) const {
 }
 
 static uint32_t halfOf(double X) { return halfBits(narrowToOdd(X)); }
-static uint32_t bfloatOf(double X) {
-  const double Magnitude = __builtin_fabs(X);
-  if (Magnitude >= 0x1p-126 || X != X)
-    return bfloatBits(narrowToOdd(X));
-  // A subnormal one is so many times 2^-133.
-  return uint32_t((Magnitude * 0x1p133 + 0x1p52) - 0x1p52) |
-         uint32_t(bits(X) >> 48 & 0x8000);
-}
 
 static uint32_t addIntegers(double Sum, double Addend, bool Clamp) {
   const int64_t X = int64_t(Sum) + int64_t(Addend);

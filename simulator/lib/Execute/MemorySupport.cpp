@@ -22,8 +22,14 @@ void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
   if (I->Src[2].Kind == OperandKind::SGPR) {
     const uint64_t Base = W.scalar64(I->Src[2].Reg) + Offset;
     const uint32_t *R = sourceRow(W, I->Src[0], W.T->Src[0]);
-    FOR_LANES(L, N)
-    A[L] = Base + R[L];
+    if (I->Flags & FlagSignedOffset) {
+      const uint64_t Scale = I->Flags & FlagScaleOffset ? accessBytes(I) : 1;
+      FOR_LANES(L, N)
+      A[L] = Base + uint64_t(int64_t(int32_t(R[L]))) * Scale;
+    } else {
+      FOR_LANES(L, N)
+      A[L] = Base + R[L];
+    }
   } else {
     const uint32_t *R = sourceRow(W, I->Src[0], W.T->Src[0]);
     FOR_LANES(L, N)
@@ -133,11 +139,16 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
 }
 
 bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
-  const unsigned N = W.N, Bytes = unsigned(I->Elements) * 4;
+  // Asynchronous loads have an address for each lane, and elements as they are.
+  const uint32_t *Each =
+      I->Src[1].Kind == OperandKind::VGPR ? W.row(I->Src[1].Reg) : nullptr;
+  const unsigned N = W.N, Wide = Each ? I->ElementBytes : 4,
+                 Bytes = unsigned(I->Elements) * Wide;
   uint32_t A[64];
   for (unsigned L = 0; L < N; ++L) {
-    uint64_t To = uint64_t(W.S[SlotM0]) + uint64_t(I->Imm) + L * Bytes;
-    if ((Exec >> L & 1) && To + Bytes > W.WG->LdsSize) {
+    const uint64_t Begin = Each ? Each[L] : uint64_t(W.S[SlotM0]) + L * Bytes;
+    const uint64_t To = Begin + uint64_t(I->Imm);
+    if ((Exec >> L & 1) && (To > W.WG->LdsSize || To + Bytes > W.WG->LdsSize)) {
       faultLds(W, I, int(L), To, Bytes);
       return false;
     }
@@ -148,7 +159,7 @@ bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
   W.Count.LdsBytes += uint64_t(countBits(Exec)) * Bytes;
   for (unsigned L : LaneMask(Exec)) {
     for (unsigned K = 0; K < I->Elements; ++K)
-      writeElement(W.WG->Lds + A[L] + 4 * K, Out[K * N + L], 4);
+      writeElement(W.WG->Lds + A[L] + 4 * K, Out[K * N + L], Wide);
   }
   return true;
 }

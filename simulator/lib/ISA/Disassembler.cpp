@@ -235,15 +235,22 @@ InstructionDescription Disassembler::describe(unsigned Opcode) const {
 }
 
 std::string Disassembler::secondOfDual(unsigned Opcode) const {
-  // V_DUAL_first_X_second_chip. Its name is what it is called as a first one;
-  // LLVM's own may be another chip's.
+  // V_DUAL_first_X_second_chip, with the encodings of some behind their names.
+  // Its name is what it is called as a first one; LLVM's own may be another
+  // chip's.
   const MCInstrInfo &All = *TheImpl->M->Instructions;
-  const auto [Second, Chip] =
-      All.getName(Opcode).split("_X_").second.rsplit('_');
-  const std::string AsFirst = ("V_DUAL_" + Second + "_X_").str();
+  auto [Second, Chip] = All.getName(Opcode).split("_X_").second.rsplit('_');
+  auto DropEncoding = [](StringRef &Name) {
+    return Name.consume_back("_e32") || Name.consume_back("_e64") ||
+           Name.consume_back("_e96");
+  };
+  while (DropEncoding(Second))
+    ;
   for (unsigned K = 0; K < All.getNumOpcodes(); ++K) {
-    const StringRef Name = All.getName(K);
-    if (!Name.starts_with(AsFirst) || !Name.ends_with(Chip))
+    auto [First, Rest] = All.getName(K).split("_X_");
+    DropEncoding(First);
+    if (Rest.empty() || !First.consume_front("V_DUAL_") || First != Second ||
+        !Rest.ends_with(Chip))
       continue;
     MCInst Other;
     Other.setOpcode(K);

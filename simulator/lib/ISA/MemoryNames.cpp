@@ -48,7 +48,7 @@ static std::optional<MemoryType> loadType(StringRef S) {
              MemoryType{4, 2, 0})
       .Case("b96_tr_b6", MemoryType{4, 3, 0})
       .Case("tr_b128", MemoryType{4, 4, 0})
-      .Cases({"ubyte", "u8"}, MemoryType{1, 1, 0})
+      .Cases({"ubyte", "u8", "b8"}, MemoryType{1, 1, 0})
       .Cases({"sbyte", "i8"}, MemoryType{1, 1, Signed})
       .Cases({"ushort", "u16"}, MemoryType{2, 1, 0})
       .Cases({"sshort", "i16"}, MemoryType{2, 1, Signed})
@@ -252,7 +252,8 @@ MemoryFacts lnbwd::isa::memoryFacts(StringRef Name) {
     return M;
   if (Name.consume_front("load_")) {
     M.Access = MemoryAccess::Load;
-    M.ToLds = Name.consume_front("lds_");
+    M.Asynchronous = Name.consume_front("async_to_lds_");
+    M.ToLds = M.Asynchronous || Name.consume_front("lds_");
     setLoad(M, Name);
   } else if (Name.consume_front("store_")) {
     M.Access = MemoryAccess::Store;

@@ -438,13 +438,16 @@ bool ObjectReader::readDescriptor(Kernel &K) {
   if (Chip.Generation == 9 && K.WaveSize == 32)
     return fail("kernel '" + K.Name + "' is for waves of 32, which " +
                 Chip.Chip + " does not have");
+  if (Chip.isCdna5() && K.WaveSize == 64)
+    return fail("kernel '" + K.Name + "' is for waves of 64, which " +
+                Chip.Chip + " does not have");
   if (K.PreloadLength) {
-    if (Chip.Generation != 9)
+    if (Chip.Generation != 9 && !Chip.isCdna5())
       return fail("kernel '" + K.Name + "' preloads kernel arguments, which " +
                   Chip.Chip + " does not do");
     // Hardware that preloads arguments starts after the 256 bytes of code
-    // that load them for hardware that does not.
-    K.Entry += 256;
+    // that load them for hardware that does not, where there is such.
+    K.Entry += Chip.isCdna5() ? 0 : 256;
   }
   bool InCode = false;
   for (CodeRange &C : Result.Code)

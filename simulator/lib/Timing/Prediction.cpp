@@ -203,6 +203,8 @@ std::string lnbwd::sim::parseTimingOptions(const std::string &Text,
     for (const ClockInfo &Row : clocks())
       if (StringRef(Chip) == Row.Chip)
         Known += (Known.empty() ? "" : ", ") + std::string(Row.Product);
+    if (Known.empty())
+      return "times of " + std::string(Chip) + " are not predicted";
     return "product: expected one that carries " + std::string(Chip) + " (" +
            Known + "), got '" + Product + "'";
   }

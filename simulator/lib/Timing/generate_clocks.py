@@ -66,7 +66,8 @@ def table(description: dict, families: dict[str, str], chips: dict[str, dict]) -
             for name, row in description["sets"].items() if "chip" in row]
     named = {chip for chip, *_ in sets}
     for chip, facts in chips.items():
-        if chip in named:
+        # Of families without a set nothing is predicted.
+        if chip in named or families[chip] not in description["sets"]:
             continue
         values = clock_values(description, families[chip]) | matrix_rates(facts)
         # The efficiency of a stream is that of the card that was measured.

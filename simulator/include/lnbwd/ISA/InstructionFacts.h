@@ -116,6 +116,7 @@ struct MemoryFacts {
   bool KeepsHalf = false;    ///< a 16-bit load that keeps the other half
   bool HighHalf = false;     ///< the data is in the high half of a register
   bool ToLds = false;        ///< a load that goes to LDS
+  bool Asynchronous = false; ///< under a counter of its own, by lane addresses
   bool Pair = false;         ///< two LDS accesses with an offset each
   bool Stride64 = false;     ///< whose offsets count 64 elements
   bool Returns = false;      ///< the name says that an atomic has a result
@@ -143,6 +144,7 @@ enum class WaitKind : uint8_t {
   Scalar,
   LoadLds,  ///< s_wait_loadcnt_dscnt
   StoreLds, ///< s_wait_storecnt_dscnt
+  Async,    ///< s_wait_asynccnt
   Idle,
 };
 
@@ -178,6 +180,7 @@ enum class CacheControl : uint8_t {
   DropScope,  ///< those within the scope
   DropScalar, ///< that of scalar loads
   WriteBack,  ///< makes other dies see what is stored, if sc1 is there
+  WriteScope, ///< the same, if the scope is the device's or wider
 };
 
 enum FactFlag : uint32_t {
@@ -190,6 +193,7 @@ enum FactFlag : uint32_t {
   FactCacheWrite = 64,      ///< a write-back that is counted like a store
   FactCacheLoad = 128,      ///< an invalidation that is counted like a load
   FactCopies = 256,         ///< Bits: puts pieces of memory together for a copy
+  FactSetsBanks = 1u << 9,  ///< of vector registers, from here on
   FactIdles = 1u << 12,     ///< a wait state; a scalar one says of how many
   FactAwaitsAlu = 1u << 13, ///< waits for results that are under way
   FactWritesHardware = 1u << 14, ///< registers of the hardware
