@@ -281,7 +281,7 @@ TEST(Cdna5, AsynchronousLoads) {
        {"global_store_async_from_lds_b32 v2, v1, s[2:3]",
         "cluster_load_async_to_lds_b32 v1, v2, s[2:3]",
         "tensor_load_to_lds s[0:3], s[4:11]", "s_barrier_init m0",
-        "ds_load_tr16_b128 v[4:7], v1", "s_barrier_signal 1",
+        "ds_load_tr8_b64 v[4:5], v1", "s_barrier_signal 1",
         "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], "
         "v[40:47], v1, v2",
         "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40",
@@ -291,4 +291,26 @@ TEST(Cdna5, AsynchronousLoads) {
         std::string(Text).substr(0, std::string(Text).find(' '));
     EXPECT_NE(T.error().find(Name), std::string::npos) << T.error();
   }
+}
+
+// Of eight lanes, eight elements each: rows become columns.
+TEST(Cdna5, TransposingLoads) {
+  WaveTester T(Chip);
+  for (unsigned L = 0; L < 32; ++L) {
+    T.v(1)[L] = 16 * L;
+    for (unsigned E = 0; E < 8; ++E) {
+      const uint16_t X = uint16_t(8 * L + E);
+      std::memcpy(&T.lds()[16 * L + 2 * E], &X, 2);
+    }
+  }
+  T.allow(T.lds().data(), T.lds().size());
+  T.setS64(2, reinterpret_cast<uint64_t>(T.lds().data()));
+  ASSERT_TRUE(T.run("ds_load_tr16_b128 v[4:7], v1\n"
+                    "global_load_tr16_b128 v[8:11], v1, s[2:3]"))
+      << T.error();
+  for (unsigned L = 0; L < 32; ++L)
+    for (unsigned E = 0; E < 8; ++E)
+      for (unsigned First : {4u, 8u})
+        EXPECT_EQ(T.v(First + E / 2)[L] >> E % 2 * 16 & 0xffff,
+                  8 * (L / 8 * 8 + E) + L % 8);
 }

@@ -27,7 +27,9 @@ struct LoadedPlace {
 static LoadedPlace sourceOf(unsigned Lane, unsigned E, unsigned Count,
                             unsigned Bits, bool FromLds) {
   const unsigned Column = Lane % 16, First = Lane - Column;
-  if (FromLds) // 16 / Count lanes make a row of 16.
+  // 16 / Count lanes make a row of 16. CDNA5's eight elements of 16 bits are
+  // those of its loads from global memory.
+  if (FromLds && !(Bits == 16 && Count == 8))
     return {First + E * (16 / Count) + Column / Count, Column % Count};
   if (Bits == 16) // Eight by eight among eight lanes.
     return {Lane / 8 * 8 + E, Lane % 8};

@@ -47,7 +47,7 @@ static std::optional<MemoryType> loadType(StringRef S) {
       .Cases({"tr_b64", "b64_tr_b16", "b64_tr_b8", "b64_tr_b4"},
              MemoryType{4, 2, 0})
       .Case("b96_tr_b6", MemoryType{4, 3, 0})
-      .Case("tr_b128", MemoryType{4, 4, 0})
+      .Cases({"tr_b128", "tr16_b128"}, MemoryType{4, 4, 0})
       .Cases({"ubyte", "u8", "b8"}, MemoryType{1, 1, 0})
       .Cases({"sbyte", "i8"}, MemoryType{1, 1, Signed})
       .Cases({"ushort", "u16"}, MemoryType{2, 1, 0})
@@ -167,6 +167,10 @@ static void setType(MemoryFacts &M, const std::optional<MemoryType> &T) {
 /// sizes of such loads from global memory, and leaves that of elements to them.
 static void setLoad(MemoryFacts &M, StringRef S) {
   setType(M, loadType(S));
+  if (S.consume_front("tr16_")) { // CDNA5's name, from either memory
+    M.TransposedBits = 16;
+    return;
+  }
   const size_t At = S.find("tr_b");
   if (!M.ElementBytes || At == StringRef::npos)
     return;
