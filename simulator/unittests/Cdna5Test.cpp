@@ -81,7 +81,7 @@ TEST(Cdna5, Bfloat) {
       {"v_fma_mixlo_bf16 v0, v2, v4, v6",
        GFX1250,
        {{f32(2.0f), f32(3.0f), f32(1.0f), 0xdddd40e0}}},
-      {"v_fma_mixhi_bf16 v0, v2, v4, 1.0 op_sel_hi:[0,0,1]",
+      {"v_fma_mixhi_bf16 v0, v2, v4, 1.0 op_sel:[0,0,1] op_sel_hi:[0,0,1]",
        GFX1250,
        {{f32(2.0f), f32(3.0f), 0, 0x40e0dddd}}},
       {"v_rcp_bf16 v0.l, v2.l", GFX1250, {{0x4080, 0, 0, 0xdddd3e80}}},

@@ -360,9 +360,9 @@ std::string LaneDecoder::decode(const MachineOperands &From,
     if (Info.Src[K] == OperandType::Mix &&
         I.Src[K].Kind == OperandKind::Constant && I.Src[K].Reg != SlotNull)
       if (auto Value = From.inlineFloat(
-              K, !(I.OpSelHi >> K & 1)          ? OperandType::F32
-                 : Info.Flags & LaneMixesBFloat ? OperandType::BF16
-                                                : OperandType::F16))
+              K, (I.OpSelHi >> K & 1) && !(Info.Flags & LaneMixesBFloat)
+                     ? OperandType::F16
+                     : OperandType::F32)) // the upper half of it is bf16
         Operands.constant(I.Src[K], *Value);
   const bool Wide = rowsOf(Info.Dst) > 1 || (Info.Flags & LaneExtraMask);
   if (I.Flags & FlagDpp) {
