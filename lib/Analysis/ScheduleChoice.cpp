@@ -155,6 +155,31 @@ static bool areFasterHeld(const ScheduleSpace &space) {
          bytes >= leastHeldBytes && chooseVectorWidth(op) > 1;
 }
 
+/// Of sums of gathered rows, the bytes of a row, and the sums for each compute
+/// unit and for each row of a table, at least, where small workgroups were
+/// measured to be faster; their lanes, at most; and how many of them a compute
+/// unit has at least. Most of these are sums of nothing, and take as long as a
+/// workgroup waits to know it. On an H200 32000 to 256000 such sums of 4 to
+/// 16 KiB took 0.53 to 0.75 times as long; 32000 of as many rows took 1.4
+/// times.
+static constexpr double leastGatheredBytes = 4096, leastGatheredSums = 64,
+                        leastSumsOfRow = 4;
+static constexpr int64_t mostGatheredLanes = 256, leastGatheredWorkgroups = 6;
+
+/// Whether rows are such sums, by that measurement.
+static bool areGatheredSums(const ScheduleSpace &space) {
+  const ProgramFacts &program = space.program;
+  RowwiseOp op = space.op;
+  auto sums = op.getBody().getOps<GatherSumOp>();
+  return !space.isAMD && !sums.empty() &&
+         program.length * program.bytesWritten >= leastGatheredBytes &&
+         program.rows >= leastGatheredSums * double(space.chip.computeUnits) &&
+         llvm::all_of(sums, [&](GatherSumOp sum) {
+           auto table = cast<VectorType>(sum.getTable().getType());
+           return program.rows >= leastSumsOfRow * double(table.getDimSize(0));
+         });
+}
+
 //===----------------------------------------------------------------------===//
 // Exceptions to the model
 //===----------------------------------------------------------------------===//
@@ -186,6 +211,7 @@ struct Ranking : ScheduleSpace {
   SmallVector<size_t> sort(Candidates &found, SmallVectorImpl<double> &times);
 
   double mostShare = hasLeaves ? mostTriedRegisters : 1;
+  bool isOfGatheredSums = areGatheredSums(*this);
 
 private:
   double getSpillingShare();
@@ -237,6 +263,15 @@ static constexpr Exception exceptions[] = {
           c.ranking.op.getIndependent() && areFewRows(c.ranking.program);
       return double((c.ranking.tilesTogether || isBeside) &&
                     c.fields.workgroupsPerComputeUnit != 0);
+    },
+    // Sums of many gathered rows.
+    [](const Candidate &c) {
+      return c.ranking.isOfGatheredSums
+                 ? double(c.fields.threadsPerRow * c.fields.rowGroups >
+                          mostGatheredLanes) +
+                       double(c.fields.workgroupsPerComputeUnit <
+                              leastGatheredWorkgroups)
+                 : 0.0;
     },
     // On AMD's chips tiles of a wave are accessed a little more than once when
     // they are loaded ahead (test/Bench/test_quantized_counts.py),
