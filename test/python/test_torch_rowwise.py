@@ -39,6 +39,7 @@ import lnbwd.inductor
 from lnbwd import Columns, Rows, Scalars
 from lnbwd.core.base import settings
 from lnbwd.ops import regions
+from lnbwd.ops.choices import Choices
 from lnbwd.program import tracing, watching
 from lnbwd.program.graphs import convert
 
@@ -744,10 +745,17 @@ def gated(gate: lnbwd.Rows, up: lnbwd.Rows):
     return F.silu(gate) * up, gate.float() + up.float()
 
 
+@pytest.fixture
+def in_two(monkeypatch):
+    """Few elements are computed in two launches, as many are."""
+    monkeypatch.setattr(gated, "_calls", {})
+    monkeypatch.setattr(Choices, "least_in_two", 0)
+
+
 @pytest.mark.parametrize("shape", [
     (5, 3331), (16411,), (3, 7, 800), (130, 136), (129, 136), (2, 11264), (1, 16 * 1031)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_elementwise_functions_of_many_elements(device, shape, dtype):
+def test_elementwise_functions_of_many_elements(device, in_two, shape, dtype):
     """Each element is what it is among few, in both passes, and whatever the strides are."""
     generator = torch.Generator().manual_seed(0)
     made = [torch.randn(shape, generator=generator).to(device, kind)
@@ -778,7 +786,7 @@ def test_elementwise_functions_of_many_elements(device, shape, dtype):
         assert all(torch.equal(got, one) for got, one in zip(into, results, strict=True))
 
 
-def test_an_elementwise_gradient_of_what_is_expanded(device):
+def test_an_elementwise_gradient_of_what_is_expanded(device, in_two):
     x, y = (torch.randn(5, 3331, device=device, requires_grad=True) for _ in range(2))
     found = torch.autograd.grad(gated(x, y)[0].sum(), [x, y])
     want = torch.autograd.grad((F.silu(x) * y).sum(), [x, y])
@@ -786,8 +794,9 @@ def test_an_elementwise_gradient_of_what_is_expanded(device):
         torch.testing.assert_close(got, one)
 
 
-def test_an_elementwise_function_that_is_watched(device):
-    """Where a dispatch mode sees the operators."""
+@pytest.mark.parametrize("least,launches", [(0, 2), (1 << 22, 1)])
+def test_an_elementwise_function_that_is_watched(device, in_two, monkeypatch, least, launches):
+    """Where a dispatch mode sees the operators: one launch of the rows of a small call."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Seen(TorchDispatchMode):
@@ -796,11 +805,12 @@ def test_an_elementwise_function_that_is_watched(device):
             return function(*arguments, **(options or {}))
 
     names = []
+    monkeypatch.setattr(Choices, "least_in_two", least)
     x, y = (torch.randn(5, 3331, device=device) for _ in range(2))
     want = gated(x, y)
     with Seen():
         found = gated(x, y)
-    assert names.count("lnbwd._region.default") == 2
+    assert names.count("lnbwd._region.default") == launches
     assert all(torch.equal(got, one) for got, one in zip(found, want, strict=True))
 
 
