@@ -66,8 +66,8 @@ class Drawn:
         if not self.has_gradient:
             return results
         generator = torch.Generator().manual_seed(3)
-        total = sum((result.double() * torch.randn(result.shape, generator=generator,
-                                                   dtype=torch.float64)).sum()
+        total = sum((result.double() * torch.randn(
+            result.shape, generator=generator, dtype=torch.float64).to(result.device)).sum()
                     for result in results)
         gradients = torch.autograd.grad(total, operands, allow_unused=True)
         return [result.detach() for result in results] + list(gradients)

@@ -32,7 +32,7 @@ def places(x: Rows, z: Rows):
 def before_the_largest(x: Rows):
     """Elements behind the row's largest become that; with masks of elements and of rows."""
     largest, place = torch.max(x, -1, keepdim=True)
-    number = torch.arange(x.shape[-1], dtype=torch.float32)
+    number = torch.arange(x.shape[-1], dtype=torch.float32, device=x.device)
     is_any = (x > 1.5).any(-1, keepdim=True) & ~(x > -3).all(-1, keepdim=True)
     return torch.where((number > place.float()) | is_any, largest, x), x > 1, is_any
 
