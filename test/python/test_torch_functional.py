@@ -256,25 +256,26 @@ def test_running_statistics(device, name, flag, channels):
 
 @pytest.mark.parametrize("name", ["group_norm", "batch_norm"])
 def test_parameters_and_statistics_with_strides(device, name):
-    """Statistics that no kernel writes in place are copied to."""
-    x, parameters = random(5, 6, 72).to(device), random(6, 4, seed=1).to(device)
+    """Statistics that no kernel writes in place are copied to; as PyTorch has them on the CPU."""
+    x, parameters = random(5, 6, 72), random(6, 4, seed=1)
     kept = []
 
-    def norm(module):
+    def norm(module, x):
+        x, device = x.detach().requires_grad_(), x.device
         statistics = [torch.ones(7, device=device)[1:], torch.ones(6, 2, device=device)[:, 0]]
         options = {"num_groups": 3} if name == "group_norm" else {
             "running_mean": statistics[0], "running_var": statistics[1], "training": True}
-        kept.append(statistics)
-        return lambda x: getattr(module, name)(
-            x, weight=parameters[:, 1].to(x), bias=parameters[:, 2].to(x), **options)
+        weight, bias = (parameters.to(device)[:, place] for place in (1, 2))
+        result = getattr(module, name)(x, weight=weight, bias=bias, **options)
+        dy = random(5, 72, 6).to(device).transpose(1, 2)
+        gradient = torch.autograd.grad(result, x, dy)[0].cpu()
+        kept.append(([each.cpu() for each in (result, *statistics)], gradient))
 
-    ours, theirs = norm(functional)(x), norm(F)(x)
-    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(*kept, rtol=1e-5, atol=1e-5)
-    dy = random(5, 72, 6).to(device).transpose(1, 2)
-    x.requires_grad_()
-    torch.testing.assert_close(*(torch.autograd.grad(norm(module)(x), x, dy)
-                                 for module in (functional, F)), rtol=1e-4, atol=1e-5)
+    norm(functional, x.to(device))
+    norm(F, x)
+    (got, gradient), (want, expected) = kept
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name,arguments", [
