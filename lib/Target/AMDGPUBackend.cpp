@@ -22,6 +22,8 @@
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -46,6 +48,23 @@ class PassGate : public llvm::OptPassGate {
     return pass != "Loop Strength Reduction";
   }
 };
+
+/// Widens integers of vectors of one element as scalars: LLVM 22's instruction
+/// selection may combine such a cast and its operand forever.
+void widenScalars(llvm::Function &function) {
+  for (llvm::Instruction &each :
+       llvm::make_early_inc_range(llvm::instructions(function))) {
+    auto *cast = dyn_cast<llvm::CastInst>(&each);
+    auto *type = dyn_cast<llvm::FixedVectorType>(each.getType());
+    if (!cast || !cast->isIntegerCast() || !type || type->getNumElements() != 1)
+      continue;
+    llvm::IRBuilder<> b(cast);
+    llvm::Value *x = b.CreateExtractElement(cast->getOperand(0), uint64_t(0));
+    x = b.CreateCast(cast->getOpcode(), x, type->getElementType());
+    cast->replaceAllUsesWith(b.CreateInsertElement(type, x, uint64_t(0)));
+    cast->eraseFromParent();
+  }
+}
 
 /// Upstream's serialiser with the link step in this process; keeps the texts
 /// that lie on the way.
@@ -79,6 +98,7 @@ public:
 protected:
   LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
     TimingScope scope = time("LLVM's optimisation");
+    llvm::for_each(llvmModule, widenScalars);
     if (emitOptions.maxRegisters)
       for (llvm::Function &function : llvmModule)
         if (!function.isDeclaration())
