@@ -29,13 +29,19 @@ from ..ops.registration import gradients_like, refuse_forward_mode
 from ..ops.row_functions import Rows, Scalars, rowwise
 
 OfLogits = Callable[[slice, Tensor, Tensor, "Tensor | None"], object]
-"""What computes a chunk: of the rows of a slice and their logits, it writes the scaled losses into
-the third argument. To train, it writes the gradient into the logits' place and, if there is a
-fourth, float32 ``[V]``, the sum of that over the rows."""
+"""A function ``(rows, logits, losses, bias_gradient)`` that computes one chunk.
+
+``rows`` is the slice of the input's rows in this chunk, ``logits`` their logits ``[R, V]``. The
+function writes the scaled loss of each row into ``losses``, float32 ``[R]``. If a gradient is
+wanted, it overwrites ``logits`` with their gradient. If ``bias_gradient``, float32 ``[V]``, is not
+None, it receives the sum of this gradient over the chunk's rows."""
 
 Compute = Callable[..., Sequence[Tensor]]
-"""What gives the losses and the gradients that are wanted, of the input, the layer's weight, the
-targets, what each loss counts, the layer's bias, other arguments, and a list of which gradients."""
+"""A function ``(input, linear_weight, target, scale, linear_bias, weight, ..., wanted)``.
+
+It returns the scaled losses, and the gradients of their sum for input, linear_weight and
+linear_bias. ``scale`` is from :func:`scales_of`. ``wanted`` has a boolean for each gradient; one
+that is not wanted is a tensor without elements."""
 
 
 @rowwise
@@ -175,7 +181,10 @@ def check_operands(input: Tensor, linear_weight: Tensor, target: Tensor,
 
 def scales_of(target: Tensor, classes: int, weight: Tensor | None, is_mean: bool,
               ignore_index: int) -> Tensor:
-    """What the loss of each row counts; NaN where the target is no class."""
+    """The factor of each row's loss, float32: 0 where the target is ``ignore_index``, NaN where it
+    is no class, else 1. For a mean these are divided by the sum of the weights of the rows that
+    count; ``weight`` has a number for each class, and None stands for ones. The weights themselves
+    are no part of the factor."""
     is_ignored = target == ignore_index
     is_right = is_ignored | ((target >= 0) & (target < classes))
     scale = (~is_ignored).float().masked_fill(~is_right, math.nan)
