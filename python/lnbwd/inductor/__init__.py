@@ -13,6 +13,6 @@ fused node that :mod:`.converter` can convert and that is at least as fast as In
 """
 
 from .backend import backend
-from .decisions import Decision, decisions, record
+from .decisions import Decision, Decisions, decisions, record
 
-__all__ = ["Decision", "backend", "decisions", "record"]
+__all__ = ["Decision", "Decisions", "backend", "decisions", "record"]
