@@ -26,6 +26,7 @@ import sys
 import tempfile
 
 import doc_derivation
+import doc_images
 import doc_stages
 from doc_tools import (
     CHIP,
@@ -407,7 +408,12 @@ PAGES = {
     "docs/reference/dialect.md": dialect_page,
     "docs/reference/lane-dialect.md": lane_dialect_page,
     "docs/reference/passes.md": passes_page,
+    "docs/images/report.svg": doc_images.report_image,
 }
+
+# Made where it is not there: the timing model's caches depend on a process's addresses, so that two
+# runs may differ by a little.
+TIMELINE = SOURCE / "simulator" / "docs" / "images" / "timeline.svg"
 
 
 def fill(page: pathlib.Path, tools: Tools, left_alone: set[str]) -> str:
@@ -441,6 +447,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         tools = Tools(options.build.resolve(), options.llvm, pathlib.Path(scratch))
         wanted = {SOURCE / name: page(tools) for name, page in PAGES.items()}
+        if (SOURCE / "simulator" / "docs").exists() and not TIMELINE.exists():
+            wanted[TIMELINE] = doc_images.timeline_image(tools)
         for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
                      *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]:
             if page not in wanted and MARKER.search(page.read_text()):
