@@ -114,6 +114,16 @@ programs() {
   check "mypy" "$venv_dir/bin/mypy" --cache-dir "$build_dir/.mypy-cache"
 }
 
+# Says how far pytest is, of what it prints, where test.sh prints.
+exec 3>&1
+say_progress() {
+  local percent=0 said=0
+  sed -unE 's/.*\[ *([0-9]+)%\]$/\1/p' | while read -r percent; do
+    if [ $((percent / 5)) -gt $((said / 5)) ]; then echo "Python tests: $percent %" >&3; fi
+    said=$percent
+  done
+}
+
 python_tests() {
   local log=$results/pytest code=0 summary ok bad
   begin_lane
@@ -121,7 +131,7 @@ python_tests() {
   # go in their order: those with few tests are not the short ones.
   LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
     --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder \
-    "${pytest_flags[@]}" "$source_dir/simulator/test" "$source_dir/test" >"$log" 2>&1 || code=$?
+    "${pytest_flags[@]}" "$source_dir/simulator/test" "$source_dir/test" 2>&1 | tee "$log" | say_progress || code=$?
   say "Python tests (pytest)"
   cat "$log"
   summary=$(tail -n 1 "$log")

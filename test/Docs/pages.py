@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")),
          *sorted((ROOT / "simulator").glob("*.md")),
          *sorted((ROOT / "simulator" / "docs").rglob("*.md"))]
 

@@ -139,3 +139,4 @@ def test_the_version_has_one_place():
     version = re.search(r'__version__ = "(.+)"', text)[1]
     for path in ("CMakeLists.txt", "pyproject.toml", "include/lnbwd/Config.h.in"):
         assert version not in (ROOT / path).read_text(), path
+    assert re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == version

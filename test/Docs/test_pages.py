@@ -16,7 +16,8 @@ OF_THE_PAST = re.compile(r"This page is for|\b20\d\d-\d\d|\bmissed\.|before this
 
 
 def test_pages_are_few():
-    assert len([page for page in WRITTEN if page.name != "README.md"]) <= MOST_PAGES
+    own = [page for page in WRITTEN if page.name not in ("README.md", "CHANGELOG.md")]
+    assert len(own) <= MOST_PAGES
 
 
 def test_pages_are_short():

@@ -51,7 +51,7 @@ typedef enum lnbwd_compiler_status {
   LNBWD_COMPILER_ERROR_ARGUMENT = 2
 } lnbwd_compiler_status;
 
-/** The compiler's version, "0.1.0". */
+/** The compiler's version, "0.2.0". */
 LNBWD_COMPILER_API const char *lnbwd_compiler_version(void);
 /** The version of LLVM behind it, "22.1.8". */
 LNBWD_COMPILER_API const char *lnbwd_compiler_llvm_version(void);

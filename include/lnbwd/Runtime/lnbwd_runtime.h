@@ -91,7 +91,7 @@ typedef enum lnbwd_status {
   LNBWD_ERROR_INTERNAL = 10
 } lnbwd_status;
 
-/** The library's version, "0.1.0". */
+/** The library's version, "0.2.0". */
 LNBWD_API const char *lnbwd_runtime_version(void);
 
 /** The message of the calling thread's last failed call; empty if none failed.

@@ -80,7 +80,7 @@ def available() -> bool:
 
 
 def versions() -> tuple[str, str]:
-    """The versions of the compiler and of LLVM, ("0.1.0", "22.1.8")."""
+    """The versions of the compiler and of LLVM, ("0.2.0", "22.1.8")."""
     library = _library()
     return (library.lnbwd_compiler_version().decode(),
             library.lnbwd_compiler_llvm_version().decode())

@@ -79,7 +79,7 @@ def open_runtime(keeps_lock: bool = False) -> ctypes.CDLL:
 
 
 def library_version() -> str:
-    """The version of the runtime library, "0.1.0"."""
+    """The version of the runtime library, "0.2.0"."""
     return str(open_runtime().lnbwd_runtime_version().decode())
 
 
