@@ -72,6 +72,11 @@ for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so; do
     exit 1
   fi
 done
+if ! command -v "$python" >/dev/null; then
+  echo "error: $python is not there: run scripts/test.sh first, or name a Python with NumPy and PyTorch:" \
+    "LNBWD_PACK_PYTHON=env/bin/python" >&2
+  exit 1
+fi
 
 # A build folder with what runs there: the runner and its library.
 put_runner() { # folder

@@ -20,7 +20,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError as missing:
+    if __name__ != "__main__":
+        raise
+    raise SystemExit(f"error: lnbwd.check: {missing}; it compares with PyTorch: pip install torch "
+                     "numpy") from None
 from torch import Tensor
 
 from .core.base.errors import LnbwdError

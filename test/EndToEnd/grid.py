@@ -155,6 +155,9 @@ def run_main(options) -> int:
                 skipped += 1
                 continue
             result = run_kernel(options.build, file, m, options.device)
+            if result.returncode == 3:  # There is no such device: every kernel would say so.
+                print(f"{result.stderr.strip()}\n{passed} passed, 1 failed, the others not run")
+                return 1
             if result.returncode == 0:
                 passed += 1
                 for output in json.loads(result.stdout)["outputs"]:

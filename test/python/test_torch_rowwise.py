@@ -573,10 +573,15 @@ def test_the_row_programs_can_be_read(device):
     tensors = tensors_of(gated_rms_norm, (4,))
     text = lnbwd.rowwise(gated_rms_norm).mlir(*tensors)
     assert text.count("lnbwd.rowwise") == 2
+    for one in text.split("// -----\n"):
+        assert one.strip().startswith("func.func @")
+        assert lnbwd.compile_mlir(one, "gfx942").code
+    with pytest.raises(lnbwd.CompileError, match="write each to a file of its own"):
+        lnbwd.compile_mlir(text, "gfx942")
     assert '"dout0", "arg0", "arg1", "arg2", "out1", "darg0", "darg1", "darg2"' in text
     # The cheaper functions of results in 16 bits are not for gradients in 32.
     a, b = tensors_of(swiglu, (4,), (BF16,))
-    forward, gradient = lnbwd.rowwise(swiglu).mlir(a, b).split("module {")
+    forward, gradient = lnbwd.rowwise(swiglu).mlir(a, b).split("// -----")
     assert "fastmath<afn>" in forward
     assert "fastmath<afn>" not in gradient
 

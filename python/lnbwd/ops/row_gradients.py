@@ -16,6 +16,8 @@ import dataclasses
 import hashlib
 import itertools
 import math
+import re
+import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -240,10 +242,14 @@ class Plan:
         return f"{stem} {rows}"
 
     def mlir(self) -> str:
-        """The forward program and its gradient."""
+        """The forward program and its gradient, two inputs of lnbwd-opt, as --split-input-file
+        has them apart."""
         forward, _ = self.training()
         gradient = self.gradient((True,) * len(forward.results), tuple(self.has_gradient))
-        return f"{mlir(forward.program)}\n{gradient.mlir}"
+        # Without its module: lnbwd-opt compiles no function of a module within one.
+        text = re.sub(r"\Amodule \{\n(.*)^\}\s*\Z", lambda found: textwrap.dedent(found[1]),
+                      gradient.mlir, flags=re.DOTALL | re.MULTILINE)
+        return f"{mlir(forward.program)}\n// -----\n\n{text}"
 
     # Shapes -------------------------------------------------------------------------------------
 
