@@ -90,7 +90,9 @@ make_venv() {
   local stamp="$venv_dir/.installed-$(printf '%s ' "$@" | cksum | cut -d' ' -f1)"
   if [ ! -e "$stamp" ]; then
     say "Installing $* into a virtual environment"
-    "$venv_dir/bin/python" -m pip install -q --disable-pip-version-check "$@"
+    # Of what pip says its downloads, which take minutes.
+    "$venv_dir/bin/python" -m pip install --disable-pip-version-check "$@" |
+      { grep --line-buffered -E 'Downloading .* [MG]B\)$' || true; }
     touch "$stamp"
   fi
 }

@@ -51,6 +51,8 @@ def test_decisions_print_as_a_table():
         "x < y: Inductor's is faster",
         "1 of 2 fused nodes taken"]
 
+    assert str(Decisions()).startswith("no decisions: ")
+
 
 def test_decisions_are_a_page(tmp_path):
     page = tmp_path / "page.html"

@@ -74,9 +74,15 @@ class Decisions(list[Decision]):
                  time(one, "rows"), time(one, "torch"), one.reason) for one in self]
 
     def _summary(self) -> str:
+        if not self:
+            return ("no decisions: backend='lnbwd' has compiled no graph with rows for a GPU or in "
+                    "'with lnbwd.simulate():'")
         return f"{sum(one.taken for one in self)} of {len(self)} fused nodes taken"
 
     def __str__(self) -> str:
+        if not self:
+            return self._summary()
+
         def short(name: str) -> str:
             return name if len(name) <= 32 else f"{name[:14]}...{name[-15:]}"
         rows = [self._HEADS, *((row[0], short(row[1]), *row[2:]) for row in self._cells())]
