@@ -171,15 +171,15 @@ private:
 
 } // namespace
 
-/// Compute units of what HIP calls a multiprocessor. From gfx10 on that is a
-/// workgroup processor, a pair of compute units (ROCm/hip#3767), unless
-/// GPU_ENABLE_WGP_MODE=0 tells HIP to count compute units. docs/runtime.md says
-/// which of the two numbers a plan means.
+/// Compute units of what HIP calls a multiprocessor. On RDNA, gfx10 to gfx12
+/// but CDNA5's gfx125x, that is a workgroup processor, a pair of compute units
+/// (ROCm/hip#3767), unless GPU_ENABLE_WGP_MODE=0 tells HIP to count these.
+/// docs/runtime.md says which of the two numbers a plan means.
 static int64_t unitsOfMultiprocessor(const std::string &arch) {
   // "gfx" and the number: one or two digits, then those of minor and stepping.
   const size_t begin = 3;
   const size_t length = std::min(arch.find_first_of(":-"), arch.size()) - begin;
-  const bool isPaired = length >= 4;
+  const bool isPaired = length >= 4 && arch.compare(begin, 3, "125") != 0;
   const char *mode = std::getenv("GPU_ENABLE_WGP_MODE");
   const bool isOff =
       mode && (std::strcmp(mode, "0") == 0 || std::strcmp(mode, "false") == 0);

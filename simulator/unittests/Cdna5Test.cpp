@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Instructions, register banks and addresses of gfx1250. Expected values follow
-// from the definitions of the ISA document, or from LLVM's where it names none.
+// from the operations as LLVM and rocjitsu define them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,9 @@ import re
 
 from pages import PAGES, ROOT, each_page
 
-WRITTEN = [page for page in PAGES if ROOT / "docs" / "reference" not in page.parents]
+# (The changes of a release are no page.)
+WRITTEN = [page for page in PAGES if ROOT / "docs" / "reference" not in page.parents
+           and page.name != "CHANGELOG.md"]
 MOST_PAGES, MOST_WORDS = 18, 36_000
 
 #: Who a page is for, when something was tried, and how it went.
@@ -16,7 +18,7 @@ OF_THE_PAST = re.compile(r"This page is for|\b20\d\d-\d\d|\bmissed\.|before this
 
 
 def test_pages_are_few():
-    own = [page for page in WRITTEN if page.name not in ("README.md", "CHANGELOG.md")]
+    own = [page for page in WRITTEN if page.name != "README.md"]
     assert len(own) <= MOST_PAGES
 
 

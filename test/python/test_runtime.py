@@ -100,7 +100,8 @@ def test_what_a_device_says():
     assert 0 < free <= total
 
 
-@pytest.mark.parametrize("chip,units", [("gfx1100", 96), ("gfx1201", 64)])
+@pytest.mark.parametrize("chip,units", [("gfx1100", 96), ("gfx1201", 64),
+                                        ("gfx1250", 256)])
 def test_rdna_has_two_compute_units_for_each_multiprocessor_of_hip(chip, units):
     assert runtime.Device.open(f"sim:{chip}").info.compute_units == units
 
