@@ -276,6 +276,18 @@ TEST(Cdna5, AsynchronousLoads) {
   EXPECT_FALSE(T.run("global_load_async_to_lds_b32 v1, v2, s[2:3]"));
   EXPECT_FALSE(
       T.run("global_load_async_to_lds_b32 v1, v2, s[2:3] offset:-8192"));
+  // Lanes whose address is this one do nothing.
+  for (unsigned L = 0; L < 32; ++L)
+    T.v(1)[L] = L % 2 ? 0x7fffffff : 4 * L;
+  T.v(2)[3] = 1u << 30; // nothing is read there
+  T.v(4)[0] = 1;
+  T.setExec(0xff);
+  ASSERT_TRUE(T.run("global_load_async_to_lds_b32 v1, v2, s[2:3] offset:4\n"
+                    "ds_store_b32 v1, v4"))
+      << T.error();
+  EXPECT_EQ(T.lds()[12], 103);
+  EXPECT_EQ(T.lds()[0], 1);
+  EXPECT_FALSE(T.run("ds_load_b32 v5, v1"));
   // Others say that they are not modelled.
   for (const char *Text :
        {"global_store_async_from_lds_b32 v2, v1, s[2:3]",

@@ -148,6 +148,9 @@ static const Inst *globalAtomic(Wave &W, const Inst *I, uint64_t Exec) {
 
 /// Global memory to LDS; a small element takes a dword there.
 static const Inst *loadToLds(Wave &W, const Inst *I, uint64_t Exec) {
+  Exec = lanesIntoLds(W, I->Src[1], Exec);
+  if (!Exec)
+    return I + 1;
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
   const unsigned Bytes = accessBytes(I);

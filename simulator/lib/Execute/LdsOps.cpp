@@ -168,9 +168,9 @@ static const Inst *dsLoadTransposed(Wave &W, const Inst *I) {
 
 void addLdsHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::DsLoad)] = whereActive<dsLoad>;
-  Table.Memory[unsigned(MemoryOp::DsStore)] = whereActive<dsStore>;
+  Table.Memory[unsigned(MemoryOp::DsStore)] = whereIntoLds<dsStore>;
   Table.Memory[unsigned(MemoryOp::DsLoad2)] = whereActive<dsLoad2>;
-  Table.Memory[unsigned(MemoryOp::DsStore2)] = whereActive<dsStore2>;
+  Table.Memory[unsigned(MemoryOp::DsStore2)] = whereIntoLds<dsStore2>;
   Table.Memory[unsigned(MemoryOp::DsLoadTransposed)] = dsLoadTransposed;
   Table.Memory[unsigned(MemoryOp::DsAtomic)] = whereActive<dsAtomic>;
 }

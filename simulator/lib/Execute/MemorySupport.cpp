@@ -138,6 +138,17 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
   return Old;
 }
 
+uint64_t lanesIntoLds(const Wave &W, const Operand &Address, uint64_t Exec) {
+  constexpr uint32_t Nowhere = 0x7fffffff;
+  if (!isCdna5(W) || Address.Kind != OperandKind::VGPR)
+    return Exec;
+  const uint32_t *A = W.V + size_t(Address.Reg) * W.N;
+  for (unsigned L = 0; L < W.N; ++L)
+    if (A[L] == Nowhere)
+      Exec &= ~(1ull << L);
+  return Exec;
+}
+
 bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
   // Asynchronous loads have an address for each lane, and elements as they are.
   const uint32_t *Each =

@@ -166,6 +166,15 @@ static const Inst *whereActive(Wave &W, const Inst *I) {
   return Exec ? Access(W, I, Exec) : I + 1;
 }
 
+/// Those of the lanes that write LDS. CDNA5 drops what is outside of it, and
+/// Triton masks lanes by one such address; others are errors.
+uint64_t lanesIntoLds(const Wave &W, const Operand &Address, uint64_t Exec);
+template <const Inst *(*Access)(Wave &, const Inst *, uint64_t Exec)>
+static const Inst *whereIntoLds(Wave &W, const Inst *I) {
+  const uint64_t Exec = lanesIntoLds(W, I->Src[0], W.exec());
+  return Exec ? Access(W, I, Exec) : I + 1;
+}
+
 /// Hands the elements that the lanes have loaded to the lanes that the
 /// instruction means them for.
 void transposeLoaded(Wave &W, const Inst *I);
