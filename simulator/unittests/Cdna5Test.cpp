@@ -293,7 +293,7 @@ TEST(Cdna5, AsynchronousLoads) {
        {"global_store_async_from_lds_b32 v2, v1, s[2:3]",
         "cluster_load_async_to_lds_b32 v1, v2, s[2:3]",
         "tensor_load_to_lds s[0:3], s[4:11]", "s_barrier_init m0",
-        "ds_load_tr8_b64 v[4:5], v1", "s_barrier_signal 1",
+        "s_barrier_signal 1",
         "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], "
         "v[40:47], v1, v2",
         "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40",
@@ -305,24 +305,61 @@ TEST(Cdna5, AsynchronousLoads) {
   }
 }
 
-// Of eight lanes, eight elements each: rows become columns.
+// Lane L's element E is element L % Columns of lane Row.
 TEST(Cdna5, TransposingLoads) {
-  WaveTester T(Chip);
-  for (unsigned L = 0; L < 32; ++L) {
-    T.v(1)[L] = 16 * L;
-    for (unsigned E = 0; E < 8; ++E) {
-      const uint16_t X = uint16_t(8 * L + E);
-      std::memcpy(&T.lds()[16 * L + 2 * E], &X, 2);
+  struct Case {
+    const char *Load;
+    unsigned Bits, Dwords, Columns;
+    unsigned (*Row)(unsigned L, unsigned E);
+  };
+  auto Eight = [](unsigned L, unsigned E) { return L / 8 * 8 + E; };
+  auto Sixteen = [](unsigned L, unsigned E) {
+    return L / 16 * 16 + L / 8 % 2 * 4 + E / 4 * 8 + E % 4;
+  };
+  auto ByFours = [](unsigned L, unsigned E) {
+    return L / 16 * 4 + E / 4 * 8 + E % 4;
+  };
+  auto ByEights = [](unsigned L, unsigned E) {
+    return L / 16 * 8 + E / 8 * 16 + E % 8;
+  };
+  for (const Case &C : {Case{"load_tr16_b128 v[4:7], v1", 16, 4, 8, Eight},
+                        Case{"load_tr8_b64 v[4:5], v1", 8, 2, 8, Sixteen},
+                        Case{"load_tr6_b96 v[4:6], v1", 6, 3, 16, ByFours},
+                        Case{"load_tr4_b64 v[4:5], v1", 4, 2, 16, ByEights}})
+    for (unsigned Seed = 0; Seed < 4; ++Seed) {
+      SCOPED_TRACE(C.Load);
+      WaveTester T(Chip);
+      const unsigned Count = C.Dwords * 32 / C.Bits;
+      // In bits 0 to C.Bits of a product, all of the number count for some
+      // seed.
+      auto Element = [&](unsigned L, unsigned E) {
+        return (L * 16 + E) * 0x9e3779b1u >> (3 + 6 * Seed) &
+               ((1u << C.Bits) - 1);
+      };
+      auto Bit = [&](unsigned E, unsigned B) { return E * C.Bits + B; };
+      for (unsigned L = 0; L < 32; ++L) {
+        T.v(1)[L] = 16 * L;
+        for (unsigned E = 0; E < Count; ++E)
+          for (unsigned B = 0; B < C.Bits; ++B)
+            T.lds()[16 * L + Bit(E, B) / 8] |=
+                uint8_t((Element(L, E) >> B & 1) << Bit(E, B) % 8);
+      }
+      T.allow(T.lds().data(), T.lds().size());
+      T.setS64(2, reinterpret_cast<uint64_t>(T.lds().data()));
+      for (const std::string &Text :
+           {"ds_" + std::string(C.Load),
+            "global_" + std::string(C.Load) + ", s[2:3]"}) {
+        for (unsigned R = 0; R < C.Dwords; ++R)
+          std::fill_n(T.v(4 + R), 32, ~0u);
+        ASSERT_TRUE(T.run(Text)) << T.error();
+        for (unsigned L = 0; L < 32; ++L)
+          for (unsigned E = 0; E < Count; ++E) {
+            unsigned Got = 0;
+            for (unsigned B = 0; B < C.Bits; ++B)
+              Got |= (T.v(4 + Bit(E, B) / 32)[L] >> Bit(E, B) % 32 & 1) << B;
+            EXPECT_EQ(Got, Element(C.Row(L, E), L % C.Columns))
+                << Text << " " << L << " " << E;
+          }
+      }
     }
-  }
-  T.allow(T.lds().data(), T.lds().size());
-  T.setS64(2, reinterpret_cast<uint64_t>(T.lds().data()));
-  ASSERT_TRUE(T.run("ds_load_tr16_b128 v[4:7], v1\n"
-                    "global_load_tr16_b128 v[8:11], v1, s[2:3]"))
-      << T.error();
-  for (unsigned L = 0; L < 32; ++L)
-    for (unsigned E = 0; E < 8; ++E)
-      for (unsigned First : {4u, 8u})
-        EXPECT_EQ(T.v(First + E / 2)[L] >> E % 2 * 16 & 0xffff,
-                  8 * (L / 8 * 8 + E) + L % 8);
 }

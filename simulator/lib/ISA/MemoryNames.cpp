@@ -44,9 +44,9 @@ static std::optional<MemoryType> dwords(StringRef S) {
 static std::optional<MemoryType> loadType(StringRef S) {
   constexpr unsigned High = KeepsHalf | HighHalf;
   return StringSwitch<std::optional<MemoryType>>(S)
-      .Cases({"tr_b64", "b64_tr_b16", "b64_tr_b8", "b64_tr_b4"},
-             MemoryType{4, 2, 0})
-      .Case("b96_tr_b6", MemoryType{4, 3, 0})
+      .Cases({"tr_b64", "tr8_b64", "tr4_b64"}, MemoryType{4, 2, 0})
+      .Cases({"b64_tr_b16", "b64_tr_b8", "b64_tr_b4"}, MemoryType{4, 2, 0})
+      .Cases({"b96_tr_b6", "tr6_b96"}, MemoryType{4, 3, 0})
       .Cases({"tr_b128", "tr16_b128"}, MemoryType{4, 4, 0})
       .Cases({"ubyte", "u8", "b8"}, MemoryType{1, 1, 0})
       .Cases({"sbyte", "i8"}, MemoryType{1, 1, Signed})
@@ -167,17 +167,19 @@ static void setType(MemoryFacts &M, const std::optional<MemoryType> &T) {
 /// sizes of such loads from global memory, and leaves that of elements to them.
 static void setLoad(MemoryFacts &M, StringRef S) {
   setType(M, loadType(S));
-  if (S.consume_front("tr16_")) { // CDNA5's name, from either memory
-    M.TransposedBits = 16;
+  // CDNA5's names, from either memory.
+  StringRef Bits = S;
+  if (M.ElementBytes && Bits.consume_front("tr") &&
+      !Bits.consumeInteger(10, M.TransposedBits))
     return;
-  }
   const size_t At = S.find("tr_b");
   if (!M.ElementBytes || At == StringRef::npos)
     return;
-  if (M.Space != MemorySpace::Lds)
-    M.TransposedBits = uint8_t(M.bytes());
-  else
+  M.LanesMakeRows = M.Space == MemorySpace::Lds;
+  if (M.LanesMakeRows)
     S.substr(At + 4).getAsInteger(10, M.TransposedBits);
+  else
+    M.TransposedBits = uint8_t(M.bytes());
 }
 
 static void setAtomic(MemoryFacts &M, StringRef S) {

@@ -122,6 +122,7 @@ struct MemoryFacts {
   bool Returns = false;      ///< the name says that an atomic has a result
   bool CompareFirst = false; ///< the value to compare with is the first source
   uint8_t TransposedBits = 0; ///< of elements that a load transposes; 0: none
+  bool LanesMakeRows = false; ///< such a load has rows of 16 in several lanes
 
   /// Bytes of a lane, or of the wave for scalar memory.
   unsigned bytes() const {
