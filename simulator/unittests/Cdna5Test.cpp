@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace lnbwd::sim;
 
@@ -294,10 +295,9 @@ TEST(Cdna5, AsynchronousLoads) {
         "cluster_load_async_to_lds_b32 v1, v2, s[2:3]",
         "tensor_load_to_lds s[0:3], s[4:11]", "s_barrier_init m0",
         "s_barrier_signal 1",
-        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], "
-        "v[40:47], v1, v2",
-        "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40",
-        "v_cvt_scale_pk8_f32_fp4 v[0:7], v8, v9"}) {
+        "v_wmma_scale_f32_32x16x128_f4 v[0:15], v[16:31], v[32:39], "
+        "v[40:55], v56, v57",
+        "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40"}) {
     EXPECT_FALSE(T.run(Text)) << Text;
     const std::string Name =
         std::string(Text).substr(0, std::string(Text).find(' '));
@@ -362,4 +362,188 @@ TEST(Cdna5, TransposingLoads) {
           }
       }
     }
+}
+
+// What is widened is multiplied by a power of two, the first byte of lane
+// L % 16, or, of less than 8 bits in the upper lanes, the second.
+TEST(Cdna5, ConversionsOfEight) {
+  WaveTester T(Chip);
+  for (unsigned L = 0; L < 32; ++L) {
+    T.v(20)[L] = 0x76543210; // as fp4: 0, 0.5, 1, 1.5, 2, 3, 4, 6
+    T.v(22)[L] = 0xb8403830; // as fp8: 0.5, 1, 2, -1
+    T.v(23)[L] = 0x7e3c3800; // 0, 0.5, 1, NaN
+    T.v(24)[L] = L < 16 ? 127 + L % 4 + (120 + L) * 256 : 0xffff;
+  }
+  ASSERT_TRUE(T.run("v_cvt_scale_pk8_f32_fp4 v[0:7], v20, v24\n"
+                    "v_cvt_scale_pk8_bf16_fp8 v[8:11], v[22:23], v24\n"
+                    "v_cvt_scale_pk8_f16_bf8 v[12:15], v[22:23], v24\n"))
+      << T.error();
+  const float Fp4[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  const float Fp8[] = {0.5f, 1, 2, -1};
+  for (unsigned L = 0; L < 32; ++L) {
+    const unsigned Low = L % 16;
+    for (unsigned K = 0; K < 8; ++K)
+      EXPECT_EQ(T.v(K)[L],
+                f32(std::ldexp(Fp4[K], L < 16 ? int(Low % 4) : int(Low) - 7)));
+    for (unsigned K = 0; K < 4; ++K)
+      EXPECT_EQ(T.v(8 + K / 2)[L] >> K % 2 * 16 & 0xffff,
+                f32(std::ldexp(Fp8[K], int(Low % 4))) >> 16);
+    EXPECT_EQ(T.v(15)[L] >> 16 & 0x7c00, 0x7c00u);            // NaN or infinity
+    EXPECT_EQ(T.v(12)[L] & 0xffff, 0x3000 + Low % 4 * 0x400); // 0x30: 0.125
+  }
+  EXPECT_FALSE(T.run("v_cvt_scale_pk8_f32_fp4 v[0:7], v20, v24 scale_sel:1"));
+  EXPECT_NE(T.error().find("scale_sel"), std::string::npos) << T.error();
+
+  // 16 elements of 6 bits, and back. The scale of what is narrowed divides.
+  for (unsigned L = 0; L < 32; ++L) {
+    for (unsigned R = 0; R < 3; ++R)
+      T.v(20 + R)[L] = 0x9e3779b1u * (L * 3 + R + 1);
+    T.v(24)[L] = 0x8282; // 8
+    T.v(25)[L] = f32(8.0f);
+  }
+  for (const std::string &Type : {"fp6", "bf6"}) {
+    ASSERT_TRUE(T.run("v_cvt_scale_pk16_f32_" + Type +
+                      " v[0:15], v[20:22], v24\nv_cvt_scalef32_pk16_" + Type +
+                      "_f32 v[30:32], v[0:15], v25\n" +
+                      "v_cvt_scale_pk16_f16_" + Type +
+                      " v[0:7], v[20:22], v24\nv_cvt_scalef32_sr_pk16_" + Type +
+                      "_f16 v[34:36], v[0:7], v1, v25\n"))
+        << T.error();
+    for (unsigned L = 0; L < 32; ++L)
+      for (unsigned R = 0; R < 3; ++R) {
+        EXPECT_EQ(T.v(30 + R)[L], T.v(20 + R)[L]) << Type;
+        EXPECT_EQ(T.v(34 + R)[L], T.v(20 + R)[L]) << Type;
+      }
+  }
+  for (unsigned K = 0; K < 8; ++K)
+    T.v(K)[3] = f32(8 * Fp4[K]);
+  ASSERT_TRUE(T.run("v_cvt_scalef32_pk8_fp4_f32 v20, v[0:7], v25\n"
+                    "v_cvt_scalef32_pk8_fp8_f32 v[30:31], v[0:7], v25"))
+      << T.error();
+  EXPECT_EQ(T.v(20)[3], 0x76543210u);
+  EXPECT_EQ(T.v(30)[3], 0x3c383000u); // 1.5, 1, 0.5, 0
+  EXPECT_EQ(T.v(31)[3], 0x4c484440u); // 6, 4, 3, 2
+}
+
+namespace {
+/// A factor of 16 x 128 elements of a type, whose codes mean Values.
+struct Factor {
+  const char *Format;
+  unsigned Bits;
+  std::vector<std::pair<uint32_t, float>> Values;
+
+  /// Runs of bytes and of smaller elements, along K, go round-robin over the
+  /// two halves of the lanes.
+  unsigned run() const { return Bits == 8 ? 16 : 32; }
+  const std::pair<uint32_t, float> &at(unsigned I, unsigned K) const {
+    return Values[(I * 7 + K * 5 + I * K) % Values.size()];
+  }
+  unsigned dwords() const { return Bits * 2; }
+  void fill(WaveTester &T, unsigned First) const {
+    for (unsigned R = 0; R < dwords(); ++R)
+      std::fill_n(T.v(First + R), 32, 0);
+    for (unsigned I = 0; I < 16; ++I)
+      for (unsigned K = 0; K < 128; ++K) {
+        const unsigned Lane = I + K / run() % 2 * 16;
+        const unsigned Bit = (K / run() / 2 * run() + K % run()) * Bits;
+        const uint64_t X = uint64_t(at(I, K).first) << Bit % 32;
+        T.v(First + Bit / 32)[Lane] |= uint32_t(X);
+        if (X >> 32)
+          T.v(First + Bit / 32 + 1)[Lane] |= uint32_t(X >> 32);
+      }
+  }
+};
+} // namespace
+
+static const Factor Factors[] = {
+    {"FP8", 8, {{0x38, 1}, {0x40, 2}, {0xb8, -1}, {0x30, 0.5f}, {0x45, 3.25f}}},
+    {"BF8", 8, {{0x3c, 1}, {0x40, 2}, {0xbc, -1}, {0x38, 0.5f}, {0x43, 3.5f}}},
+    {"FP6", 6, {{0x08, 1}, {0x10, 2}, {0x28, -1}, {0x04, 0.5f}, {0x15, 3.25f}}},
+    {"BF6", 6, {{0x0c, 1}, {0x10, 2}, {0x2c, -1}, {0x08, 0.5f}, {0x13, 3.5f}}},
+    {"FP4", 4, {{2, 1}, {4, 2}, {10, -1}, {1, 0.5f}, {7, 6}}},
+};
+
+// Of each row and block of 32 (or 16) elements a byte is the scale, in the
+// lower or upper lanes.
+TEST(Cdna5, ProductsOfFewBits) {
+  for (const Factor &A : Factors)
+    for (const Factor &B : Factors)
+      for (unsigned Block : {0u, 32u, 16u})
+        for (unsigned UpperRow : {0u, 1u}) {
+          if (!Block && (UpperRow || A.Bits != B.Bits))
+            continue;
+          WaveTester T(Chip);
+          A.fill(T, 8);
+          B.fill(T, 24);
+          auto ScaleBits = [](unsigned Which, unsigned I, unsigned K) {
+            return 126 + (I + 3 * K + Which) % 4;
+          };
+          for (unsigned Which = 0; Which < 2; ++Which)
+            for (unsigned R = 0; R < 2; ++R)
+              for (unsigned L = 0; L < 32; ++L) {
+                uint32_t &X = T.v(48 + 2 * Which + R)[L] = ~0u;
+                for (unsigned K = 0; K < 4; ++K)
+                  if ((L >= 16) == (UpperRow && !Which))
+                    X = (X & ~(0xffu << 8 * K)) |
+                        ScaleBits(Which, L % 16, 4 * R + K) << 8 * K;
+              }
+          for (unsigned L = 0; L < 32; ++L)
+            for (unsigned R = 0; R < 8; ++R)
+              T.v(40 + R)[L] = f32(float(L) + 0.25f * float(R));
+          auto Registers = [](unsigned First, unsigned Count) {
+            return "v[" + std::to_string(First) + ":" +
+                   std::to_string(First + Count - 1) + "]";
+          };
+          std::string Text =
+              std::string("v_wmma_") +
+              (Block == 32   ? "scale_"
+               : Block == 16 ? "scale16_"
+                             : "") +
+              "f32_16x16x128_f8f6f4 v[0:7], " + Registers(8, A.dwords()) +
+              ", " + Registers(24, B.dwords()) + ", v[40:47]" +
+              (Block == 32   ? ", v48, v50"
+               : Block == 16 ? ", v[48:49], v[50:51]"
+                             : "") +
+              " matrix_a_fmt:MATRIX_FMT_" + A.Format +
+              " matrix_b_fmt:MATRIX_FMT_" + B.Format +
+              (UpperRow ? " matrix_a_scale:MATRIX_SCALE_ROW1" : "");
+          ASSERT_TRUE(T.run(Text)) << Text << T.error();
+          for (unsigned I = 0; I < 16; ++I)
+            for (unsigned J = 0; J < 16; ++J) {
+              const unsigned Lane = J + I / 8 * 16, R = I % 8;
+              double Sum = Lane + 0.25 * R;
+              for (unsigned K = 0; K < 128; ++K)
+                Sum += std::ldexp(double(A.at(I, K).second) *
+                                      double(B.at(J, K).second),
+                                  Block ? int(ScaleBits(0, I, K / Block) +
+                                              ScaleBits(1, J, K / Block)) -
+                                              254
+                                        : 0);
+              ASSERT_EQ(T.v(R)[Lane], f32(float(Sum)))
+                  << Text << " " << I << " " << J;
+            }
+        }
+  // What sources differ on, or is not modelled.
+  for (const char *Text :
+       {"v_wmma_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:31], v[40:47] "
+        "matrix_b_fmt:MATRIX_FMT_FP4",
+        "v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:39], "
+        "v[40:47], v1, v2 matrix_a_scale_fmt:MATRIX_SCALE_FMT_E4M3"}) {
+    WaveTester T(Chip);
+    EXPECT_FALSE(T.run(Text));
+    EXPECT_NE(T.error().find("f8f6f4"), std::string::npos) << T.error();
+  }
+  // A constant addend.
+  WaveTester T(Chip);
+  for (unsigned R = 8; R < 52; ++R)
+    std::fill_n(T.v(R), 32, 0);
+  ASSERT_TRUE(T.run("v_wmma_scale_f32_16x16x128_f8f6f4 v[0:7], v[8:23], "
+                    "v[24:39], 2.0, v48, v50"))
+      << T.error();
+  EXPECT_EQ(T.v(7)[31], f32(2.0f));
+  // The same, with 0 as the source of the scales that is not read.
+  T.v(7)[31] = 0;
+  ASSERT_TRUE(T.run(".long 0xcc350000, 0x02026530, 0xcc330000, 0x03d23108"))
+      << T.error();
+  EXPECT_EQ(T.v(7)[31], f32(2.0f));
 }

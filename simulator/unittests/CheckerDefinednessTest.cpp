@@ -38,6 +38,8 @@ protected:
 } // namespace
 
 TEST_P(CheckerDefinedness, AccumulatorOfDotProduct) {
+  if (chipNamed(Chip).isCdna5()) // has no such instruction
+    GTEST_SKIP();
   const std::string Dot = "v_mov_b32 v2, 1.0\nv_mov_b32 v3, 1.0\n";
   const std::string Text = "v_dot2_f32_f16 v4, v2, v3, v9\n";
   EXPECT_SAYS(run(Dot + Text + store("v4")), "v4 depends on v9");
@@ -374,6 +376,11 @@ static std::string zeros(unsigned First, unsigned Last) {
 TEST_P(CheckerDefinedness, SparseMatrix) {
   if (Chip != "gfx942" && Chip != "gfx950" && !isGfx12(Chip))
     GTEST_SKIP();
+  if (chipNamed(Chip).isCdna5()) {
+    EXPECT_SAYS(run("v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40"),
+                "v_swmmac_f32_16x16x64_f16");
+    return;
+  }
   const bool Newer = isGfx12(Chip);
   // B is in v[24:27], or of gfx12 in v[24:31].
   const std::string Product =
@@ -430,6 +437,30 @@ TEST_P(CheckerDefinedness, ScalesOfMatrices) {
       "v12 depends on v9");
 }
 
+// The lower lanes have the scales of all rows.
+TEST_P(CheckerDefinedness, ScalesOfLowerLanes) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  const std::string Product =
+      zeros(16, 47) +
+      "v_wmma_scale_f32_16x16x128_f8f6f4 v[48:55], v[16:31], "
+      "v[32:47], 0, v8, v9\n" +
+      store("v48");
+  const std::string Convert = "v_mov_b32 v2, 0\n"
+                              "v_cvt_scale_pk8_f32_fp4 v[40:47], v2, v9\n" +
+                              store("v40");
+  const std::string Half = "s_mov_b32 exec_lo, 0xffff\n",
+                    All = "s_mov_b32 exec_lo, -1\n";
+  EXPECT_CLEAN(run(Half + zeros(8, 9) + All + Product));
+  EXPECT_SAYS(run(zeros(8, 8) + Product), "v48 depends on v9");
+  // The lower lanes take the first byte, the upper ones the second.
+  EXPECT_CLEAN(run(Half + lowHalf() + All + Convert));
+  EXPECT_SAYS(run(Convert), "v9");
+  EXPECT_SAYS(
+      run("s_mov_b32 exec_lo, 0xffff0000\n" + zeros(9, 9) + All + Convert),
+      "v9");
+}
+
 // Conversions read and write bytes and halves.
 TEST_P(CheckerDefinedness, Conversions) {
   if (Chip != "gfx942" && Chip != "gfx950" && !isGfx12(Chip))
@@ -480,5 +511,5 @@ TEST_P(CheckerDefinedness, HalvesOfMatrixResults) {
 INSTANTIATE_TEST_SUITE_P(Chips, CheckerDefinedness,
                          ::testing::ValuesIn(std::vector<std::string>{
                              "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030",
-                             "gfx1100", "gfx1201"}),
+                             "gfx1100", "gfx1201", "gfx1250"}),
                          [](const auto &Info) { return Info.param; });

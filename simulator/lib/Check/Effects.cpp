@@ -325,7 +325,7 @@ void Finder::crossLane() {
   }
   E.Scatters = (Facts.Flags & isa::FactScatters) != 0;
   if (I.Matrix && I.Matrix->Scaled)
-    E.VectorRead[4] = {I.Matrix->ScaleB.Reg, 1};
+    E.VectorRead[4] = {I.Matrix->ScaleB.Reg, I.Matrix->ScaleB.Dwords};
 }
 
 void Finder::memory() {
@@ -465,6 +465,9 @@ Effects Finder::find() {
     scalar();
     break;
   }
+  // What cannot be executed is known by its name alone.
+  if (E.How == Flow::Matrix && !I.Matrix)
+    E.How = Flow::None;
   limits();
   E.Idles = (Facts.Flags & isa::FactNoEffect) != 0;
   summary();

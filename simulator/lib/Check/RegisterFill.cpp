@@ -332,7 +332,7 @@ bool Holes::holeInA(unsigned Block, unsigned R, unsigned K,
     Row = K / 2 * 4 + (W.V[size_t(I.Src[3].Reg) * W.N + P.Lane] >> Bit & 3);
   }
   if (S.Scaled)
-    Hole |= missing(I.Src[3], R + S.M * (K / ScaleBlock), S.ScaleShift[0], 8);
+    Hole |= missing(I.Src[3], S.scaleOf(0, R, K), MatrixType::FP8);
   return Hole;
 }
 
@@ -351,8 +351,8 @@ std::vector<uint32_t> Holes::find() const {
           missing(I.Src[1], S.LocationsB[Block * HoleInB.size() + K], S.B);
       if (S.Scaled)
         HoleInB[K] |=
-            missing(S.ScaleB, unsigned(K % M + M * (K / M / ScaleBlock)),
-                    S.ScaleShift[1], 8);
+            missing(S.ScaleB, S.scaleOf(1, unsigned(K % M), unsigned(K / M)),
+                    MatrixType::FP8);
     }
     for (unsigned R = 0; R < M; ++R) {
       uint64_t Holes = 0;

@@ -494,8 +494,10 @@ void RegisterChecker::propagateConversion(const Inst *I, const Effects &E,
   const bool KeepsBits = C.ResultBit || C.Count * ResultWidth % 32;
   bool Whole = true;
   for (unsigned K = 0; K < I->NumSrc; ++K) {
+    const uint64_t Lanes =
+        C.ScaleBytes && int(K) == C.Scale ? (Exec | Exec >> 16) & 0xffff : Exec;
     for (unsigned R = 0; R < E.VectorRead[K].Count; ++R)
-      Whole &= !(Exec & ~Vectors.defined(E.VectorRead[K].First + R));
+      Whole &= !(Lanes & ~Vectors.defined(E.VectorRead[K].First + R));
     Whole &= scalarDefined(E.ScalarRead[K]);
   }
   if (Whole && (!KeepsBits || !(Exec & ~Vectors.defined(To.First))))
@@ -517,9 +519,9 @@ void RegisterChecker::propagateConversion(const Inst *I, const Effects &E,
   for (unsigned R = 0; R < To.Count; ++R)
     Vectors.missing(To.First + R, Holes[R], W.N);
   for (unsigned Lane : LaneMask(Exec)) {
-    // The exponent of an f32.
     const bool All =
-        (C.Scale >= 0 && Missing(unsigned(C.Scale), 23, 8, Lane)) ||
+        (C.Scale >= 0 &&
+         Missing(unsigned(C.Scale), C.scaleBit(Lane), 8, C.scaleLane(Lane))) ||
         (C.Random >= 0 && Missing(unsigned(C.Random), 0, 32, Lane));
     for (unsigned K = 0; K < C.Count; ++K) {
       const bool Hole =

@@ -95,11 +95,20 @@ struct MatrixShape {
   uint8_t NegLo = 0, NegHi = 0;
   uint8_t IndexShift = 0; ///< the first bit of the index in its register
   bool Scaled = false;
-  uint8_t ScaleShift[2] = {}; ///< first bits of the scales of A and B
+  /// A lane has all scales of a row, byte after byte (CDNA5), not one of them.
+  bool ScalesByLane = false;
+  uint8_t ScaleBlock = 32; ///< elements along K that share a scale
+  uint8_t ScaleLane[2] = {}, ScaleShift[2] = {}; ///< first ones, of A and B
   Operand ScaleB;
 
   /// Columns of A as it is stored.
   unsigned keptK() const { return Sparse ? K / 2u : K; }
+  /// The scale of row (or column) I, depth At of a factor, which has 8 bits.
+  ElementLocation scaleOf(unsigned Factor, unsigned I, unsigned At) const {
+    const unsigned Block = At / ScaleBlock;
+    return {uint8_t(ScaleLane[Factor] + I + (ScalesByLane ? 0 : M * Block)),
+            uint16_t(ScaleShift[Factor] + (ScalesByLane ? 8 * Block : 0))};
+  }
   /// Element (i, k) of block b of A: (b M + i) keptK() + k.
   std::vector<ElementLocation> LocationsA;
   /// Element (k, j) of block b of B: (b K + k) M + j.
@@ -107,9 +116,6 @@ struct MatrixShape {
   /// Element (i, j) of block b of the result: (b M + i) M + j.
   std::vector<ElementLocation> LocationsD;
 };
-
-/// Elements that share a scale, along K.
-constexpr unsigned ScaleBlock = 32;
 
 /// A conversion to or from fp8, bf8, fp6, bf6 and fp4, or one that rounds by a
 /// random number.
@@ -125,6 +131,14 @@ struct SmallConversion {
   /// which what is widened is multiplied, and what is narrowed divided; or the
   /// random number; or -1.
   int8_t Scale = -1, Random = -1;
+  /// The scale is a byte (E8M0) of lane L % 16: the first one, or of a format
+  /// of less than 8 bits, for L from 16 on, the second.
+  bool ScaleBytes = false;
+
+  unsigned scaleLane(unsigned L) const { return ScaleBytes ? L % 16 : L; }
+  unsigned scaleBit(unsigned L) const {
+    return !ScaleBytes ? 23 : bitsOf(From) < 8 && L >= 16 ? 8 : 0;
+  }
 };
 
 } // namespace lnbwd::sim

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The names are systematic: v_cvt_[scalef32_][sr_][pk_|pk32_|2xpk16_]TO_FROM.
-// The half or byte of a register comes from op_sel, from byte_sel (gfx12) or
-// from SDWA.
+// The names are systematic: v_cvt_[scalef32_|scale_][sr_][PACKED_]TO_FROM,
+// where PACKED is pk, pk8, pk16, pk32 or 2xpk16. The half or byte of a register
+// comes from op_sel, from byte_sel (gfx12) or from SDWA.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +27,19 @@ using namespace lnbwd::sim;
 namespace {
 /// What the name says.
 struct ConversionName {
-  bool Scaled, Stochastic, Halves;
+  bool Scaled, ScaledByBytes, Stochastic, Halves;
   unsigned Count;
   StringRef To, From;
 
   explicit ConversionName(StringRef Name) {
     Name.consume_front("v_cvt_");
-    Scaled = Name.consume_front("scalef32_");
+    ScaledByBytes = Name.consume_front("scale_");
+    Scaled = ScaledByBytes || Name.consume_front("scalef32_");
     Stochastic = Name.consume_front("sr_");
     Halves = Name.consume_front("2xpk16_");
     Count = Halves || Name.consume_front("pk32_") ? 32
+            : Name.consume_front("pk16_")         ? 16
+            : Name.consume_front("pk8_")          ? 8
             : Name.consume_front("pk_")           ? 2
                                                   : 1;
     std::tie(To, From) = Name.split('_');
@@ -90,8 +93,11 @@ std::string ConversionDecoder::decode(const MachineOperands &From, Inst &I) {
     C.Random = int8_t(Sources++);
   if (Name.Scaled)
     C.Scale = int8_t(Sources++);
+  C.ScaleBytes = Name.ScaledByBytes;
+  if (C.ScaleBytes && !From.Immediates.empty() && From.Immediates[0])
+    return notModelled("scale_sel");
 
-  const auto Byte = firstByte(From, Chip.Generation >= 12);
+  const auto Byte = firstByte(From, Chip.Generation >= 12 && !C.ScaleBytes);
   if (!Byte || From.IsDpp || From.isClamped() || From.outputShift())
     return notModelled("a modifier");
   if (From.List.size() != Sources + 1)
@@ -104,7 +110,10 @@ std::string ConversionDecoder::decode(const MachineOperands &From, Inst &I) {
     const bool Value = K < 1u + C.TwoSources;
     std::string Error = Operands.source(
         From.List[K + 1],
-        int(K) == C.Random ? OperandType::B32 : OperandType::F32, I.Src[K]);
+        int(K) == C.Random || (C.ScaleBytes && int(K) == C.Scale)
+            ? OperandType::B32
+            : OperandType::F32,
+        I.Src[K]);
     if (!Error.empty())
       return Error;
     const bool Signs = int(K) != C.Random && (I.Src[K].Mods & ~ModHigh);

@@ -35,7 +35,8 @@ static std::string notImplementedWith(StringRef What) {
 }
 
 namespace {
-/// What the name says: v_FAMILY_[scale_]RESULT_MxMxK[_BLOCKSb][_]A[_B].
+/// What the name says:
+/// v_FAMILY_[scale_|scale16_]RESULT_MxMxK[_BLOCKSb][_]A[_B].
 struct MatrixName {
   MatrixFamily Family;
   bool TypesInText; ///< cbsz and blgp are the types of the factors
@@ -47,7 +48,7 @@ struct MatrixName {
 
 std::optional<MatrixName> MatrixName::parse(StringRef Name, bool OneZero) {
   static const Regex Grammar(
-      "^v_(mfma|smfmac|wmma|swmmac)_(scale_)?([a-z]+[0-9]+)"
+      "^v_(mfma|smfmac|wmma|swmmac)_(scale_|scale16_)?([a-z]+[0-9]+)"
       "_([0-9]+)x[0-9]+x([0-9]+)(_([0-9]+)b)?"
       "_?(f8f6f4|[a-z]+[0-9]+)(_(1k|[a-z]+[0-9]+))?$");
   SmallVector<StringRef, 11> Part;
@@ -74,6 +75,7 @@ std::optional<MatrixName> MatrixName::parse(StringRef Name, bool OneZero) {
   S.Sparse =
       N.Family == MatrixFamily::Smfmac || N.Family == MatrixFamily::Swmmac;
   S.Scaled = !Part[2].empty();
+  S.ScaleBlock = Part[2] == "scale16_" ? 16 : 32;
   // Names before gfx940's do not say how many blocks there are; each lane has
   // so many elements of A.
   const unsigned PerLane = bitsOf(S.A) >= 32                   ? 1
@@ -113,6 +115,7 @@ static OperandType addendType(MatrixType Result) {
 namespace {
 struct Modifiers {
   unsigned Cbsz = 0, Abid = 0, Blgp = 0, IndexKey = 0;
+  unsigned ScaleRow[2] = {}, ScaleFormat[2] = {}; ///< of CDNA5
   /// By source, as MachineOperands has them; those of the scales in place of
   /// the factors' ones.
   uint8_t NegLow = 0, NegHigh = 0, Half = 0, HalfHigh = 0;
@@ -129,6 +132,14 @@ Modifiers::Modifiers(const MachineOperands &From, const MatrixName &Name)
   };
   if (Name.Family == MatrixFamily::Swmmac)
     IndexKey = From.Words[0] >> 11 & 3;
+  if (Name.Family == MatrixFamily::Wmma && Name.TypesInText) {
+    Cbsz = Immediate(0);
+    Blgp = Immediate(1);
+    for (unsigned K = 0; Name.Shape.Scaled && K < 2; ++K) {
+      ScaleRow[K] = Immediate(2 + K);
+      ScaleFormat[K] = Immediate(4 + K);
+    }
+  }
   if (From.Coded != isa::Encoding::Mai)
     return;
   Cbsz = Immediate(0);
@@ -144,6 +155,18 @@ Modifiers::Modifiers(const MachineOperands &From, const MatrixName &Name)
   }
 }
 
+/// Of CDNA5: a lane has the scales of its row, and of two rows of lanes either
+/// may be meant.
+static std::string applyScales(const Modifiers &Mods, MatrixShape &S) {
+  S.ScalesByLane = true;
+  for (unsigned K = 0; K < 2; ++K) {
+    if (Mods.ScaleFormat[K])
+      return notImplementedWith("these scales");
+    S.ScaleLane[K] = uint8_t(16 * Mods.ScaleRow[K]);
+  }
+  return "";
+}
+
 /// Takes the modifiers over into the shape; what is not in them is a fault.
 static std::string apply(const Modifiers &Mods, const MatrixName &Name,
                          const SimulatedChip &Chip, MatrixShape &S,
@@ -155,6 +178,9 @@ static std::string apply(const Modifiers &Mods, const MatrixName &Name,
   bool Unknown = false;
   if (S.Clamp && !Integer)
     return notImplementedWith("the modifier clamp");
+  if (!Mfma && S.Scaled)
+    if (std::string Error = applyScales(Mods, S); !Error.empty())
+      return Error;
   if (Mfma && S.Scaled) {
     for (unsigned K = 0; K < 2; ++K)
       S.ScaleShift[K] =
@@ -207,8 +233,7 @@ std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
   if (!Name)
     return NotImplemented;
   MatrixShape &S = Name->Shape;
-  // Of CDNA5 only dense products without scales are modelled.
-  if (Chip.isCdna5() && (S.Sparse || S.Scaled || Name->TypesInText))
+  if (Chip.isCdna5() && S.Sparse)
     return NotImplemented;
   S.FlushesSubnormals = Chip.MatrixFlushesSubnormals &&
                         (S.A == MatrixType::F16 || S.A == MatrixType::BF16);
@@ -219,6 +244,9 @@ std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
   if (Name->TypesInText &&
       !(formatOf(Mods.Cbsz, S.A) && formatOf(Mods.Blgp, S.B)))
     return notImplementedWith("these types");
+  // Sources differ on where they lie then.
+  if (Chip.isCdna5() && !S.Scaled && bitsOf(S.A) != bitsOf(S.B))
+    return notImplementedWith("types of two sizes");
   MatrixLayout P;
   P.Generation = Chip.Generation;
   P.IsCdna5 = Chip.isCdna5();
@@ -242,7 +270,8 @@ std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
                             *Places[K]);
     if (!Error.empty())
       return Error;
-    if (Addend && Places[K]->Kind == OperandKind::Constant)
+    // With scales, the fields are those of another part of the encoding.
+    if (Addend && Places[K]->Kind == OperandKind::Constant && !S.ScalesByLane)
       if (auto Value = From.inlineFloat(2, addendType(S.Result)))
         Operands.constant(*Places[K], *Value);
     const bool Constant = Addend && Places[K]->Kind == OperandKind::Constant;

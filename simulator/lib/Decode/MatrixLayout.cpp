@@ -99,6 +99,7 @@ static ElementLocation locateFactor(const MatrixShape &S, MatrixFamily Family,
   const unsigned Bits = bitsOf(IsA ? S.A : S.B);
   const unsigned PerLane = Dwords * 32 / Bits;
   const unsigned Depth = IsA ? S.keptK() : S.K;
+  const bool K128 = Depth == 128;
   AlongK Where{0, K};
   unsigned Stride = 16;
   switch (Family) {
@@ -119,10 +120,10 @@ static ElementLocation locateFactor(const MatrixShape &S, MatrixFamily Family,
     break;
   case MatrixFamily::Wmma:
     // On gfx11 the upper lanes hold the same once more. On CDNA5 two halves of
-    // the lanes take turns, as Triton has it: both factors have the same order,
-    // on which sums do not depend.
+    // the lanes take turns, as Triton has it: factors of one size have the same
+    // order, on which sums do not depend.
     if (P.IsCdna5)
-      Where = inRuns(K, 2, Bits == 32 ? 2 : Depth == 128 ? 16 : 8);
+      Where = inRuns(K, 2, Bits == 32 ? 2 : !K128 ? 8 : Bits == 8 ? 16 : 32);
     else if (P.Generation >= 12)
       Where = wmmaGfx12(K, PerLane, Depth);
     break;

@@ -96,20 +96,17 @@ static void negate(double *X, const ElementLocation *P, size_t Count,
       X[K] = -X[K];
 }
 
-/// The scales of A or B: one for each row of A or column of B and each
-/// ScaleBlock elements along K, in the lane of that row, block after block.
-static double scaleAt(const Wave &W, const Operand &O, unsigned Shift,
-                      unsigned M, unsigned I, unsigned K) {
-  const uint32_t X = W.V[size_t(O.Reg) * W.N + I + M * (K / ScaleBlock)];
-  return scaleValue(X >> Shift & 0xff);
+static double scaleAt(const Wave &W, const Operand &O, ElementLocation P) {
+  const uint32_t X = W.V[size_t(O.Reg + P.Bit / 32) * W.N + P.Lane];
+  return scaleValue(X >> P.Bit % 32 & 0xff);
 }
 
 static void scaleFactors(const Wave &W, const Inst *I, const MatrixShape &S,
                          double *A, double *B) {
   for (unsigned R = 0; R < S.M; ++R)
     for (unsigned K = 0; K < S.K; ++K) {
-      A[R * S.K + K] *= scaleAt(W, I->Src[3], S.ScaleShift[0], S.M, R, K);
-      B[K * S.M + R] *= scaleAt(W, S.ScaleB, S.ScaleShift[1], S.M, R, K);
+      A[R * S.K + K] *= scaleAt(W, I->Src[3], S.scaleOf(0, R, K));
+      B[K * S.M + R] *= scaleAt(W, S.ScaleB, S.scaleOf(1, R, K));
     }
 }
 

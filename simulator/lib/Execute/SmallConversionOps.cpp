@@ -56,16 +56,16 @@ static double valueOf(uint32_t X, MatrixType T) {
   }
 }
 
-/// The power of two of a scale: the exponent of an f32.
-static double scaleOf(uint32_t X) { return scaleValue(X >> 23 & 0xff); }
-
 /// The elements of a lane. S are its registers, N apart.
 static void convertLane(const SmallConversion &C, const uint32_t *const *S,
                         const Operand *Operands, uint32_t *D, unsigned L,
                         unsigned N, bool Saturates) {
   const unsigned Width = bitsOf(C.From), ResultWidth = bitsOf(C.To);
   const bool Narrows = ResultWidth < Width;
-  const double Scale = C.Scale < 0 ? 1 : scaleOf(S[C.Scale][L]);
+  const double Scale =
+      C.Scale < 0
+          ? 1
+          : scaleValue(S[C.Scale][C.scaleLane(L)] >> C.scaleBit(L) & 0xff);
   const unsigned PerSource = C.TwoSources ? C.Count / 2u : C.Count;
   const unsigned Dropped =
       Narrows ? fractionBits(C.From) - fractionBits(C.To) : 0;

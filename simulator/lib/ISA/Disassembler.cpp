@@ -21,6 +21,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 using namespace llvm;
@@ -75,6 +76,7 @@ struct Disassembler::Impl {
   std::unique_ptr<MCContext> Context;
   std::unique_ptr<MCDisassembler> Dis;
   std::unique_ptr<MCInstPrinter> Printer;
+  bool HasScaledWmma = false;
 };
 
 Disassembler::Disassembler() : TheImpl(std::make_unique<Impl>()) {}
@@ -89,6 +91,7 @@ Disassembler::create(StringRef Chip, unsigned WaveSize) {
   Impl &I = *D->TheImpl;
   I.M = std::move(*M);
   const Target &T = *I.M->Target;
+  I.HasScaledWmma = I.M->Subtarget->checkFeatures("+gfx1250-insts");
   I.Context = std::make_unique<MCContext>(
       I.M->TT, I.M->Assembly.get(), I.M->Registers.get(), I.M->Subtarget.get());
   I.Dis.reset(T.createMCDisassembler(*I.M->Subtarget, *I.Context));
@@ -106,14 +109,32 @@ static StringRef mnemonicOf(const MCInstPrinter &Printer, const MCInst &Code) {
   });
 }
 
+/// The scales of CDNA5's WMMA have the field of a third source, which nothing
+/// reads. LLVM 22 decodes only v0 there, which it writes itself; the LLVM of
+/// Triton 3.9 writes 0.
+static bool setUnreadSource(ArrayRef<uint8_t> Bytes, uint8_t (&Changed)[16]) {
+  if (Bytes.size() < sizeof(Changed) || Bytes[3] != 0xcc ||
+      (Bytes[2] != 0x35 && Bytes[2] != 0x3a))
+    return false;
+  std::memcpy(Changed, Bytes.data(), sizeof(Changed));
+  Changed[6] &= 3;
+  Changed[7] = uint8_t((Changed[7] & ~7u) | 4);
+  return true;
+}
+
 bool Disassembler::read(ArrayRef<uint8_t> Bytes, uint64_t Address,
                         Disassembled &Out) {
   Impl &I = *TheImpl;
-  Out.Code.clear();
-  Out.Size = 0;
-  if (I.Dis->getInstruction(Out.Code, Out.Size, Bytes, Address, nulls()) !=
-          MCDisassembler::Success ||
-      Out.Size == 0 || Out.Size > Bytes.size())
+  auto Decode = [&](ArrayRef<uint8_t> From) {
+    Out.Code.clear();
+    Out.Size = 0;
+    return I.Dis->getInstruction(Out.Code, Out.Size, From, Address, nulls()) ==
+               MCDisassembler::Success &&
+           Out.Size != 0 && Out.Size <= From.size();
+  };
+  uint8_t Changed[16];
+  if (!Decode(Bytes) &&
+      !(I.HasScaledWmma && setUnreadSource(Bytes, Changed) && Decode(Changed)))
     return false;
   Out.Text.clear();
   raw_string_ostream OS(Out.Text);
