@@ -99,11 +99,10 @@ protected:
   LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
     TimingScope scope = time("LLVM's optimisation");
     llvm::for_each(llvmModule, widenScalars);
-    if (emitOptions.maxRegisters)
+    if (unsigned most = getMaxRegisters())
       for (llvm::Function &function : llvmModule)
         if (!function.isDeclaration())
-          function.addFnAttr("amdgpu-num-vgpr",
-                             std::to_string(emitOptions.maxRegisters));
+          function.addFnAttr("amdgpu-num-vgpr", std::to_string(most));
     if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
       return failure();
     llvmText = printModule(llvmModule);
@@ -118,6 +117,15 @@ protected:
   FailureOr<SmallVector<char, 0>> compileToBinary(StringRef isa) override;
 
 private:
+  /// The most vector registers that LLVM may use; 0 is its own limit.
+  unsigned getMaxRegisters() const {
+    const ChipInfo &info = *cantFail(parseTargetId(chip)).chip;
+    unsigned most = emitOptions.maxRegisters;
+    if (info.maxRegistersPerLane == info.addressableRegisters)
+      return most;
+    return most ? std::min<unsigned>(most, info.maxRegistersPerLane)
+                : info.maxRegistersPerLane;
+  }
   TimingScope time(StringRef name) const {
     return emitOptions.timing ? emitOptions.timing->nest(name) : TimingScope();
   }
