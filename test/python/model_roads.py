@@ -133,6 +133,11 @@ def scaled(x, scale):
     return y * y.mean((1, 2), keepdim=True)
 
 
+def alike(x, column):
+    """A product with rows that are all alike: their kernel has no input that says how many."""
+    return (column.sin() * x.new_ones(x.shape[0], 1)) @ x.t()
+
+
 MODELS = {
     "batch norm, ReLU": Case(
         lambda: nn.Sequential(nn.BatchNorm2d(16), nn.ReLU()).to(memory_format=LAST), images),
@@ -153,6 +158,8 @@ MODELS = {
         normal(4, 5, 3, 16).transpose(1, 2)]),
     "layer norm, dynamic": Case(lambda: nn.LayerNorm(64), lambda: [
         normal(4, 5, 64).transpose(0, 1)], dynamic=0),
+    "rows alike, dynamic": Case(lambda: alike, lambda: [
+        normal(6, 64), normal(64, seed=1)], dynamic=0),
     "encoder layer": Case(lambda: nn.TransformerEncoderLayer(32, 2, 48, dropout=0), lambda: [
         normal(5, 3, 32)]),
     "attention": Case(lambda: Attention(32, 2), lambda: [normal(2, 5, 32)]),

@@ -27,8 +27,8 @@ from ..program.row_program import RowProgram
 from .choices import choices
 from .launching import ALIGNMENT, MemoryOrder, memory_of
 
-Evaluate = Callable[[Sequence[Tensor]], Sequence[Tensor]]
-"""Computes a program's outputs of its inputs by PyTorch's operations."""
+Evaluate = Callable[..., Sequence[Tensor]]
+"""Computes a program's outputs by PyTorch's operations, of its inputs and ``rows=``, M."""
 
 
 @dataclass(frozen=True)
@@ -133,19 +133,21 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
 
     Args:
         text: the operator's second argument.
-        inputs, outputs: its tensors in the order of its arguments. One input at least is a row
-            block or a row scalar, which says what M is, or ``rows`` does.
+        inputs, outputs: its tensors in the order of its arguments. The operator takes M from a row
+            block or a row scalar among the inputs, or from ``rows``.
         source: what its kernels are made from, or the MLIR alone: a module with one function of
             lnbwd operations, whose arguments are the program's.
         evaluate: computes the outputs, in their order, by PyTorch's operations, of inputs in the
-            shapes that outputs have; called where there is no kernel. Without it, that is an error.
+            shapes that outputs have, and ``rows=``; called where there is no kernel. Without it,
+            that is an error.
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
             while a CUDA graph is captured, so that none can be loaded, one of theirs does.
         key: what the library in C++ finds it by; empty: the text.
         rows, groups: M and B, for a program of one number of rows, or of groups of rows.
 
     Raises:
-        ValueError: no input says what M is, there is no output, or the text has a zero character.
+        ValueError: no input says how many groups there are, there is no output, or the text has a
+            zero character.
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
@@ -153,9 +155,6 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         text, tuple(inputs), tuple(outputs),
         Source(source) if isinstance(source, str) else source, evaluate, stand_ins,
         key or text.encode(), rows, groups)
-    if rows is None and not any(operand.has_all_rows for operand in program.inputs):
-        raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
-                         "M, the number of rows, is; got columns alone")
     if program.has_groups and groups is None and not any(
             operand.dims.tells_groups or operand.kind == "row_block" for operand in program.inputs):
         raise ValueError("inputs: expected a group column or a row block among them, which says "

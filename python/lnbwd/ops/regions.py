@@ -182,7 +182,10 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
         raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
     rows = next((tensor.numel() // operand.row_length
                  for operand, tensor in zip(program.inputs, inputs, strict=True)
-                 if operand.has_all_rows), program.rows or 0)
+                 if operand.has_all_rows), program.rows)
+    if rows is None:
+        raise ValueError("lnbwd::region: expected a row block or a row scalar among the inputs, "
+                         "which says what M, the number of rows, is; got columns alone")
     # (To a launch, a part is a column of all its elements.)
     length = max((operand.row_length for operand in program.inputs if operand.kind != "column"),
                  default=1)
@@ -250,7 +253,7 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
     read = {tensor.data_ptr() for tensor in shaped}
     with outputs[0].device:  # Of a program without inputs.
         values = [value.clone() if value.data_ptr() in read else value
-                  for value in program.evaluate(shaped)]
+                  for value in program.evaluate(shaped, rows=rows)]
     for output, value, operand in zip(memory[len(inputs):], values, program.outputs, strict=True):
         if operand.places is not None:
             output, value = (one.as_strided(*operand.places) for one in (output, value))

@@ -19,7 +19,7 @@ from .row_program import RowProgram, count_groups
 
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
-             rounds: bool = True) -> list[Tensor]:
+             rounds: bool = True, rows: int | None = None) -> list[Tensor]:
     """The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``.
 
     Args:
@@ -29,6 +29,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             default device computes.
         dtype: the type to compute in (default: float32).
         rounds: whether ``round`` and the outputs' types round.
+        rows: M, where neither an input nor the program says it.
     """
     wide = dtype or torch.float32
     tensors = [tensor.detach().reshape(-1, program.length) if i.kind == "table" else
@@ -41,7 +42,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
                for i, t in zip(program.inputs, tensors, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
-    rows = max(counts) if counts else program.rows or 1
+    rows = max(counts) if counts else program.rows or rows or 1
     groups = (program.groups or count_groups(program.inputs, inputs, rows, program.length)
               if program.has_groups else 1)
     for place, given in enumerate(program.inputs):
