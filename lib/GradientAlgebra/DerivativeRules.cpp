@@ -178,7 +178,8 @@ static void addSumOfRow(AdjointBuilder &b) {
 
 /// The elements that are the largest of a row share its adjoint evenly. The
 /// largest is taken again: a saved one may have been rounded in another way
-/// than the elements are here, and would equal none of them.
+/// than the elements are here, and would equal none of them. The attribute
+/// keeps it apart from the forward pass's, which a saved value may replace.
 static void addMaximumOfRow(AdjointBuilder &b) {
   ImplicitLocOpBuilder &builder = b.getBuilder();
   Value row = b.x();
@@ -189,6 +190,7 @@ static void addMaximumOfRow(AdjointBuilder &b) {
   };
   Value largest = vector::ReductionOp::create(
       builder, vector::CombiningKind::MAXIMUMF, row);
+  largest.getDefiningOp()->setAttr(detachAttr, builder.getUnitAttr());
   Value spread = vector::BroadcastOp::create(builder, type, largest);
   Value isLargest = b.compare(Predicate::OEQ, row, spread);
   Value one = number(1);

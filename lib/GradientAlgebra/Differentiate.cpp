@@ -412,6 +412,10 @@ static void useSavedValues(RowwiseOp gradient, GradientOperands &operands) {
     if (!isa<BlockArgument>(value) && !matchPattern(value, m_Constant()))
       value.replaceAllUsesWith(argument);
   }
+  // Largest elements that were taken again may now be the forward pass's.
+  for (Operation &op : gradient.getBody().front())
+    if (isRowMaximum(&op))
+      op.removeDiscardableAttr(detachAttr);
 }
 
 /// Constants that come in have no gradient.
