@@ -189,6 +189,7 @@ bool WaveChecker::before(const Inst *I) {
       return false;
     if (Waits.mayOverwrite(E) && L.waits() && !Waits.checkTranslated(I, E))
       return false;
+    Waits.endReplay(I, E);
     if (E.Waits != WaitKind::None)
       Waits.waitInstruction(I, E);
   }

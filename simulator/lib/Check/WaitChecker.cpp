@@ -150,6 +150,19 @@ void WaitChecker::translate(const Inst *I, const Effects &E) {
   ScalarsTranslating |= E.ScalarsUsed;
 }
 
+/// LLVM 22 waits for xcnt after these, too, and later versions do not.
+void WaitChecker::endReplay(const Inst *I, const Effects &E) {
+  const uint32_t Flags = I->Record->Facts.Flags;
+  size_t Most = WaitLimits::Any;
+  if (E.Counted == CountClass::Branch || (Flags & isa::FactWritesHardware))
+    Most = 0;
+  else if ((Flags & isa::FactAwaitsAlu) && (I->Imm >> 2 & 7) != 7)
+    Most = size_t(I->Imm >> 2 & 7); // vm_vsrc
+  if (Translations.size() > Most)
+    Translations.erase(Translations.begin(),
+                       Translations.end() - ptrdiff_t(Most));
+}
+
 bool WaitChecker::checkTranslated(const Inst *I, const Effects &E) {
   const bool IsVectorMemory = E.Access != MemoryAccess::None &&
                               E.Space != MemorySpace::Lds &&
@@ -167,9 +180,16 @@ bool WaitChecker::checkTranslated(const Inst *I, const Effects &E) {
                             " is missing");
     };
     for (const RegisterSpan &Written : E.VectorWrite)
-      for (const RegisterSpan &Read : T.E->VectorRead)
-        if (!IsVectorMemory && overlap(Written, Read))
+      for (const RegisterSpan &Read : T.E->VectorRead) {
+        if (!overlap(Written, Read))
+          continue;
+        if (!IsVectorMemory)
           return Fault(registerName(*W.L->Chip, Read.First, false));
+        // The loaded value arrives after them, and LLVM 22 counts from there.
+        Translations.erase(Translations.begin(),
+                           Translations.begin() + ptrdiff_t(K) + 1);
+        return true;
+      }
     for (const RegisterSpan &Written : E.ScalarWrite)
       for (const RegisterSpan &Read : T.E->ScalarRead)
         if (overlap(Written, Read) && Read.First < SlotNull)

@@ -52,6 +52,8 @@ public:
            ((E.VectorsUsed & VectorsTranslating) |
             (E.ScalarsUsed & ScalarsTranslating) | uint64_t(E.WritesExec));
   }
+  /// Drops the accesses that hardware repeats no more after the instruction.
+  void endReplay(const Inst *I, const Effects &E);
   bool checkTranslated(const Inst *I, const Effects &E);
   bool anyLoadToLds() const { return OutstandingLds != 0; }
   /// Whether the memory instruction of that number has not been waited for.
