@@ -22,6 +22,21 @@ using namespace lnbwd::sim;
 
 static const char *const Chip = "gfx1250";
 
+namespace {
+/// Memory that a wave may access: 100, 101 and so on.
+struct Numbers {
+  uint32_t Dwords[64];
+  explicit Numbers(WaveTester &T) {
+    for (unsigned K = 0; K < 64; ++K)
+      Dwords[K] = 100 + K;
+    T.allow(Dwords, sizeof(Dwords));
+  }
+  uint64_t at(unsigned K) const {
+    return reinterpret_cast<uint64_t>(&Dwords[K]);
+  }
+};
+} // namespace
+
 TEST(Cdna5, WholeNumbers) {
   runLaneCases({
       {"v_mad_u32 v0, v2, v4, v6", GFX1250, {{0x10001, 0x10001, 5, 0x20006}}},
@@ -162,7 +177,7 @@ TEST(Cdna5, BanksAcrossJumps) {
       << T.error();
 }
 
-// A hint, and where waves are scheduled: nothing that results depend on.
+// Hints and waits change no results.
 TEST(Cdna5, WithoutEffect) {
   WaveTester T(Chip);
   ASSERT_TRUE(
@@ -174,11 +189,8 @@ TEST(Cdna5, WithoutEffect) {
 
 TEST(Cdna5, Addresses) {
   WaveTester T(Chip);
-  uint32_t Data[64];
-  for (unsigned K = 0; K < 64; ++K)
-    Data[K] = 100 + K;
-  T.allow(Data, sizeof(Data));
-  T.setS64(2, reinterpret_cast<uint64_t>(&Data[32]));
+  Numbers Data(T);
+  T.setS64(2, Data.at(32));
   T.s(4) = 3;
   for (unsigned L = 0; L < 32; ++L)
     T.v(1)[L] = L - 16;
@@ -217,11 +229,8 @@ TEST(Cdna5, PrivateAddresses) {
 // A base of 57 bits, a size of 45 in bytes, and a stride in the last dword.
 TEST(Cdna5, Buffers) {
   WaveTester T(Chip);
-  uint32_t Data[32];
-  for (unsigned K = 0; K < 32; ++K)
-    Data[K] = 100 + K;
-  T.allow(Data, sizeof(Data));
-  const uint64_t Base = reinterpret_cast<uint64_t>(Data), Bytes = 64;
+  Numbers Data(T);
+  const uint64_t Base = Data.at(0), Bytes = 64;
   T.setS64(4, Base | Bytes << 57);
   T.setS64(6, Bytes >> 7);
   for (unsigned L = 0; L < 32; ++L)
@@ -248,11 +257,8 @@ TEST(Cdna5, Buffers) {
 
 TEST(Cdna5, AsynchronousLoads) {
   WaveTester T(Chip);
-  uint32_t Data[64];
-  for (unsigned K = 0; K < 64; ++K)
-    Data[K] = 100 + K;
-  T.allow(Data, sizeof(Data));
-  T.setS64(2, reinterpret_cast<uint64_t>(Data));
+  Numbers Data(T);
+  T.setS64(2, Data.at(0));
   for (unsigned L = 0; L < 32; ++L) {
     T.v(1)[L] = 512 - 8 * L; // where it goes
     T.v(2)[L] = 4 * L;
@@ -289,12 +295,13 @@ TEST(Cdna5, AsynchronousLoads) {
   EXPECT_EQ(T.lds()[12], 103);
   EXPECT_EQ(T.lds()[0], 1);
   EXPECT_FALSE(T.run("ds_load_b32 v5, v1"));
+  T.v(1)[1] = 0x7fffffff - 4; // with the offset
+  T.setExec(2);
+  EXPECT_TRUE(T.run("ds_store_b32 v1, v4 offset:4")) << T.error();
+  EXPECT_FALSE(T.run("ds_store_b32 v1, v4"));
   // Others say that they are not modelled.
   for (const char *Text :
-       {"global_store_async_from_lds_b32 v2, v1, s[2:3]",
-        "cluster_load_async_to_lds_b32 v1, v2, s[2:3]",
-        "tensor_load_to_lds s[0:3], s[4:11]", "s_barrier_init m0",
-        "s_barrier_signal 1",
+       {"cluster_load_async_to_lds_b32 v1, v2, s[2:3]",
         "v_wmma_scale_f32_32x16x128_f4 v[0:15], v[16:31], v[32:39], "
         "v[40:55], v56, v57",
         "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40"}) {
@@ -305,7 +312,269 @@ TEST(Cdna5, AsynchronousLoads) {
   }
 }
 
-// Lane L's element E is element L % Columns of lane Row.
+TEST(Cdna5, AsynchronousStores) {
+  WaveTester T(Chip);
+  Numbers Data(T);
+  T.setS64(2, Data.at(0));
+  for (unsigned K = 0; K < 1024; ++K)
+    T.lds()[K] = uint8_t(K * 7);
+  for (unsigned L = 0; L < 32; ++L) {
+    T.v(1)[L] = 512 - 8 * L; // where it comes from
+    T.v(2)[L] = 8 * L;
+  }
+  T.setExec(0xffff);
+  ASSERT_TRUE(T.run("global_store_async_from_lds_b64 v2, v1, s[2:3] offset:8\n"
+                    "s_wait_asynccnt 0x0"))
+      << T.error();
+  for (unsigned K = 0; K < 64; ++K) {
+    uint32_t Expected = 100 + K;
+    if (K >= 2 && K < 34)
+      std::memcpy(&Expected, &T.lds()[520 - 8 * (K / 2 - 1) + K % 2 * 4], 4);
+    EXPECT_EQ(Data.Dwords[K], Expected) << K;
+  }
+  T.setExec(1);
+  ASSERT_TRUE(T.run("global_store_async_from_lds_b8 v2, v1, s[2:3]"))
+      << T.error();
+  EXPECT_EQ(Data.Dwords[0], T.lds()[512]);
+  std::fill_n(T.v(1), 32, 4094u);
+  EXPECT_FALSE(T.run("global_store_async_from_lds_b32 v2, v1, s[2:3]"));
+}
+
+namespace {
+/// The descriptor of a tensor's tile in s[8:27], with elements of two bytes,
+/// and memory and LDS to copy between.
+struct TensorCase {
+  WaveTester T{Chip};
+  std::vector<uint16_t> Memory = std::vector<uint16_t>(256);
+  unsigned Lds = 16; ///< bytes
+
+  TensorCase() {
+    for (unsigned K = 0; K < Memory.size(); ++K)
+      Memory[K] = uint16_t(1000 + K);
+    T.allow(Memory.data(), Memory.size() * 2);
+    std::fill(T.lds().begin(), T.lds().end(), 0xee);
+    T.setExec(0); // is ignored
+    const uint64_t Base = reinterpret_cast<uint64_t>(Memory.data());
+    T.s(8) = 1;
+    T.s(9) = Lds;
+    T.s(10) = uint32_t(Base);
+    T.s(11) = uint32_t(Base >> 32) | 2u << 30;
+    for (unsigned K = 12; K < 28; ++K)
+      T.s(K) = 0;
+    T.s(12) = 1 << 16;
+  }
+  /// Extents of tile and tensor, and strides, from the innermost one on.
+  void shape(const std::vector<unsigned> &Tile,
+             const std::vector<unsigned> &Tensor,
+             const std::vector<unsigned> &Strides) {
+    auto At = [](const std::vector<unsigned> &V, unsigned K) {
+      return K < V.size() ? V[K] : 0;
+    };
+    T.s(13) = At(Tensor, 0) << 16;
+    T.s(14) = At(Tensor, 0) >> 16 | At(Tensor, 1) << 16;
+    T.s(15) = At(Tensor, 1) >> 16 | At(Tile, 0) << 16;
+    T.s(16) = At(Tile, 1) | At(Tile, 2) << 16;
+    T.s(17) = At(Strides, 0);
+    T.s(18) = At(Strides, 1) << 16;
+    T.s(19) = At(Strides, 1) >> 16;
+    T.s(20) = At(Tensor, 2);
+    T.s(21) = At(Tensor, 3);
+    T.s(22) = At(Strides, 2);
+    T.s(23) = At(Tile, 3) << 16;
+    T.s(24) = At(Strides, 3);
+    T.s(25) = At(Tensor, 4) << 16;
+    T.s(26) = At(Tensor, 4) >> 16 | At(Tile, 4) << 16;
+  }
+  unsigned lds(unsigned K) {
+    return T.lds()[Lds + 2 * K] | T.lds()[Lds + 2 * K + 1] << 8;
+  }
+  bool run(const char *Name) {
+    return T.run(std::string(Name) + " s[8:11], s[12:19], s[20:23], s[24:27]");
+  }
+  bool load() { return run("tensor_load_to_lds"); }
+  bool store() { return run("tensor_store_from_lds"); }
+};
+} // namespace
+
+TEST(Cdna5, TensorLoads) {
+  // Three rows of five elements are left of the tensor.
+  TensorCase C;
+  C.shape({6, 4}, {5, 3}, {20});
+  ASSERT_TRUE(C.T.run("tensor_load_to_lds s[8:11], s[12:19]")) << C.T.error();
+  for (unsigned K = 0; K < 24; ++K)
+    EXPECT_EQ(C.lds(K), K % 6 < 5 && K < 18 ? 1000 + K / 6 * 20 + K % 6 : 0);
+  EXPECT_EQ(C.lds(24), 0xeeeeu);
+
+  // Behind each 8 bytes 4 are left as they are, whatever the rows are.
+  TensorCase Padded;
+  Padded.shape({6, 2}, {6, 2}, {20});
+  Padded.T.s(12) |= 1 << 20;
+  ASSERT_TRUE(Padded.load()) << Padded.T.error();
+  for (unsigned K = 0; K < 18; ++K) {
+    const unsigned E = K / 6 * 4 + K % 6;
+    EXPECT_EQ(Padded.lds(K), K % 6 < 4 ? 1000 + E / 6 * 20 + E % 6 : 0xeeeeu);
+  }
+
+  TensorCase Five;
+  Five.shape({2, 2, 2, 2, 2}, {2, 2, 2, 2, 2}, {3, 10, 30, 100});
+  ASSERT_TRUE(Five.load()) << Five.T.error();
+  for (unsigned K = 0; K < 32; ++K)
+    EXPECT_EQ(Five.lds(K), 1000 + K % 2 + K / 2 % 2 * 3 + K / 4 % 2 * 10 +
+                               K / 8 % 2 * 30 + K / 16 * 100);
+
+  // Three rounds, each 50 elements further on, and 4 in LDS.
+  TensorCase Rounds;
+  Rounds.shape({2, 2}, {2, 2, 0, 4}, {7, 0, 50});
+  Rounds.T.s(12) |= 1 << 19;
+  Rounds.T.s(23) = 2 << 16;
+  ASSERT_TRUE(Rounds.load()) << Rounds.T.error();
+  for (unsigned K = 0; K < 12; ++K)
+    EXPECT_EQ(Rounds.lds(K), 1000 + K / 4 * 50 + K / 2 % 2 * 7 + K % 2);
+
+  for (unsigned Bytes : {1u, 4u, 8u}) {
+    TensorCase Size;
+    Size.T.s(12) = unsigned(__builtin_ctz(Bytes)) << 16;
+    Size.shape({16 / Bytes}, {16 / Bytes}, {});
+    ASSERT_TRUE(Size.load()) << Size.T.error();
+    EXPECT_EQ(std::memcmp(&Size.T.lds()[16], Size.Memory.data(), 16), 0);
+    EXPECT_EQ(Size.lds(8), 0xeeeeu);
+  }
+}
+
+TEST(Cdna5, TensorStores) {
+  TensorCase C;
+  for (unsigned K = 0; K < 24; ++K) {
+    C.T.lds()[16 + 2 * K] = uint8_t(K);
+    C.T.lds()[17 + 2 * K] = 0;
+  }
+  C.T.s(12) |= 1 << 20; // padding, which stores ignore
+  C.shape({6, 4}, {5, 3}, {20});
+  ASSERT_TRUE(C.store()) << C.T.error();
+  for (unsigned K = 0; K < 80; ++K)
+    EXPECT_EQ(C.Memory[K],
+              K % 20 < 5 && K < 60 ? K / 20 * 6 + K % 20 : 1000 + K);
+}
+
+TEST(Cdna5, TensorRows) {
+  for (bool Wide : {false, true}) {
+    TensorCase C;
+    C.T.s(8) |= 1u << 31 | unsigned(Wide) << 30;
+    C.shape({3, 4}, {3, 9}, {20});
+    const unsigned Rows[] = {2, 2, 7, 9}; // the last one is outside
+    for (unsigned K = 0; K < 4; ++K)
+      C.T.s(20 + (Wide ? K : K / 2)) =
+          Wide ? Rows[K] : Rows[K / 2 * 2] | Rows[K / 2 * 2 + 1] << 16;
+    ASSERT_TRUE(C.load()) << C.T.error();
+    for (unsigned K = 0; K < 12; ++K)
+      EXPECT_EQ(C.lds(K), K < 9 ? 1000 + Rows[K / 3] * 20 + K % 3 : 0);
+    C.T.s(20) = Wide ? 0 : 5 << 16;
+    C.T.s(21) = Wide ? 5 : 7 | 9 << 16;
+    ASSERT_TRUE(C.store()) << C.T.error();
+    EXPECT_EQ(C.Memory[1], 1041);
+    EXPECT_EQ(C.Memory[101], 1041);
+    EXPECT_EQ(C.Memory[141], 1141);
+    // Bounds hold where indices ascend.
+    C.T.s(20) = Wide ? 9 : 9 | 5 << 16;
+    EXPECT_FALSE(C.load());
+    EXPECT_NE(C.T.error().find("do not ascend"), std::string::npos);
+  }
+}
+
+TEST(Cdna5, TensorDescriptors) {
+  struct Case {
+    const char *Message; ///< null: nothing is copied
+    unsigned Register;
+    uint32_t Value;
+  };
+  for (const Case &X :
+       {Case{nullptr, 8, 0}, Case{nullptr, 15, 0},
+        Case{"restores a context", 8, 2}, Case{"restores a context", 8, 9},
+        Case{"is not 2", 11, 0}, Case{"workgroups of a cluster", 12, 0x10001},
+        Case{"is outside of every buffer", 17, 1000},
+        Case{"is outside of the workgroup's 4096", 9, 4090},
+        Case{"more rows than indices", 8, 1u << 31 | 1u}}) {
+    TensorCase C;
+    C.shape({6, X.Register == 8 ? 17u : 2u}, {6, 2}, {20});
+    C.T.s(X.Register) = X.Value;
+    EXPECT_EQ(C.load(), !X.Message);
+    if (X.Message)
+      EXPECT_NE(C.T.error().find(X.Message), std::string::npos) << C.T.error();
+    else
+      EXPECT_EQ(C.lds(0), 0xeeeeu);
+  }
+}
+
+// A barrier in LDS has 29 bits of what is pending, 3 of the phase, and 16 of
+// what is pending at first: one less than the arrivals of a phase.
+TEST(Cdna5, BarriersInLds) {
+  WaveTester T(Chip);
+  const uint64_t Two = 1ull << 32 | 1;
+  std::memcpy(&T.lds()[64], &Two, 8);
+  T.setExec(1);
+  T.v(1)[0] = 64;
+  auto Arrive = [&](uint32_t Count) {
+    T.v(4)[0] = Count;
+    EXPECT_TRUE(T.run("ds_atomic_barrier_arrive_rtn_b64 v[2:3], v1, v[4:5]"))
+        << T.error();
+    uint64_t New;
+    std::memcpy(&New, &T.lds()[64], 8);
+    return New;
+  };
+  EXPECT_EQ(Arrive(1), 1ull << 32);
+  EXPECT_EQ(T.v(2)[0] | uint64_t(T.v(3)[0]) << 32, Two);
+  EXPECT_EQ(Arrive(1), 0x1e0000001);
+  EXPECT_EQ(Arrive(2), 0x1c0000001);
+  EXPECT_EQ(Arrive(5), 0x180000000); // two phases, and one arrival
+
+  TensorCase C;
+  C.shape({4}, {4}, {});
+  std::memcpy(&C.T.lds()[256], &Two, 8);
+  C.T.s(12) |= 1 << 18;
+  C.T.s(13) |= 256 / 8;
+  ASSERT_TRUE(C.load() && C.load()) << C.T.error();
+  uint64_t After;
+  std::memcpy(&After, &C.T.lds()[256], 8);
+  EXPECT_EQ(After, 0x1e0000001);
+  C.T.s(8) = 0; // no tensor: nobody arrives
+  ASSERT_TRUE(C.load()) << C.T.error();
+  EXPECT_EQ(std::memcmp(&After, &C.T.lds()[256], 8), 0);
+}
+
+TEST(Cdna5, NamedBarriers) {
+  WaveTester T(Chip);
+  // Two members. The wave signals for both.
+  ASSERT_TRUE(T.run("s_mov_b32 m0, 0x20003\ns_barrier_init m0\n"
+                    "s_barrier_join 3\n"
+                    "s_barrier_signal_isfirst 3\ns_cselect_b32 s5, 1, 0\n"
+                    "s_get_barrier_state s6, 3\n"
+                    "s_barrier_signal_isfirst 3\ns_cselect_b32 s7, 1, 0\n"
+                    "s_get_barrier_state s8, 3\n"
+                    "s_barrier_leave\ns_cselect_b32 s9, 1, 0\n"
+                    "s_barrier_leave\ns_cselect_b32 s10, 1, 0\n"
+                    "s_barrier_signal m0\n" // sets two members again
+                    "s_get_barrier_state s11, m0\n"
+                    "s_barrier_wait 1\n" // has not joined
+                    "s_barrier_signal 0\ns_wakeup_barrier 3"))
+      << T.error();
+  EXPECT_EQ(T.s(5), 1u);
+  EXPECT_EQ(T.s(6), 1u | 2 << 4 | 1 << 16);
+  EXPECT_EQ(T.s(7), 0u);
+  EXPECT_EQ(T.s(8), 1u | 2 << 4);
+  EXPECT_EQ(T.s(9), 0u); // one member is left
+  EXPECT_EQ(T.s(10), 1u);
+  EXPECT_EQ(T.s(11), 1u | 2 << 4 | 1 << 16);
+  EXPECT_FALSE(T.run("s_barrier_signal 4"));
+  EXPECT_NE(T.error().find("has no members yet"), std::string::npos)
+      << T.error();
+  for (const char *Text : {"s_barrier_signal 17", "s_barrier_signal -3",
+                           "s_barrier_wait -3", "s_barrier_init 0"}) {
+    EXPECT_FALSE(T.run(Text));
+    EXPECT_NE(T.error().find("is not modelled"), std::string::npos)
+        << T.error();
+  }
+}
+
+// Lane L gets element L % Columns of lane Row as its element E.
 TEST(Cdna5, TransposingLoads) {
   struct Case {
     const char *Load;
@@ -364,8 +633,9 @@ TEST(Cdna5, TransposingLoads) {
     }
 }
 
-// What is widened is multiplied by a power of two, the first byte of lane
-// L % 16, or, of less than 8 bits in the upper lanes, the second.
+// Widened elements are multiplied by a power of two. Lane L takes it from the
+// first byte of lane L % 16; an upper lane whose elements have less than 8 bits
+// takes the second byte.
 TEST(Cdna5, ConversionsOfEight) {
   WaveTester T(Chip);
   for (unsigned L = 0; L < 32; ++L) {
@@ -463,7 +733,7 @@ static const Factor Factors[] = {
     {"FP4", 4, {{2, 1}, {4, 2}, {10, -1}, {1, 0.5f}, {7, 6}}},
 };
 
-// Of each row and block of 32 (or 16) elements a byte is the scale, in the
+// Each row and block of 32 (or 16) elements has a byte as its scale, in the
 // lower or upper lanes.
 TEST(Cdna5, ProductsOfFewBits) {
   for (const Factor &A : Factors)
@@ -523,7 +793,7 @@ TEST(Cdna5, ProductsOfFewBits) {
                   << Text << " " << I << " " << J;
             }
         }
-  // What sources differ on, or is not modelled.
+  // Sources differ on these, or they are not modelled.
   for (const char *Text :
        {"v_wmma_f32_16x16x128_f8f6f4 v[0:7], v[8:23], v[24:31], v[40:47] "
         "matrix_b_fmt:MATRIX_FMT_FP4",

@@ -503,6 +503,45 @@ TEST_P(WideWaveHazard, Forwarding) {
 
 static const std::vector<std::string> HazardChips = {
     "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"};
+namespace {
+class BesideHazard : public CheckerHazard {};
+} // namespace
+
+// Vector instructions that LLVM 22 puts between the two, or later versions.
+TEST_P(BesideHazard, OfMatrices) {
+  const std::string Half =
+      "v_wmma_f32_16x16x32_f16 v[8:15], v[16:23], v[24:31], v[8:15]\n";
+  const std::string Integer =
+      "v_wmma_i32_16x16x64_iu8 v[8:15], v[16:23], v[24:31], v[8:15]\n";
+  const std::string Short =
+      "v_wmma_f32_16x16x64_fp8_fp8 v[8:15], v[16:23], v[24:31], v[8:15]\n";
+  const std::string Next =
+      "v_wmma_f32_16x16x32_f16 v[32:39], v[8:15], v[24:31], v[32:39]";
+  struct Case {
+    std::string First, Second;
+    unsigned Needs;
+  };
+  for (const Case &C :
+       {Case{Half, "v_mov_b32 v40, v8", 4}, Case{Half, "v_mov_b32 v15, 0", 4},
+        Case{Half, "v_mov_b32 v16, 0", 4}, Case{Half, "v_mov_b32 v31, 0", 4},
+        Case{Half, "v_mov_b32 v32, v16", 0}, Case{Half, Next, 5},
+        Case{Half, "v_exp_f32 v40, v8", 0},
+        Case{Half, "global_store_b32 v1, v8, s[4:5]", 0},
+        Case{Half,
+             "v_wmma_f32_16x16x32_f16 v[8:15], v[40:47], v[48:55], v[8:15]", 0},
+        Case{Integer, "v_mov_b32 v40, v8", 8}, Case{Integer, Next, 9},
+        Case{Short, "v_mov_b32 v40, v8", 1}}) {
+    std::string Text = C.First;
+    for (unsigned K = 0; K < C.Needs; ++K) {
+      EXPECT_SAYS(run(Text + C.Second), "a matrix instruction");
+      Text += "v_nop\n";
+    }
+    EXPECT_CLEAN(run(Text + C.Second));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, BesideHazard, ::testing::Values("gfx1250"),
+                         [](const auto &Info) { return Info.param; });
 INSTANTIATE_TEST_SUITE_P(Chips, CheckerHazard, ::testing::ValuesIn(HazardChips),
                          [](const auto &Info) { return Info.param; });
 INSTANTIATE_TEST_SUITE_P(Chips, MatrixHazard,

@@ -38,8 +38,9 @@ TEST_P(CheckerTest, OneElementInPlace) {
   const std::string Load =
       "SLOAD1 s8, s[4:5], 0x0\nWAITS\ns_add_u32 s8, s8, 1\n"
       "v_mov_b32 v2, s8\n";
-  const std::string Store = "v_cmp_eq_u32 VCC, 0, v0\nSMOVMASK EXEC, VCC\n"
-                            "GSTORE1 v1, v2, s[4:5]";
+  const std::string Store =
+      "v_cmp_eq_u32 VCC, 0, v0\nWAITX\nSMOVMASK EXEC, VCC\n"
+      "GSTORE1 v1, v2, s[4:5]";
   for (uint64_t Seed = 0; Seed < 8; ++Seed) {
     lnbwdSimSetShuffle(Seed);
     EXPECT_CLEAN(run(Load + Store, 1, 128));

@@ -108,7 +108,7 @@ TEST_P(CheckerTest, Counts) {
   // and LDS accesses without and with every lane on one bank.
   EXPECT_CLEAN(run("GLOAD1 v2, v1, s[4:5]\nWAITV\nSMOVMASK EXEC, 0xffff\n"
                    "v_lshlrev_b32 v3, 6, v0\nGSTORE1 v3, v2, s[6:7]\n"
-                   "SMOVMASK EXEC, 0xff\n"
+                   "WAITX\nSMOVMASK EXEC, 0xff\n"
                    "DSWRITE1 v1, v0\nv_lshlrev_b32 v4, 7, v0\n"
                    "v_mov_b32 v5, 0\nDSWRITE1 v4, v5\nWAITL",
                    1, dim3(unsigned(N))));

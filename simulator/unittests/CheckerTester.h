@@ -88,6 +88,7 @@ inline std::string spell(std::string S, const std::string &Chip) {
        "s_wait_kmcnt 0x0"},
       {"WAIT1S", "s_waitcnt lgkmcnt(1)", "s_waitcnt lgkmcnt(1)",
        "s_wait_kmcnt 0x1"},
+      {"WAITX", "", "", chipNamed(Chip).isCdna5() ? "s_wait_xcnt 0x0" : ""},
       {"BARRIER", "s_barrier", "s_barrier",
        "s_barrier_signal -1\ns_barrier_wait -1"},
       {"WORKGROUP", "s2", "s2", "ttmp9"},

@@ -256,6 +256,140 @@ TEST_P(CheckerTest, AsynchronousLoads) {
       Other + Load + "s_wait_asynccnt 0x0\nBARRIER\nDSREAD1 v2, v4", 1, 64));
 }
 
+TEST_P(CheckerTest, AsynchronousStores) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  const std::string Fill = "DSWRITE1 v1, v0\nWAITL\n",
+                    Store = "global_store_async_from_lds_b32 v1, v1, s[6:7]\n",
+                    Wait = "s_wait_asynccnt 0x0\n";
+  const char *Missing = "a wait for asynccnt is missing";
+  EXPECT_CLEAN(run(Fill + Store));
+  EXPECT_SAYS(run(Store), "never written by this workgroup");
+  EXPECT_CLEAN(run(Fill + Store + "DSREAD1 v2, v1"));
+  EXPECT_SAYS(run(Fill + Store + "DSWRITE1 v1, v0"), "stores from there");
+  EXPECT_CLEAN(run(Fill + Store + Wait + "DSWRITE1 v1, v0"));
+  // Loads and stores finish in any order among each other.
+  const std::string Load = "ADDV v3, v1, 0x100\n"
+                           "global_load_async_to_lds_b32 v3, v1, s[4:5]\n";
+  EXPECT_SAYS(run(Fill + Load + Store + "s_wait_asynccnt 0x1\nDSREAD1 v2, v3"),
+              Missing);
+  EXPECT_CLEAN(run(Fill + Load + Store + Wait + "DSREAD1 v2, v3"));
+  // Another wave overwrites it behind a barrier.
+  const std::string Other = "BARRIER\nv_xor_b32 v4, 0x80, v1\nDSWRITE1 v4, v0";
+  EXPECT_SAYS(run(Fill + Store + Other, 1, 64),
+              "a wait for asynccnt of 0 is missing before the barrier");
+  EXPECT_CLEAN(run(Fill + Store + Wait + Other, 1, 64));
+}
+
+// Each wave copies 128 bytes. Tensors' copies have a counter of their own.
+TEST_P(CheckerTest, TensorCopies) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  auto Descriptor = [](const char *Address) {
+    const std::string A = Address;
+    return "v_readfirstlane_b32 s9, v1\ns_mov_b32 s8, 1\n"
+           "s_add_co_u32 s10, s" +
+           A + ", s9\ns_or_b32 s11, s" + std::to_string(std::stoi(A) + 1) +
+           ", 0x80000000\ns_mov_b32 s12, 0x20000\ns_mov_b32 s13, 0x200000\n"
+           "s_mov_b32 s14, 0\ns_mov_b32 s15, 0x200000\ns_mov_b32 s16, 0\n"
+           "s_mov_b32 s17, 0\ns_mov_b32 s18, 0\ns_mov_b32 s19, 0\n";
+  };
+  const std::string Load =
+      Descriptor("4") + "tensor_load_to_lds s[8:11], s[12:19]\n";
+  const std::string Store =
+      Descriptor("6") + "tensor_store_from_lds s[8:11], s[12:19]\n";
+  const std::string Fill = "DSWRITE1 v1, v0\nWAITL\n",
+                    Wait = "s_wait_tensorcnt 0x0\n",
+                    Other = "v_xor_b32 v4, 0x80, v1\nBARRIER\n";
+  const char *Missing = "a wait for tensorcnt is missing";
+  const char *Before =
+      "a wait for tensorcnt of 0 is missing before the barrier";
+  EXPECT_SAYS(run(Load + "s_wait_asynccnt 0x0\nDSREAD1 v2, v1"), Missing);
+  EXPECT_CLEAN(run(Load + Wait + "DSREAD1 v2, v1"));
+  EXPECT_SAYS(run(Load + "DSWRITE1 v1, v0"), Missing);
+  EXPECT_SAYS(run(Load + Other + "DSREAD1 v2, v4", 1, 64), Before);
+  EXPECT_CLEAN(run(Load + Wait + Other + "DSREAD1 v2, v4", 1, 64));
+  // One counter's wait does not stand for the other's.
+  const std::string Async = "ADDV v3, v1, 0x100\n"
+                            "global_load_async_to_lds_b32 v3, v1, s[4:5]\n";
+  EXPECT_CLEAN(run(Async + Load + Wait + Other + "DSREAD1 v2, v4", 1, 64));
+
+  EXPECT_CLEAN(run(Fill + Store));
+  EXPECT_SAYS(run(Store), "never written by this workgroup");
+  EXPECT_SAYS(run(Fill + Store + "DSWRITE1 v1, v0"), "stores from there");
+  EXPECT_CLEAN(run(Fill + Store + Wait + "DSWRITE1 v1, v0"));
+  EXPECT_SAYS(run(Fill + Store + Other + "DSWRITE1 v4, v0", 1, 64), Before);
+  // Two workgroups store different values to one place.
+  EXPECT_SAYS(
+      run("ADDV v5, v0, WORKGROUP\nDSWRITE1 v1, v5\nWAITL\n" + Store, 2, 32),
+      "a race");
+  EXPECT_CLEAN(run(Fill + Store, 2, 32));
+  EXPECT_SAYS(run(Load + "s_mov_b32 s13, s30\n" +
+                  "tensor_load_to_lds s[28:31], s[12:19]"),
+              "the address is not defined");
+}
+
+// Hardware may repeat an access until its addresses are translated.
+TEST_P(CheckerTest, AddressTranslation) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  const std::string Load = "GLOAD1 v2, v1, s[4:5]\n", Set = "v_mov_b32 v1, 0",
+                    Store = "GSTORE1 v1, v0, s[6:7]\n";
+  const char *Missing = "a wait for xcnt of 0 is missing";
+  EXPECT_SAYS(run(Load + Set), "v1 is overwritten before the addresses of");
+  EXPECT_SAYS(run(Load + Set), Missing);
+  EXPECT_CLEAN(run(Load + "s_wait_xcnt 0x0\n" + Set));
+  EXPECT_CLEAN(run(Load + "WAITV\n" + Set));
+  EXPECT_SAYS(run(Store + "v_mov_b32 v0, 1"), Missing);
+  EXPECT_SAYS(run(Store + "s_mov_b32 s6, 1"), Missing);
+  EXPECT_SAYS(run(Store + "s_mov_b32 exec_lo, 1"), Missing);
+  EXPECT_SAYS(run("v_mov_b32 v3, v1\n" + Store + "GLOAD1 v2, v3, s[4:5]\n" +
+                  "s_wait_xcnt 0x1\nv_mov_b32 v3, 0"),
+              Missing);
+  EXPECT_CLEAN(run("v_mov_b32 v3, v1\n" + Store + "GLOAD1 v2, v3, s[4:5]\n" +
+                   "s_wait_xcnt 0x1\nv_mov_b32 v0, 0"));
+  EXPECT_SAYS(run(Store + "DSWRITE1 v1, v1\nDSREAD1 v0, v1"), Missing);
+  // Vector memory is translated in order, and not beside scalar loads.
+  EXPECT_CLEAN(run(Store + "GLOAD1 v0, v1, s[4:5]\ns_mov_b32 s6, 0"));
+  EXPECT_CLEAN(run(Load + "SLOAD1 s8, s[4:5], 0x0\n" + Set));
+  // Nor is it repeated from before a branch, or once its sources are read.
+  EXPECT_CLEAN(run(Load + "s_branch next\nnext: " + Set));
+  EXPECT_CLEAN(run(Load + "s_wait_alu depctr_vm_vsrc(0)\n" + Set));
+  EXPECT_SAYS(run("SLOAD1 s8, s[4:5], 0x0\ns_mov_b32 s4, 0"), Missing);
+  EXPECT_CLEAN(run("SLOAD1 s8, s[4:5], 0x0\nWAITS\ns_mov_b32 s4, 0"));
+}
+
+TEST_P(CheckerTest, NamedBarriers) {
+  if (!chipNamed(Chip).isCdna5())
+    GTEST_SKIP();
+  K.Directives = "\t.amdhsa_named_barrier_count 1\n";
+  // The first wave hands 128 bytes to the second one, the only member.
+  auto Kernel = [](const std::string &Signal, const std::string &Wait) {
+    return "v_lshrrev_b32 v2, 5, v0\nv_readfirstlane_b32 s8, v2\n"
+           "s_mov_b32 m0, 0x10002\ns_barrier_init m0\n"
+           "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 start\ns_barrier_join 2\n"
+           "start: BARRIER\ns_cmp_eq_u32 s8, 0\ns_cbranch_scc0 wait\n"
+           "DSWRITE1 v1, v0\n" +
+           Signal + "\ns_endpgm\nwait: " + Wait +
+           "\nv_xor_b32 v4, 0x80, v1\nDSREAD1 v3, v4\nWAITL\n"
+           "GSTORE1 v1, v3, s[6:7]";
+  };
+  EXPECT_CLEAN(
+      run(Kernel("WAITL\ns_barrier_signal 2", "s_barrier_wait 1"), 1, 64));
+  uint32_t Got = 0;
+  EXPECT_HIP(
+      hipMemcpy(&Got, static_cast<char *>(B) + 200, 4, hipMemcpyDeviceToHost));
+  EXPECT_EQ(Got, 50u - 32);
+  EXPECT_SAYS(run(Kernel("s_barrier_signal 2", "s_barrier_wait 1"), 1, 64),
+              "a wait for dscnt of 0 is missing before the barrier");
+  EXPECT_SAYS(run(Kernel("s_nop 0", "s_barrier_wait 1"), 1, 64),
+              "all waves wait at a barrier that cannot complete");
+  EXPECT_SAYS(run("s_barrier_signal 5"), "one of the 4 named ones");
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
+  EXPECT_SAYS(run(Kernel("WAITL\ns_barrier_signal 2", "s_nop 0"), 1, 64),
+              "a race");
+}
+
 TEST_P(CheckerTest, RegisterBanks) {
   if (!chipNamed(Chip).isCdna5())
     GTEST_SKIP();

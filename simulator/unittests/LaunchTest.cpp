@@ -445,7 +445,7 @@ TEST(Launch, HiddenArguments) {
     for (unsigned I = 0; I < 8; ++I)
       K.Body += "v_mov_b32 v1, s" + std::to_string(8 + I) + "\n" + Swap +
                 " v2, v1, s[4:5] offset:" + std::to_string(4 * I) + Scope +
-                "\n";
+                (chipNamed(Chip).isCdna5() ? "\ns_wait_xcnt 0x0\n" : "\n");
     LoadedModule M(build(K, Chip));
     Buffer<uint32_t> Out(8);
     ASSERT_HIP(

@@ -43,6 +43,7 @@ WaveTester::WaveTester(const std::string &Chip, unsigned WaveSize,
     : Chip(Chip), Table(Table), LdsBytes(4096, 0) {
   const SimulatedChip &Info = chipNamed(Chip);
   TheKernel.Name = "test";
+  TheKernel.Rsrc3 = 4 << 14; // sixteen named barriers
   L->Symbols = &Object;
   L->TheKernel = &TheKernel;
   L->Chip = &Info;

@@ -247,12 +247,26 @@ WaitLimits lnbwd::sim::waitLimits(const Inst &I, WaitKind Kind,
   case WaitKind::Async:
     Most[WaitAsync] = X;
     break;
+  case WaitKind::Tensor:
+    Most[WaitTensor] = X;
+    break;
+  case WaitKind::Address:
+    Limits.MostTranslations = X;
+    break;
   case WaitKind::Idle:
     for (unsigned &M : Limits.Most)
       M = 0;
+    Limits.MostTranslations = 0;
     break;
   }
   return Limits;
+}
+
+WaitCounter lnbwd::sim::memoryCounter(const Effects &E, unsigned Generation) {
+  if (E.Tensor || E.Asynchronous)
+    return E.Tensor ? WaitTensor : WaitAsync;
+  const bool IsLoad = E.Access == MemoryAccess::Load || E.Returns;
+  return IsLoad || Generation == 9 ? WaitLoad : WaitStore;
 }
 
 namespace {
@@ -343,7 +357,9 @@ void Finder::memory() {
     vectorRead(K, std::max<unsigned>(I.Src[K].Dwords, 1));
   const bool Load = M.Access == MemoryAccess::Load;
   E.ToLds = Load && (I.Flags & FlagLds);
+  E.FromLds = !Load && (I.Flags & FlagLds);
   E.Asynchronous = M.Asynchronous;
+  E.Tensor = M.Tensor;
   E.Returns = M.Access == MemoryAccess::Atomic && (I.Flags & FlagReturn);
   E.CompareSwap = M.Access == MemoryAccess::Atomic &&
                   M.Atomic == isa::AtomicOp::CompareSwap;

@@ -132,7 +132,8 @@ enum WaitCounter : uint8_t {
   WaitStore,
   WaitLds,
   WaitScalar,
-  WaitAsync, ///< CDNA5's copies between memory and LDS
+  WaitAsync,  ///< CDNA5's copies between memory and LDS
+  WaitTensor, ///< and those of tensors
   NumWaits
 };
 
@@ -197,7 +198,9 @@ struct alignas(64) Effects {
   bool BranchOnVcc = false, BranchOnScc = false;
   bool NeedsScalars = false; ///< all scalar sources must be defined
   bool ToLds = false;        ///< a load that goes to LDS
+  bool FromLds = false;      ///< a store that comes from LDS
   bool Asynchronous = false; ///< counted by WaitAsync
+  bool Tensor = false;       ///< counted by WaitTensor
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
@@ -234,8 +237,12 @@ struct CodeEffects {
 /// How many accesses may be under way of each counter when a wait ends.
 struct WaitLimits {
   static constexpr unsigned Any = ~0u;
-  unsigned Most[NumWaits] = {Any, Any, Any, Any, Any};
+  unsigned Most[NumWaits] = {Any, Any, Any, Any, Any, Any};
+  unsigned MostTranslations = Any; ///< of s_wait_xcnt
 };
+
+/// The counter of an access to memory by lanes, or of a tensor's copy.
+WaitCounter memoryCounter(const Effects &E, unsigned Generation);
 
 /// What an instruction with E.Waits as its kind waits for.
 WaitLimits waitLimits(const Inst &I, WaitKind Kind, unsigned Generation);

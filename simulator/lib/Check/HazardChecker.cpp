@@ -16,8 +16,11 @@
 
 #include "Core/Execution.h"
 #include "Core/Launch.h"
+#include "Core/MatrixShape.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <iterator>
 
 using namespace lnbwd;
 using namespace lnbwd::sim;
@@ -36,6 +39,8 @@ void HazardChecker::start() {
   llvm::fill(ReadByVectors, false);
   llvm::fill(Overwritten, SharedWrite());
   llvm::fill(Results, VectorResult());
+  llvm::fill(Products, MatrixResult());
+  Matrices = 0;
   ExecWrites = 0;
   LastMatrix = LastExecWrite = nullptr;
   LastMatrixEffects = nullptr;
@@ -120,7 +125,7 @@ bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
 
 /// The vector ALU has nothing under way: as after so many instructions that
 /// nothing before them counts.
-void HazardChecker::dropVectorResults() { Vectors += Forwarded; }
+void HazardChecker::dropVectorResults() { Vectors += 2 * Forwarded; }
 
 /// The same of what the scalar ALU has overwritten.
 void HazardChecker::dropOverwritten() { Scalars += SharedExpires; }
@@ -207,6 +212,48 @@ bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
   return true;
 }
 
+/// Vector instructions that CDNA5 needs between a matrix instruction and one of
+/// the vector ALU beside it. The shortest products need fewer than LLVM 22 has
+/// there, as later versions of it know.
+static unsigned besideMatrix(const MatrixShape &M) {
+  if (M.A == MatrixType::F32 || M.A == MatrixType::F64)
+    return 0;
+  const bool IsShort = bitsOf(M.A) == 4 || (bitsOf(M.A) == 8 && M.K == 64);
+  const unsigned Dense = isInteger(M.A) ? 8 : IsShort ? 1 : 4;
+  return M.Sparse ? Dense / 2 : Dense;
+}
+
+/// CDNA5: a matrix instruction reads its factors and writes its result while
+/// later vector instructions execute.
+bool HazardChecker::checkBeside(const Inst *I, const Effects &E) {
+  if (E.Counted == CountClass::Transcendental)
+    return true;
+  for (const MatrixResult &M : Products) {
+    const uint64_t Since = Vectors - M.Vectors;
+    const unsigned Needs =
+        M.I ? besideMatrix(*M.I->Matrix) + (I->Matrix ? 1 : 0) : 0;
+    if (Since >= Needs || Needs == unsigned(I->Matrix != nullptr))
+      continue;
+    const RegisterSpan Result = M.E->VectorWrite[0];
+    bool Meets = false;
+    for (unsigned K = 0; K < std::size(E.VectorRead); ++K)
+      Meets |= (!I->Matrix || K != 2) && overlap(E.VectorRead[K], Result);
+    for (const RegisterSpan &Written : E.VectorWrite)
+      for (unsigned K : {0, 1, 3})
+        Meets |= !I->Matrix && (overlap(Written, Result) ||
+                                overlap(Written, M.E->VectorRead[K]));
+    if (Meets)
+      return newerFault(I, M.I,
+                        "a matrix instruction is still at work on registers "
+                        "that this one reads or overwrites, " +
+                            std::to_string(Since) + " vector instruction" +
+                            (Since == 1 ? "" : "s") + " later of " +
+                            std::to_string(Needs),
+                        "another vector instruction, v_nop for example,");
+  }
+  return true;
+}
+
 bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   const bool Trans = E.Counted == CountClass::Transcendental;
   if (Hazards.Newer & NewerTrans) {
@@ -239,6 +286,8 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   }
   if (Hazards.Newer & NewerForwarding && !checkForwarding(I, E))
     return false;
+  if (Hazards.Newer & NewerBeside && !checkBeside(I, E))
+    return false;
   // One instruction of a pair that is issued together counts for both.
   if (I->Class == InstClass::Vector) {
     if (Hazards.Newer & NewerForwarding)
@@ -248,6 +297,8 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   if (Trans) {
     Slow[Transcendentals++ % 2] = {I, E.VectorWrite[0], Vectors};
   }
+  if (I->Matrix)
+    Products[Matrices++ % std::size(Products)] = {I, &E, Vectors};
   LastMatrix = I->Matrix ? I : nullptr;
   LastMatrixEffects = &E;
   if (E.WritesExec)

@@ -106,6 +106,7 @@ enum NewerHazards : uint8_t {
   NewerPermlane = 4, ///< v_permlane after v_cmpx
   NewerSgpr = 8,     ///< scalar registers that vector and scalar ALU share
   NewerForwarding = 16, ///< results of both sides of a write of EXEC
+  NewerBeside = 32,     ///< the vector ALU works beside a matrix instruction
 };
 
 /// The hazards of a program's chip, and what its instructions are to them.
@@ -152,6 +153,7 @@ private:
   void dropVectorResults();
   void dropOverwritten();
   bool checkForwarding(const Inst *I, const Effects &E);
+  bool checkBeside(const Inst *I, const Effects &E);
   bool newerFault(const Inst *I, const Inst *First, const std::string &What,
                   const std::string &Remedy);
 
@@ -182,6 +184,13 @@ private:
   TransResult Slow[2];              ///< the youngest
   const Inst *LastMatrix = nullptr; ///< no vector instruction has followed
   const Effects *LastMatrixEffects = nullptr;
+  struct MatrixResult {
+    const Inst *I = nullptr;
+    const Effects *E = nullptr;
+    uint64_t Vectors = 0;
+  };
+  MatrixResult Products[8]; ///< the youngest, by Matrices
+  uint64_t Matrices = 0;    ///< matrix instructions so far
   const Inst *LastExecWrite = nullptr;
   struct SharedWrite {
     const Inst *I = nullptr;

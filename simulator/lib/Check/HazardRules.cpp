@@ -398,8 +398,8 @@ static uint8_t newerHazards(const SimulatedChip &Chip, unsigned WaveSize) {
     Hazards |= NewerMatrix | NewerPermlane;
   if (Chip.HasTransUseHazard)
     Hazards |= NewerTrans;
-  if (Chip.Generation >= 12 && !Chip.isCdna5())
-    Hazards |= NewerSgpr;
+  if (Chip.Generation >= 12)
+    Hazards |= Chip.isCdna5() ? NewerBeside : NewerSgpr;
   return Hazards;
 }
 

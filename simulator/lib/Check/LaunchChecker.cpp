@@ -54,6 +54,9 @@ public:
                      unsigned Bytes) override;
   bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
                   unsigned Bytes) override;
+  bool blockAccess(const Inst *I, uint64_t Address, uint64_t GlobalBytes,
+                   uint32_t To, uint32_t LdsBytes) override;
+  bool arrival(const Inst *I, uint32_t At) override;
   bool scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                   uint64_t Asked) override;
 
@@ -146,6 +149,14 @@ bool WaveChecker::leftAtOnce(const Inst *I) const {
 void WaveChecker::barrier(const Inst *I, const Effects &E) {
   if (!L.races())
     return;
+  const int Number = E.Barrier == BarrierKind::Full ? -1 : barrierNumber(W, I);
+  if (Number > 0 && E.Barrier == BarrierKind::Signal)
+    return Races.namedSignalled(unsigned(Number));
+  if (Number >= 0) {
+    if (W.Named && E.Barrier == BarrierKind::Wait)
+      Races.namedAwaited(W.Named);
+    return;
+  }
   if (E.Barrier != BarrierKind::Wait)
     Races.barrierSignalled(I);
   if (E.Barrier != BarrierKind::Signal)
@@ -176,6 +187,9 @@ bool WaveChecker::before(const Inst *I) {
   if (Waits.anything()) {
     if (Waits.mayTouch(E) && L.waits() && !Waits.checkPending(I, E))
       return false;
+    if (Waits.mayOverwrite(E) && L.waits() && !Waits.checkTranslated(I, E))
+      return false;
+    Waits.endReplay(I, E);
     if (E.Waits != WaitKind::None)
       Waits.waitInstruction(I, E);
   }
@@ -266,6 +280,52 @@ bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
   return Global.scalarLoad(I, *Current, Address, Bytes, Asked);
 }
 
+/// A wave's copy names no lane.
+bool WaveChecker::blockAccess(const Inst *I, uint64_t Address,
+                              uint64_t GlobalBytes, uint32_t At,
+                              uint32_t LdsBytes) {
+  if (!WG.IsChecked)
+    return !GlobalBytes || Global.noteStores(L.TheEffects.of(I), &Address, 1,
+                                             unsigned(GlobalBytes));
+  constexpr unsigned NoLane = ~0u, Part = 16;
+  IsPrivate = false;
+  Lds.start(*Current);
+  if (!Lds.Filled.empty() && Lds.Filled.back().End == At)
+    Lds.Filled.back().End += LdsBytes;
+  else
+    Lds.Filled.emplace_back(At, At + LdsBytes);
+  AccessRange R;
+  R.I = I;
+  R.E = Current;
+  R.Access = Current->ToLds ? MemoryAccess::Store : MemoryAccess::Load;
+  R.LaneBytes = LdsBytes;
+  if (L.races() && !Races.accessLds(R, LdsRun{At, LdsBytes, NoLane}))
+    return false;
+  for (uint32_t K = 0; K < LdsBytes; K += Part)
+    if (!ldsRange(I, At + K, std::min(Part, LdsBytes - K), NoLane, R.Access))
+      return false;
+  return !GlobalBytes ||
+         Global.block(I, *Current, Address, GlobalBytes, W.WG->Lds + At);
+}
+
+/// A wave that finds the arrival need not wait for the copy.
+bool WaveChecker::arrival(const Inst *I, uint32_t At) {
+  if (!WG.IsChecked)
+    return true;
+  constexpr unsigned Bytes = 8;
+  Lds.Filled.clear();
+  Lds.start(*Current);
+  AccessRange R;
+  R.I = I;
+  R.E = Current;
+  R.Access = MemoryAccess::Atomic;
+  R.Address = At;
+  R.Bytes = R.LaneBytes = Bytes;
+  W.Yields = L.races() && L.TheEffects.PollsLds;
+  return Lds.access(I, At, Bytes, ~0u, R.Access) &&
+         (!L.races() || Races.access(R));
+}
+
 bool WaveChecker::scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                 unsigned Bytes) {
   return !WG.IsChecked || Registers.scratch(I, *Current, A, Mask, Bytes);
@@ -318,12 +378,14 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                             unsigned Bytes) {
   if (!WG.IsChecked)
     return true;
-  MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
+  MemoryAccess Access = Current->ToLds     ? MemoryAccess::Store
+                        : Current->FromLds ? MemoryAccess::Load
+                                           : Current->Access;
   IsPrivate = false;
   Lds.start(*Current);
   const LdsPattern &P =
       Lds.pattern(*Current, A, Mask, Bytes, Access == MemoryAccess::Load);
-  if (Current->ToLds)
+  if (Current->ToLds || Current->FromLds)
     for (const LdsRun &R : P.runs())
       Lds.Filled.emplace_back(R.Address, R.Address + R.Bytes);
   // First, since whether the memory has been written may depend on a race.

@@ -201,10 +201,11 @@ struct AccessRange {
   MemoryAccess Access;
   uint64_t Address; ///< of the first byte, in LDS or global
   uint64_t Bytes;
-  unsigned LaneBytes;             ///< what a lane accesses
-  int Lane = -1;                  ///< the first one; -1: none
-  BufferShadow *Shadow = nullptr; ///< of global memory; null: LDS
-  const uint32_t *Data = nullptr; ///< rows of what a store stores
+  unsigned LaneBytes;              ///< what a lane accesses
+  int Lane = -1;                   ///< the first one; -1: none
+  BufferShadow *Shadow = nullptr;  ///< of global memory; null: LDS
+  const uint32_t *Data = nullptr;  ///< rows of what a store stores
+  const uint8_t *Copied = nullptr; ///< or what a wave's copy does
   bool isLds() const { return !Shadow; }
 };
 

@@ -200,6 +200,7 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
       Fresh = Missing && (Used || !isPadding(Address, Bytes));
       SoFar = Fresh && !Used && WG.Barriers.othersRun(W.Index);
       const bool Followed = L.registers() && Access == MemoryAccess::Load &&
+                            !(I->Flags & FlagLds) &&
                             (Used || !Fresh || isFollowed(I, Bytes));
       if (Missing && !Followed)
         return Fault(Address + uint32_t(__builtin_ctz(Missing)),
@@ -299,7 +300,7 @@ bool GlobalChecker::partlyWritten(const Inst *I, const Effects &E,
       Beside |= Dword >= Shadow.begin() &&
                 Dword + K < Shadow.begin() + Shadow.bytes() &&
                 Shadow.written(Dword + K);
-    if ((Whole && !Beside) || (I->Flags & FlagLds))
+    if (Whole && !Beside)
       return problemFault(I, E, int(ThisLane), LaneBytes, P, Shadow);
     Registers.loadedMissing(ThisLane, Missing, MemorySpace::Global, P.Address);
   }
@@ -362,7 +363,8 @@ bool GlobalChecker::noteStores(const Effects &E, const uint64_t *A,
 
 bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
                                  const Region &R, uint64_t Address,
-                                 uint64_t Bytes, int Lane, unsigned LaneBytes) {
+                                 uint64_t Bytes, int Lane, unsigned LaneBytes,
+                                 const uint8_t *Copied) {
   // All lanes of a wave that waits for a flag look at one place.
   if (Address == AddressSeen && Bytes == BytesSeen)
     return true;
@@ -381,7 +383,8 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
     if (__builtin_expect(P.What != ShadowProblem::None, 0)) {
       Good = false;
       if (P.What == ShadowProblem::NeverWritten && L.registers() &&
-          E.Access == MemoryAccess::Load && E.Space != MemorySpace::Scalar) {
+          E.Access == MemoryAccess::Load && E.Space != MemorySpace::Scalar &&
+          !E.ToLds) {
         if (!partlyWritten(I, E, *Shadow, Address, Bytes, Lane, LaneBytes, P))
           return false;
       } else {
@@ -403,10 +406,11 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
   Range.Address = Address;
   Range.Bytes = Bytes;
   Range.LaneBytes = LaneBytes;
-  Range.Lane = Lane < 0 && E.Space != MemorySpace::Scalar ? 0 : Lane;
+  Range.Lane = Lane;
   Range.Shadow = Shadow;
-  if (E.Access == MemoryAccess::Store)
-    Range.Data = W.row(I->Src[1].Reg);
+  Range.Copied = Copied;
+  if (E.Access == MemoryAccess::Store && !Copied)
+    Range.Data = storedRows(I, E);
   if (!Races.access(Range))
     return false;
   if (Good && E.Access != MemoryAccess::Store && !Races.hasReported()) {
@@ -521,7 +525,22 @@ bool GlobalChecker::globalLanes(const Inst *I, const Effects &E,
     Left ^= Run;
   }
   return Consecutive || E.Access != MemoryAccess::Store || !L.races() ||
-         Races.collisions(I, E, A, Mask, Bytes, W.row(I->Src[1].Reg));
+         Races.collisions(I, E, A, Mask, Bytes, storedRows(I, E));
+}
+
+const uint32_t *GlobalChecker::storedRows(const Inst *I,
+                                          const Effects &E) const {
+  return E.FromLds ? W.T->Out : W.row(I->Src[1].Reg);
+}
+
+bool GlobalChecker::block(const Inst *I, const Effects &E, uint64_t Address,
+                          uint64_t Bytes, const uint8_t *Stored) {
+  const Region *R = findRegion(W, Address, Bytes);
+  if (!R)
+    return true;
+  if (L.counts())
+    countGlobal(E, *R, &Address, 1, unsigned(Bytes), /*Consecutive=*/true);
+  return accessGlobal(I, E, *R, Address, Bytes, -1, unsigned(Bytes), Stored);
 }
 
 bool GlobalChecker::scalarLoad(const Inst *I, const Effects &E,

@@ -135,6 +135,9 @@ public:
               unsigned Bytes);
   bool scalarLoad(const Inst *I, const Effects &E, uint64_t Address,
                   unsigned Bytes, uint64_t Asked);
+  /// A wave's access to bytes side by side; what a store stores.
+  bool block(const Inst *I, const Effects &E, uint64_t Address, uint64_t Bytes,
+             const uint8_t *Stored);
 
 private:
   bool problemFault(const Inst *I, const Effects &E, int Lane, unsigned Bytes,
@@ -142,7 +145,7 @@ private:
   bool keepBytes(BufferShadow *Shadow, uint64_t Address, uint64_t Bytes);
   bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
                     uint64_t Address, uint64_t Bytes, int Lane,
-                    unsigned LaneBytes);
+                    unsigned LaneBytes, const uint8_t *Copied = nullptr);
   /// A load has found bytes that nobody has written: an error if a lane finds
   /// no others, and else what its registers say from now on.
   bool partlyWritten(const Inst *I, const Effects &E, BufferShadow &Shadow,
@@ -156,6 +159,8 @@ private:
                          unsigned Bytes);
   bool globalLanes(const Inst *I, const Effects &E, const uint64_t *A,
                    uint64_t Mask, unsigned Bytes);
+  /// The rows that lanes store.
+  const uint32_t *storedRows(const Inst *I, const Effects &E) const;
   void countGlobal(const Effects &E, const Region &R, const uint64_t *A,
                    uint64_t Mask, unsigned Bytes, bool Consecutive);
 

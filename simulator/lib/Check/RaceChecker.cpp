@@ -53,6 +53,7 @@ void RaceChecker::start() {
   Logged.reset();
   Log = nullptr;
   Barrier = false;
+  Named = 0;
   Learned = true;
   Passed = 0;
   Signal = PassedBy = nullptr;
@@ -72,6 +73,7 @@ ReleasedClocks RaceChecker::release(bool ToOthers, bool ThroughLds) const {
   // LDS works off the accesses of a wave in order.
   H.Lds = lastOver(ThroughLds ? U.FlatLds : U.Lds);
   H.ToLds = lastOver(U.ToLds);
+  H.Tensor = lastOver(U.Tensor);
   H.DoneRead = lastOver(U.Read);
   H.Done = std::min(lastOver(U.Store), lastOver(U.Atomic));
   // Where the workgroup has one cache, its waves need not wait to see each
@@ -94,8 +96,8 @@ ReleasedClocks RaceChecker::release(bool ToOthers, bool ThroughLds) const {
 
 /// What was said with a store of that number.
 static ReleasedClocks atClock(ReleasedClocks H, uint32_t Clock) {
-  for (uint32_t *N :
-       {&H.Lds, &H.ToLds, &H.Read, &H.Write, &H.DoneRead, &H.Done, &H.Issued})
+  for (uint32_t *N : {&H.Lds, &H.ToLds, &H.Tensor, &H.Read, &H.Write,
+                      &H.DoneRead, &H.Done, &H.Issued})
     if (*N == AllIssued)
       *N = Clock;
   return H;
@@ -125,7 +127,7 @@ void RaceChecker::issue(const Effects &E) {
   if (Now < Epoch::LastClock)
     ++Now;
   Mark = Epoch(Me, Now, E.Use.Id).Bits;
-  if (E.Access == MemoryAccess::Load)
+  if (E.Access == MemoryAccess::Load && !E.Tensor)
     return;
   if (L.Logs.wanted() && Followed)
     log(E);
@@ -149,8 +151,12 @@ void RaceChecker::log(const Effects &E) {
     Others->Local[W.Index] = ReleasedClocks();
     Logged = std::move(Others);
   }
-  const bool IsLds = E.Space == MemorySpace::Lds;
-  Log->add({Now, release(!IsLds, IsLds), Logged});
+  // A tensor's copy arrives when it is over, and so are those before it.
+  const bool IsLds = E.Space == MemorySpace::Lds || E.Tensor;
+  ReleasedClocks H = release(!IsLds, IsLds);
+  if (E.Tensor)
+    H.Tensor = AllIssued;
+  Log->add({Now, H, Logged});
 }
 
 void RaceChecker::settle() {
@@ -158,6 +164,8 @@ void RaceChecker::settle() {
     Barrier = false;
     passBarrier();
   }
+  if (Named)
+    passNamed();
   llvm::erase_if(Arriving, [&](Arrival &A) {
     if (Waits.isUnderWay(A.Number))
       return false;
@@ -196,6 +204,33 @@ void RaceChecker::barrierSignalled(const Inst *By) {
   T.HasLast |= Passed + 1 == T.Barrier;
   T.HasMore |= Learned;
   Learned = false;
+  tell(T);
+}
+
+void RaceChecker::namedSignalled(unsigned Number) {
+  BarrierClocks::Release &T = WG.Barriers.named(Number);
+  T.All.join(All);
+  T.Near.join(Near);
+  T.Far.join(Far);
+  T.Scalar.join(Scalar);
+  tell(T);
+}
+
+/// What members signal after the barrier is complete counts, too.
+void RaceChecker::passNamed() {
+  const BarrierClocks::Release &T = WG.Barriers.named(std::exchange(Named, 0));
+  All.join(T.All);
+  if (Caches.SharedNear)
+    Near.join(T.Near);
+  Far.join(T.Far);
+  Scalar.join(T.Scalar);
+  acquireWriteBacks();
+  Logged.reset();
+  Learned = true;
+}
+
+/// The wave's own part.
+void RaceChecker::tell(BarrierClocks::Release &T) const {
   // What is released of others is over; their parts in the write-back that is
   // under way are not.
   if (Caches.KeepsStores && !Waits.underWay().Store)
@@ -238,8 +273,8 @@ void RaceChecker::ended(bool Idle) {
   T->Scalar = Scalar;
   T->Idle = Idle;
   ReleasedClocks Own;
-  Own.Lds = Own.ToLds = Own.Read = Own.Write = Own.DoneRead = Own.Done =
-      Own.Issued = Now;
+  Own.Lds = Own.ToLds = Own.Tensor = Own.Read = Own.Write = Own.DoneRead =
+      Own.Done = Own.Issued = Now;
   Own.Kept = Kept;
   Own.Back = WrittenBack[W.Index];
   T->All.Local[W.Index].raise(Own);
@@ -530,9 +565,10 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
              ", and both synchronize workgroups, but one of them does not have "
              "device scope: " +
              (L.Generation >= 12 ? "scope:SCOPE_DEV" : "sc1") + " is missing";
-    const bool IsAsync = Other && L.TheEffects.of(Other).Asynchronous;
+    const Effects *Of = Other ? &L.TheEffects.of(Other) : nullptr;
     const std::string Counter =
-        counterName(IsAsync                        ? WaitAsync
+        counterName(Of && (Of->Tensor || Of->Asynchronous)
+                        ? memoryCounter(*Of, L.Generation)
                     : R.isLds()                    ? WaitLds
                     : C.Wrote || L.Generation == 9 ? Waits.storeCounter()
                                                    : WaitLoad,

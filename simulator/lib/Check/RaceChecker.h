@@ -41,7 +41,7 @@ public:
   void start();
   /// Before an instruction of any kind; after the waits.
   void before(const Effects &E) {
-    if (__builtin_expect(Barrier || !Arriving.empty(), 0))
+    if (__builtin_expect(Barrier || Named || !Arriving.empty(), 0))
       settle();
     if (E.Access != MemoryAccess::None || E.ControlsCache)
       issue(E);
@@ -65,6 +65,9 @@ public:
   void barrierSignalled(const Inst *By);
   /// The wave goes on once the barrier that it signalled last is over.
   void barrierAwaited() { Barrier = true; }
+  /// The same of named barriers, of which any part of the waves may be members.
+  void namedSignalled(unsigned Number);
+  void namedAwaited(unsigned Number) { Named = Number; }
   /// Idle: the wave has done nothing since the branch that led it to its end.
   void ended(bool Idle);
   /// Whether something has been said of the present instruction.
@@ -103,6 +106,8 @@ private:
   void issue(const Effects &E);
   void settle();
   void passBarrier();
+  void passNamed();
+  void tell(BarrierClocks::Release &T) const;
   ReleasedClocks release(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
   bool acquireWriteBacks();
@@ -198,6 +203,7 @@ private:
   std::shared_ptr<const VectorClock> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
   bool Barrier = false;
+  unsigned Named = 0;  ///< the named barrier that it has waited for
   bool Learned = true; ///< since it has signalled, but from that barrier
   unsigned Passed = 0; ///< barriers, and the instruction of the last one
   const Inst *PassedBy = nullptr;

@@ -61,11 +61,14 @@ bool RaceChecker::isReleasedTooEarly(uint64_t M) const {
 
 /// Up to which number the accesses to LDS that finish with this one are over.
 uint32_t RaceChecker::ldsOver(uint64_t M, const ReleasedClocks &H) const {
-  if (H.Lds == H.ToLds)
+  if (H.Lds == H.ToLds && H.Lds == H.Tensor)
     return H.Lds;
   const uint16_t Id = Epoch::of(M).id();
   const auto &List = L.TheEffects.MemoryInstructions;
-  return Id < List.size() && L.TheEffects.of(List[Id]).ToLds ? H.ToLds : H.Lds;
+  if (Id >= List.size())
+    return H.Lds;
+  const Effects &E = L.TheEffects.of(List[Id]);
+  return E.Tensor ? H.Tensor : E.ToLds || E.FromLds ? H.ToLds : H.Lds;
 }
 
 bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
@@ -336,6 +339,11 @@ template <typename F>
 static bool forStored(const AccessRange &R, unsigned N, uint64_t Address,
                       unsigned Bytes, F Function) {
   const uint64_t Offset = Address - R.Address;
+  for (unsigned K = 0; R.Copied && K < Bytes; ++K)
+    if (!Function(K, R.Copied[Offset + K], 1))
+      return false;
+  if (R.Copied)
+    return true;
   unsigned Lane =
       unsigned(std::max(R.Lane, 0)) + unsigned(Offset / R.LaneBytes);
   unsigned Byte = unsigned(Offset % R.LaneBytes);
@@ -383,7 +391,7 @@ RoundingJudge::Place RaceChecker::place(const Effects &E, uint64_t Address,
 bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
                              unsigned Bytes, const uint8_t *Values,
                              bool IsRedundant) const {
-  if (!R.Data)
+  if (!R.Data && !R.Copied)
     return false;
   const uint8_t *Stored = Values ? Values
                           : R.isLds()

@@ -330,7 +330,9 @@ bool RegisterChecker::checkDefined(const Inst *I, const Effects &E,
         return false;
   if (!Memory || !Exec || E.Space == MemorySpace::Scalar)
     return true;
-  if (!requireVector(I, E.VectorRead[0], Exec, "the address"))
+  if (!requireVector(I, E.VectorRead[0], Exec, "the address") ||
+      (E.Asynchronous &&
+       !requireVector(I, E.VectorRead[1], Exec, "the address in LDS")))
     return false;
   // What becomes of it there nobody follows.
   if (E.Space != MemorySpace::Global && !checkRaces(E, Exec))

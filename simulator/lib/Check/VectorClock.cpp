@@ -302,6 +302,7 @@ void BarrierClocks::start() {
     S.clear();
   for (Release &T : Two)
     T.Barrier = 0;
+  Named.clear();
 }
 
 bool BarrierClocks::othersRun(unsigned Wave) const {
@@ -316,12 +317,23 @@ BarrierClocks::Release &BarrierClocks::signal(unsigned Wave, const Inst *By) {
   return releaseOf(++Signals[Wave]);
 }
 
+void BarrierClocks::forget(Release &T) const {
+  for (VectorClock *K : {&T.All, &T.Near, &T.Far, &T.Scalar})
+    K->reset(NumWaves);
+}
+
+BarrierClocks::Release &BarrierClocks::named(unsigned Number) {
+  const auto [It, IsNew] = Named.try_emplace(Number);
+  if (IsNew)
+    forget(It->second);
+  return It->second;
+}
+
 BarrierClocks::Release &BarrierClocks::releaseOf(unsigned Barrier) {
   Release &T = Two[Barrier % 2];
   // Nobody signals a barrier before all have passed the one before the last.
   if (T.Barrier != Barrier) {
-    for (VectorClock *K : {&T.All, &T.Near, &T.Far, &T.Scalar})
-      K->reset(NumWaves);
+    forget(T);
     T.Barrier = Barrier;
     T.HasLast = T.HasMore = false;
   }

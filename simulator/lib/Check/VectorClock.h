@@ -27,6 +27,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -130,10 +131,10 @@ public:
 
 /// What a wave knows of another one of its workgroup: up to which number its
 /// accesses are over, as the waves of the workgroup and (Done) as others see
-/// it. ToLds: its loads from memory to LDS, which finish apart from Lds, its
-/// other accesses there.
+/// it. ToLds: its copies between memory and LDS, which finish apart from Lds,
+/// its other accesses there, and from Tensor, its copies of tensors.
 struct ReleasedClocks {
-  uint32_t Lds = 0, ToLds = 0, Read = 0, Write = 0;
+  uint32_t Lds = 0, ToLds = 0, Tensor = 0, Read = 0, Write = 0;
   uint32_t DoneRead = 0, Done = 0;
   uint32_t Issued = 0; ///< number of its last one when it released that
   uint32_t Kept = 0;   ///< its last store that the L2 of its XCD may keep
@@ -210,6 +211,8 @@ public:
   }
   /// What those who signal this barrier say.
   Release &releaseOf(unsigned Barrier);
+  /// What those who signal a named barrier have said.
+  Release &named(unsigned Number);
   /// Whether a wave beside this one has not ended.
   bool othersRun(unsigned Wave) const;
   std::vector<unsigned> Signals;               ///< barriers, by wave
@@ -219,7 +222,9 @@ public:
 
 private:
   unsigned NumWaves;
+  void forget(Release &T) const;
   Release Two[2]; ///< of the present barrier and of the one before it
+  std::map<unsigned, Release> Named; ///< by number
 };
 
 } // namespace lnbwd::sim

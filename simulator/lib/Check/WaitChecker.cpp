@@ -11,6 +11,9 @@
 // issued, so that a wait for N leaves the N youngest; scalar loads, and flat
 // accesses of gfx9, finish in any order, so that only a wait for 0 helps.
 //
+// CDNA5 repeats an access that finds no translation of its address: until then
+// nothing else than a vector memory access may overwrite its sources.
+//
 // Code that a launch has not executed is analysed: what is under way on every
 // path to an instruction that reads it has not been waited for, whichever path
 // is taken.
@@ -48,6 +51,8 @@ const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
     return Generation >= 12 ? "dscnt" : "lgkmcnt";
   case WaitAsync:
     return "asynccnt";
+  case WaitTensor:
+    return "tensorcnt";
   default:
     return "kmcnt";
   }
@@ -57,6 +62,7 @@ void WaitChecker::start() {
   for (EventQueue &Q : Queues)
     Q.drop();
   Outstanding = OutstandingLds = RegistersPending = 0;
+  Translations.clear();
   VectorsPending = ScalarsPending = 0;
   std::memset(PendingVector, 0, sizeof(PendingVector));
   std::memset(PendingScalar, 0, sizeof(PendingScalar));
@@ -70,7 +76,10 @@ bool WaitChecker::outOfOrder(WaitCounter C) const {
   auto IsOutOfOrder = [&](EventType Type) {
     return Queues[C].Types[Type] && !keepsOrder(Type);
   };
-  return IsOutOfOrder(ScalarAccess) || IsOutOfOrder(FlatAccess);
+  // Asynchronous loads and stores each keep their order.
+  const unsigned *Types = Queues[C].Types;
+  return IsOutOfOrder(ScalarAccess) || IsOutOfOrder(FlatAccess) ||
+         (C == WaitAsync && Types[VectorLoad] && Types[VectorStore]);
 }
 
 void WaitChecker::retire(WaitCounter C, unsigned Place) {
@@ -88,6 +97,8 @@ void WaitChecker::retire(WaitCounter C, unsigned Place) {
   if (!RegistersPending)
     VectorsPending = ScalarsPending = 0;
   OutstandingLds -= Ev.FillsLds;
+  if (C == WaitLoad || C == WaitStore || C == WaitScalar)
+    translated(Ev.Issued, C == WaitScalar);
   --Q.Types[Ev.Type];
   // Few are in flight, mostly: their places stay in the host's cache.
   Q.First = --Q.Count ? (Q.First + 1) % EventQueue::Size : 0;
@@ -107,6 +118,86 @@ void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
   for (unsigned C = 0; C < NumWaits; ++C)
     if (Limits.Most[C] != WaitLimits::Any)
       wait(WaitCounter(C), Limits.Most[C]);
+  if (Translations.size() > Limits.MostTranslations)
+    Translations.erase(Translations.begin(),
+                       Translations.end() - Limits.MostTranslations);
+}
+
+/// An access has finished. Those of vector memory are translated in order.
+void WaitChecker::translated(uint64_t Issued, bool Scalar) {
+  llvm::erase_if(Translations, [&](const Translation &T) {
+    return (T.E->Space == MemorySpace::Scalar) == Scalar &&
+           (Scalar ? T.Issued == Issued : T.Issued <= Issued);
+  });
+}
+
+void WaitChecker::translate(const Inst *I, const Effects &E) {
+  if (!W.L->Chip->isCdna5() || E.Space == MemorySpace::Lds || E.Tensor ||
+      E.Asynchronous || E.Access == MemoryAccess::None ||
+      I->Record->Facts.Class == CountClass::ScalarAlu)
+    return;
+  // Hardware does not translate for both at a time.
+  if (!Translations.empty() &&
+      (Translations.front().E->Space == MemorySpace::Scalar) !=
+          (E.Space == MemorySpace::Scalar))
+    Translations.clear();
+  if (Translations.size() == counterMaximum(WaitLoad, L.Generation))
+    Translations.erase(Translations.begin());
+  if (Translations.empty())
+    VectorsTranslating = ScalarsTranslating = 0;
+  Translations.push_back({I, &E, Issued});
+  VectorsTranslating |= E.VectorsUsed;
+  ScalarsTranslating |= E.ScalarsUsed;
+}
+
+/// LLVM 22 waits for xcnt after these, too, and later versions do not.
+void WaitChecker::endReplay(const Inst *I, const Effects &E) {
+  const uint32_t Flags = I->Record->Facts.Flags;
+  size_t Most = WaitLimits::Any;
+  if (E.Counted == CountClass::Branch || (Flags & isa::FactWritesHardware))
+    Most = 0;
+  else if ((Flags & isa::FactAwaitsAlu) && (I->Imm >> 2 & 7) != 7)
+    Most = size_t(I->Imm >> 2 & 7); // vm_vsrc
+  if (Translations.size() > Most)
+    Translations.erase(Translations.begin(),
+                       Translations.end() - ptrdiff_t(Most));
+}
+
+bool WaitChecker::checkTranslated(const Inst *I, const Effects &E) {
+  const bool IsVectorMemory = E.Access != MemoryAccess::None &&
+                              E.Space != MemorySpace::Lds &&
+                              E.Space != MemorySpace::Scalar;
+  for (size_t K = Translations.size(); K-- > 0;) {
+    const Translation &T = Translations[K];
+    auto Fault = [&](const std::string &Register) {
+      const size_t Most = Translations.size() - 1 - K;
+      return faultCheck(W, "waits", I, -1,
+                        Register + " is overwritten before the addresses of " +
+                            W.L->Code->text(T.I) + " at " +
+                            W.L->Symbols->symbolize(T.I->Address) +
+                            " have been translated: a wait for xcnt of " +
+                            (Most ? "at most " : "") + std::to_string(Most) +
+                            " is missing");
+    };
+    for (const RegisterSpan &Written : E.VectorWrite)
+      for (const RegisterSpan &Read : T.E->VectorRead) {
+        if (!overlap(Written, Read))
+          continue;
+        if (!IsVectorMemory)
+          return Fault(registerName(*W.L->Chip, Read.First, false));
+        // The loaded value arrives after them, and LLVM 22 counts from there.
+        Translations.erase(Translations.begin(),
+                           Translations.begin() + ptrdiff_t(K) + 1);
+        return true;
+      }
+    for (const RegisterSpan &Written : E.ScalarWrite)
+      for (const RegisterSpan &Read : T.E->ScalarRead)
+        if (overlap(Written, Read) && Read.First < SlotNull)
+          return Fault(registerName(*W.L->Chip, Read.First, true));
+    if (E.WritesExec && T.E->Space != MemorySpace::Scalar)
+      return Fault("exec");
+  }
+  return true;
 }
 
 void WaitChecker::retireOldest(WaitCounter C, EventType Type) {
@@ -160,7 +251,9 @@ void WaitChecker::push(WaitCounter C, const Event &New) {
 
 void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
                         std::vector<LdsPiece> &Filled, bool IsPrivate) {
-  Event Ev = {VectorLoad, {}, {}, I, MemoryAccess::None, false, false, Number};
+  translate(I, E);
+  Event Ev = {VectorLoad, {},    {},     I,       MemoryAccess::None,
+              false,      false, Number, Issued++};
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
@@ -185,24 +278,22 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
   default:
     break;
   }
-  bool IsStore = E.Access == MemoryAccess::Store ||
-                 (E.Access == MemoryAccess::Atomic && !E.Returns);
+  const WaitCounter C = memoryCounter(E, L.Generation);
+  const bool IsStore = E.Access == MemoryAccess::Store ||
+                       (E.Access == MemoryAccess::Atomic && !E.Returns);
   if (E.Space != MemorySpace::Scratch && !IsPrivate)
     Ev.Global = E.Access;
   if (E.Space == MemorySpace::Flat) {
     Ev.Type = FlatAccess;
-    push(IsStore ? Stores : WaitLoad, Ev);
+    push(C, Ev);
     Ev.Global = MemoryAccess::None;
     Ev.IsLds = !IsPrivate;
     push(WaitLds, Ev);
     return;
   }
   Ev.Type = IsStore ? VectorStore : VectorLoad;
-  Ev.IsLds = E.ToLds;
-  Ev.FillsLds = E.ToLds && !Filled.empty();
-  const WaitCounter C = E.Asynchronous ? WaitAsync
-                        : IsStore      ? Stores
-                                       : WaitLoad;
+  Ev.IsLds = E.ToLds || E.FromLds;
+  Ev.FillsLds = Ev.IsLds && !Filled.empty();
   push(C, Ev);
   if (Ev.FillsLds)
     Queues[C].filled(Queues[C].Count - 1).swap(Filled);
@@ -216,11 +307,14 @@ WaitChecker::UnderWay WaitChecker::underWay() const {
     if (!Oldest || Number < Oldest)
       Oldest = Number;
   };
-  for (WaitCounter C : {WaitLoad, WaitStore, WaitLds, WaitAsync})
+  for (WaitCounter C : {WaitLoad, WaitStore, WaitLds, WaitAsync, WaitTensor})
     for (unsigned K = 0; K < Queues[C].Count; ++K) {
       const Event &Ev = Queues[C].at(K);
       if (Ev.IsLds)
-        Older(C == WaitLds ? U.Lds : U.ToLds, Ev.Number);
+        Older(C == WaitLds      ? U.Lds
+              : C == WaitTensor ? U.Tensor
+                                : U.ToLds,
+              Ev.Number);
       if (Ev.IsLds && Ev.Type == FlatAccess)
         Older(U.FlatLds, Ev.Number);
       if (Ev.Global != MemoryAccess::None)
@@ -327,12 +421,15 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
 
 bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                                 unsigned Lane, bool IsStore) {
-  for (WaitCounter C : {WaitLoad, WaitAsync}) {
+  for (WaitCounter C : {WaitLoad, WaitAsync, WaitTensor}) {
     EventQueue &Q = Queues[C];
-    // What is stored meanwhile may be lost.
-    for (unsigned N = 0; N < Q.Count && (!IsStore || C == WaitAsync); ++N) {
+    // What is stored meanwhile may be lost, or copied.
+    for (unsigned N = 0; N < Q.Count && (!IsStore || C != WaitLoad); ++N) {
       const Event &Ev = Q.at(N);
-      if (!Ev.FillsLds || llvm::none_of(Q.filled(N), [&](const LdsPiece &P) {
+      const bool Loads =
+          Ev.I->Record->Facts.Memory.Access == MemoryAccess::Load;
+      if (!Ev.FillsLds || !(IsStore || Loads) ||
+          llvm::none_of(Q.filled(N), [&](const LdsPiece &P) {
             return Address < P.End && Address + Bytes > P.Begin;
           }))
         continue;
@@ -341,7 +438,8 @@ bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                             " bytes at " + std::to_string(Address) +
                             " before what " + W.L->Code->text(Ev.I) + " at " +
                             W.L->Symbols->symbolize(Ev.I->Address) +
-                            " loads there has been waited for: a wait for " +
+                            (Loads ? " loads there" : " stores from there") +
+                            " has been waited for: a wait for " +
                             counterName(C, L.Generation) + " is missing");
     }
   }
@@ -445,8 +543,6 @@ void StaticWaits::issue(const Inst *I, const Effects &E, WaitState &S) const {
   const WaitCounter Stores = Generation == 9 ? WaitLoad : WaitStore;
   if (E.CacheWrite || E.CacheLoad)
     return push(S, E.CacheLoad ? WaitLoad : Stores, I, {}, {});
-  const bool IsStore = E.Access == MemoryAccess::Store ||
-                       (E.Access == MemoryAccess::Atomic && !E.Returns);
   switch (E.Space) {
   case MemorySpace::Scalar:
     return push(S, Generation >= 12 ? WaitScalar : WaitLds, I, {},
@@ -458,11 +554,7 @@ void StaticWaits::issue(const Inst *I, const Effects &E, WaitState &S) const {
       push(S, WaitLds, I, E.VectorWrite[0], {});
     return;
   default:
-    push(S,
-         E.Asynchronous ? WaitAsync
-         : IsStore      ? Stores
-                        : WaitLoad,
-         I, E.VectorWrite[0], {});
+    push(S, memoryCounter(E, Generation), I, E.VectorWrite[0], {});
     // Flat memory may be LDS.
     if (E.Space == MemorySpace::Flat)
       push(S, WaitLds, I, E.VectorWrite[0], {});

@@ -38,23 +38,33 @@ public:
   /// accessed other memory than its own.
   void issue(const Inst *I, const Effects &E, uint32_t Number,
              std::vector<LdsPiece> &Filled, bool IsPrivate);
-  /// An access to LDS that a load may still be filling.
+  /// An access to LDS where a copy may still be under way.
   bool unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                      unsigned Lane, bool IsStore);
-  bool anything() const { return Outstanding != 0; }
+  bool anything() const { return Outstanding != 0 || !Translations.empty(); }
   /// Whether it may read or write a register that waits for its value.
   bool mayTouch(const Effects &E) const {
     return (E.VectorsUsed & VectorsPending) | (E.ScalarsUsed & ScalarsPending);
   }
+  /// Whether it may overwrite a source of an access that hardware may repeat.
+  bool mayOverwrite(const Effects &E) const {
+    return !Translations.empty() &&
+           ((E.VectorsUsed & VectorsTranslating) |
+            (E.ScalarsUsed & ScalarsTranslating) | uint64_t(E.WritesExec));
+  }
+  /// Drops the accesses that hardware repeats no more after the instruction.
+  void endReplay(const Inst *I, const Effects &E);
+  bool checkTranslated(const Inst *I, const Effects &E);
   bool anyLoadToLds() const { return OutstandingLds != 0; }
   /// Whether the memory instruction of that number has not been waited for.
   bool isUnderWay(uint32_t Number) const;
   /// The numbers of the oldest instructions that have not been waited for; 0:
-  /// none. Atomics are not among the others. Lds: accesses to it but for loads
-  /// from memory to LDS, ToLds, which another counter counts; FlatLds: those
-  /// that do not go through its queue.
+  /// none. Atomics are not among the others. Lds: accesses to it but for
+  /// copies, ToLds and Tensor, which other counters count; FlatLds: those that
+  /// do not go through its queue.
   struct UnderWay {
-    uint32_t Lds = 0, FlatLds = 0, ToLds = 0, Read = 0, Store = 0, Atomic = 0;
+    uint32_t Lds = 0, FlatLds = 0, ToLds = 0, Tensor = 0;
+    uint32_t Read = 0, Store = 0, Atomic = 0;
   };
   UnderWay underWay() const;
   WaitCounter storeCounter() const {
@@ -76,8 +86,15 @@ private:
     const Inst *I;
     MemoryAccess Global; ///< what it does to global memory
     bool IsLds;          ///< whether it accesses LDS
-    bool FillsLds;       ///< with what it loads
+    bool FillsLds;       ///< with what it loads, or stores what is there
     uint32_t Number;
+    uint64_t Issued; ///< among the wave's memory instructions
+  };
+  /// The sources of an access whose addresses may still be translated.
+  struct Translation {
+    const Inst *I;
+    const Effects *E;
+    uint64_t Issued;
   };
   struct EventQueue {
     /// More than a counter counts: of events in any order, more may have to be
@@ -111,6 +128,8 @@ private:
   /// The event at a place of the queue has finished.
   void retire(WaitCounter C, unsigned Place = 0);
   void retireOldest(WaitCounter C, EventType Type);
+  void translated(uint64_t Issued, bool Scalar);
+  void translate(const Inst *I, const Effects &E);
   void makeRoom(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
   void push(WaitCounter C, const Event &New);
@@ -118,7 +137,10 @@ private:
   LaunchShadow &L;
   Wave &W;
   unsigned Outstanding = 0;
-  unsigned OutstandingLds = 0; ///< loads in flight to LDS
+  unsigned OutstandingLds = 0; ///< copies in flight to or from LDS
+  uint64_t Issued = 0;
+  std::vector<Translation> Translations; ///< all vector or all scalar
+  uint64_t VectorsTranslating = 0, ScalarsTranslating = 0; ///< or more
   unsigned RegistersPending = 0;
   uint64_t VectorsPending = 0, ScalarsPending = 0; ///< all of them, if not more
   uint8_t PendingVector[NumVectorRows];

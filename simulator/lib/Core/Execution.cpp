@@ -204,6 +204,18 @@ unsigned lnbwd::sim::vgprsOf(const Wave &W) {
 }
 bool lnbwd::sim::isGfx9(const Wave &W) { return generationOf(W) == 9; }
 
+int lnbwd::sim::barrierNumber(const Wave &W, const Inst *I, unsigned *Members) {
+  // The source operand of a signal, the immediate of a wait.
+  const Operand &O = I->Src[0];
+  if (!I->NumSrc)
+    return int16_t(I->Imm);
+  if (O.Kind != OperandKind::SGPR)
+    return int32_t(uint32_t(O.Value));
+  if (Members)
+    *Members = W.S[O.Reg] >> 16 & 0x7f;
+  return int32_t(W.S[O.Reg] << 26) >> 26;
+}
+
 const Inst *lnbwd::sim::instructionAt(const Wave &W, uint64_t Address) {
   return W.L->Code->at(Address);
 }

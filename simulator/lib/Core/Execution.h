@@ -71,6 +71,10 @@ bool isCdna5(const Wave &W);
 /// Vector registers that an instruction can name.
 unsigned vgprsOf(const Wave &W);
 
+/// The barrier that an instruction names: -1 is the workgroup's, others are
+/// named. Members: of it, if the instruction says so.
+int barrierNumber(const Wave &W, const Inst *I, unsigned *Members = nullptr);
+
 /// Turns an address into the instruction there, or null if there is none.
 const Inst *instructionAt(const Wave &W, uint64_t Address);
 /// The memory that holds [Address, Address + Bytes), or null.

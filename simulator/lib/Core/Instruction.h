@@ -175,7 +175,7 @@ enum InstFlag : uint32_t {
   FlagReturn = 1u << 10,      ///< an atomic that returns the old value
   FlagOffen = 1u << 11,
   FlagIdxen = 1u << 12,
-  FlagLds = 1u << 13,    ///< loads go to LDS instead of registers
+  FlagLds = 1u << 13,    ///< loads to LDS, stores from there, not registers
   FlagHigh16 = 1u << 14, ///< d16_hi: memory data in the high half
   FlagSigned = 1u << 15,
   FlagD16 = 1u << 16, ///< a 16-bit load that keeps the other half

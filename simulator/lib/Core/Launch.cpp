@@ -23,6 +23,11 @@ using namespace lnbwd::sim;
 
 WaveObserver::~WaveObserver() = default;
 const Region *WaveObserver::argumentOf(const Inst *) const { return nullptr; }
+bool WaveObserver::blockAccess(const Inst *, uint64_t, uint64_t, uint32_t,
+                               uint32_t) {
+  return true;
+}
+bool WaveObserver::arrival(const Inst *, uint32_t) { return true; }
 WorkgroupObserver::~WorkgroupObserver() = default;
 LaunchObserver::~LaunchObserver() = default;
 

@@ -56,6 +56,12 @@ public:
                              unsigned Bytes) = 0;
   virtual bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
                           unsigned Bytes) = 0;
+  /// A wave copies bytes side by side between global memory and LDS. It loads
+  /// GlobalBytes of them, and zeros for the others, or stores all.
+  virtual bool blockAccess(const Inst *I, uint64_t Global, uint64_t GlobalBytes,
+                           uint32_t Lds, uint32_t LdsBytes);
+  /// The copy then arrives at a barrier of 64 bits in LDS.
+  virtual bool arrival(const Inst *I, uint32_t Lds);
   /// Asked is the address before hardware drops what is below a dword.
   virtual bool scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                           uint64_t Asked) = 0;

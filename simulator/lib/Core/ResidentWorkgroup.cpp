@@ -85,6 +85,7 @@ void ResidentWorkgroup::start(uint64_t Number) {
   WG.Alive = WG.NumWaves;
   WG.Signalled = 0;
   WG.Generation = 0;
+  std::fill(std::begin(WG.Named), std::end(WG.Named), NamedBarrier());
   fillPoison(WG.Lds, WG.LdsSize);
   if (Observer)
     ObservesInstructions = Observer->started(Number);
@@ -112,6 +113,8 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   W.Behind = 0;
   W.PC = L.Code->at(K.Entry);
   W.BarrierGeneration = WG.Generation - 1; // None that it could wait for.
+  W.Named = 0;
+  W.NamedComplete = false;
   W.LastRegion = {0, 0};
 
   W.S[SlotSCC] = 0;
@@ -343,6 +346,10 @@ bool ResidentWorkgroup::canRun(unsigned Index) {
       W.BarrierGeneration == WG.Generation) {
     W.Status = WaveStatus::Running;
     --W.BarrierGeneration; // It has been waited for.
+  }
+  if (W.Status == WaveStatus::AtNamedBarrier && W.NamedComplete) {
+    W.Status = WaveStatus::Running;
+    W.NamedComplete = false;
   }
   return W.Status == WaveStatus::Running;
 }

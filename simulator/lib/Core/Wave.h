@@ -30,7 +30,13 @@ struct Launch;
 struct Wave;
 class WaveObserver;
 
-enum class WaveStatus : uint8_t { Running, AtBarrier, Ended, Faulted };
+enum class WaveStatus : uint8_t {
+  Running,
+  AtBarrier,
+  AtNamedBarrier,
+  Ended,
+  Faulted
+};
 
 /// Rows that execution functions use to prepare operands and results. One set
 /// for each host thread, so that it stays in its cache.
@@ -62,15 +68,22 @@ struct WaveCounters {
   uint64_t LdsBytes = 0;
 };
 
+/// A barrier of CDNA5 that a part of a workgroup's waves share.
+struct NamedBarrier {
+  unsigned Members = 0, Signalled = 0;
+};
+
 struct Workgroup {
+  static constexpr unsigned MostNamed = 16;
   uint32_t Id[3] = {};
   uint8_t *Lds = nullptr;
   uint32_t LdsSize = 0;
   std::vector<std::unique_ptr<Wave>> Waves;
   unsigned NumWaves = 0;
-  unsigned Alive = 0;      ///< waves that have not ended
-  unsigned Signalled = 0;  ///< waves that reached the current barrier
-  unsigned Generation = 0; ///< barriers completed
+  unsigned Alive = 0;                ///< waves that have not ended
+  unsigned Signalled = 0;            ///< waves that reached the current barrier
+  unsigned Generation = 0;           ///< barriers completed
+  NamedBarrier Named[MostNamed + 1]; ///< by number, from 1 on
 };
 
 struct Wave {
@@ -88,6 +101,8 @@ struct Wave {
   Launch *L = nullptr;
   unsigned Index = 0; ///< in the workgroup
   unsigned BarrierGeneration = 0;
+  unsigned Named = 0;         ///< the named barrier it has joined; 0: none
+  bool NamedComplete = false; ///< since then, or since the last wait for it
   Region LastRegion = {0, 0};
   WaveObserver *Observer = nullptr; ///< of an observed launch, or null
   /// The observer wants the other waves of the workgroup to run before this one

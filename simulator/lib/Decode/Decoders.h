@@ -108,6 +108,7 @@ private:
                            const isa::MemoryFacts &Facts, Inst &I);
   std::string decodeLds(const MachineOperands &From,
                         const isa::MemoryFacts &Facts, Inst &I);
+  std::string decodeTensor(const MachineOperands &From, Inst &I);
   std::string decodeScalarLoad(const MachineOperands &From,
                                const isa::MemoryFacts &Facts, Inst &I);
   std::string modifiers(const MachineOperands &From, Inst &I) const;

@@ -91,7 +91,7 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
   else
     signOffset(Facts, Chip.Generation, I);
   const bool ToLds = IsLoad && !From.Results;
-  if (ToLds)
+  if (ToLds || Facts.FromLds)
     I.Flags |= FlagLds;
   if (IsAtomic && From.Results)
     I.Flags |= FlagReturn;
@@ -102,7 +102,7 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
   for (const MachineOperand &O : From.List)
     (O.Kind == OperandKind::VGPR ? Vectors : Others).push_back(&O);
   unsigned Next = 0;
-  if (Facts.Asynchronous) { // the address in LDS
+  if (Facts.Asynchronous && IsLoad) { // the address in LDS
     if (Vectors.empty() || !ToLds)
       return NotImplemented;
     I.Src[1] = *Vectors[Next++];
@@ -126,7 +126,7 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
     return OperandCount;
   // A load of a texture may say in one more register which part is there.
   const Operand &Data = IsLoad ? I.Dst : I.Src[1];
-  if (!IsAtomic && !ToLds && !Facts.TransposedBits &&
+  if (!IsAtomic && !(I.Flags & FlagLds) && !Facts.TransposedBits &&
       Data.Dwords != (Facts.bytes() + 3) / 4)
     return notModelled("tfe");
   if (Buffer) {
@@ -163,10 +163,11 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
     I.Flags |= FlagSignedOffset;
   takeHalves(IsLoad, I);
 
-  if (ToLds && !Buffer) {
+  if ((I.Flags & FlagLds) && !Buffer) {
     if (Flat || Scratch)
       return NotImplemented;
-    I.Run = Table.Memory[unsigned(MemoryOp::LoadToLds)];
+    I.Run = Table.Memory[unsigned(ToLds ? MemoryOp::LoadToLds
+                                        : MemoryOp::StoreFromLds)];
     return "";
   }
   // By what is done, as in the enumeration.
@@ -225,6 +226,28 @@ std::string MemoryDecoder::decodeLds(const MachineOperands &From,
   return Error;
 }
 
+/// The groups of a tensor's descriptor. The last two may be missing.
+std::string MemoryDecoder::decodeTensor(const MachineOperands &From, Inst &I) {
+  I.Class = InstClass::VectorMemory;
+  I.Flags |= FlagLds;
+  I.NumSrc = 4;
+  I.Run = Table.Memory[unsigned(MemoryOp::CopyTensor)];
+  if (From.List.size() != 2 && From.List.size() != 4)
+    return OperandCount;
+  if (!From.Immediates.empty())
+    I.CachePolicy = uint8_t(From.Immediates.back() & 31);
+  for (size_t K = 0; K < From.List.size(); ++K) {
+    std::string Error =
+        Operands.source(From.List[K], OperandType::B32, I.Src[K]);
+    if (!Error.empty())
+      return Error;
+    if (I.Src[K].Kind != OperandKind::SGPR ||
+        I.Src[K].Dwords != (K == 1 ? 8 : 4))
+      return "the descriptor is not in scalar registers of the right number";
+  }
+  return "";
+}
+
 std::string MemoryDecoder::decodeScalarLoad(const MachineOperands &From,
                                             const MemoryFacts &Facts, Inst &I) {
   I.Class = InstClass::ScalarMemory;
@@ -281,6 +304,8 @@ std::string MemoryDecoder::decode(const MachineOperands &From, Inst &I) {
   Set(Facts.Stride64, FlagStride64);
   Set(Facts.Returns, FlagReturn);
   Set(Facts.CompareFirst, FlagCompareFirst);
+  if (Facts.Tensor)
+    return decodeTensor(From, I);
   switch (Facts.Space) {
   case MemorySpace::None:
     return NotImplemented;

@@ -111,30 +111,101 @@ static const Inst *waitForBarrier(Wave &W, const Inst *I) {
 static const Inst *barrier(Wave &W, const Inst *I) {
   return signal(W, I) ? waitForBarrier(W, I) : nullptr;
 }
-static bool isWorkgroupBarrier(Wave &W, const Inst *I) {
-  // The barrier's number is the source operand of s_barrier_signal, the
-  // immediate of s_barrier_wait.
-  int Number =
-      I->NumSrc ? int(int32_t(scalar32(W, I->Src[0]))) : int(int16_t(I->Imm));
-  if (Number == -1)
-    return true;
-  fault(W, I, -1, "only the workgroup barrier (-1) is modelled");
-  return false;
+
+/// A named barrier, after which its members that it says are set. Null: the
+/// wave has been stopped.
+static NamedBarrier *namedBarrier(Wave &W, const Inst *I) {
+  unsigned Members = 0;
+  const int Number = barrierNumber(W, I, &Members);
+  // The descriptor allocates them by fours.
+  const unsigned Most = isCdna5(W) ? (W.L->TheKernel->Rsrc3 >> 14 & 7) * 4 : 0;
+  if (Number < 1 || unsigned(Number) > Most ||
+      unsigned(Number) > Workgroup::MostNamed) {
+    char Text[96];
+    std::snprintf(Text, sizeof(Text),
+                  "barrier %d is not modelled: expected -1, or one of the %u "
+                  "named ones of the kernel descriptor",
+                  Number, Most);
+    fault(W, I, -1, Text);
+    return nullptr;
+  }
+  NamedBarrier &B = W.WG->Named[Number];
+  if (Members)
+    B.Members = Members;
+  return &B;
+}
+/// Completes the barrier if all its members have signalled it.
+static void completeNamed(Wave &W, NamedBarrier &B) {
+  if (B.Signalled < B.Members)
+    return;
+  B.Signalled = 0;
+  for (const std::unique_ptr<Wave> &Other : W.WG->Waves)
+    if (Other->Named && &W.WG->Named[Other->Named] == &B)
+      Other->NamedComplete = true;
+}
+static const Inst *barrierInit(Wave &W, const Inst *I) {
+  NamedBarrier *B = namedBarrier(W, I);
+  if (!B)
+    return nullptr;
+  B->Signalled = 0;
+  return I + 1;
+}
+static const Inst *barrierJoin(Wave &W, const Inst *I) {
+  const int Number = barrierNumber(W, I);
+  if (Number && !namedBarrier(W, I))
+    return nullptr;
+  W.Named = unsigned(Number);
+  W.NamedComplete = false;
+  return I + 1;
+}
+static const Inst *barrierLeave(Wave &W, const Inst *I) {
+  W.S[SlotSCC] = 1;
+  if (!W.Named)
+    return I + 1;
+  NamedBarrier &B = W.WG->Named[W.Named];
+  W.Named = 0;
+  W.NamedComplete = false;
+  B.Members -= B.Members != 0;
+  W.S[SlotSCC] = B.Members == 0;
+  completeNamed(W, B);
+  return I + 1;
 }
 static const Inst *barrierSignal(Wave &W, const Inst *I) {
-  if (!isWorkgroupBarrier(W, I))
-    return nullptr;
-  return signal(W, I) ? I + 1 : nullptr;
+  const int Number = barrierNumber(W, I);
+  if (Number == -1)
+    return signal(W, I) ? I + 1 : nullptr;
+  NamedBarrier *B = Number ? namedBarrier(W, I) : nullptr;
+  if (!Number || !B)
+    return Number ? nullptr : I + 1; // 0: none
+  ++W.Count.Barriers;
+  if (!B->Members)
+    return fault(W, I, -1, "the barrier has no members yet");
+  ++B->Signalled;
+  completeNamed(W, *B);
+  return I + 1;
 }
 static const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
-  if (!isWorkgroupBarrier(W, I))
+  const int Number = barrierNumber(W, I);
+  const NamedBarrier *B = Number > 0 ? namedBarrier(W, I) : nullptr;
+  if (Number > 0 && !B)
     return nullptr;
-  W.S[SlotSCC] = W.WG->Signalled == 0;
-  return signal(W, I) ? I + 1 : nullptr;
+  W.S[SlotSCC] = B ? B->Signalled == 0 : !Number || W.WG->Signalled == 0;
+  return barrierSignal(W, I);
 }
 static const Inst *barrierWait(Wave &W, const Inst *I) {
-  if (!isWorkgroupBarrier(W, I))
+  const int Number = barrierNumber(W, I);
+  // Any other number stands for the barrier that the wave has joined.
+  if (Number >= 0) {
+    if (!W.Named || W.NamedComplete) {
+      W.NamedComplete = false;
+      return I + 1;
+    }
+    W.PC = I + 1;
+    W.Status = WaveStatus::AtNamedBarrier;
     return nullptr;
+  }
+  if (Number != -1)
+    return namedBarrier(W, I) ? I + 1 : nullptr;
   // The one that is complete, or the one to come.
   if (W.BarrierGeneration - W.WG->Generation <= 1)
     return waitForBarrier(W, I);
@@ -352,12 +423,14 @@ static const Inst *messageAnswered(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-/// The waves of the workgroup's barrier, and those of them that have arrived.
+/// The waves of a barrier, and those of them that have arrived.
 static const Inst *barrierState(Wave &W, const Inst *I) {
-  if (!isWorkgroupBarrier(W, I))
+  const NamedBarrier OfAll = {W.WG->Alive, W.WG->Signalled};
+  const NamedBarrier *B =
+      barrierNumber(W, I) == -1 ? &OfAll : namedBarrier(W, I);
+  if (!B)
     return nullptr;
-  const Workgroup &WG = *W.WG;
-  W.S[I->Dst.Reg] = 1 | (WG.Alive & 0x7f) << 4 | (WG.Signalled & 0x7f) << 16;
+  W.S[I->Dst.Reg] = 1 | (B->Members & 0x7f) << 4 | (B->Signalled & 0x7f) << 16;
   return I + 1;
 }
 

@@ -48,6 +48,10 @@ TableRef<HandlerInfo> scalarFloatOps();
 TableRef<HandlerInfo> controlOps();
 const Inst *scalarLoad(Wave &W, const Inst *I);
 const Inst *scalarBufferLoad(Wave &W, const Inst *I);
+const Inst *copyTensor(Wave &W, const Inst *I);
+/// A barrier in LDS after so many arrivals. It has 29 bits of what is pending,
+/// three of the phase, and what is pending at the beginning of a phase.
+uint64_t barrierAfter(uint64_t State, uint64_t Arrivals);
 
 } // namespace lnbwd::sim
 

@@ -148,7 +148,7 @@ static const Inst *globalAtomic(Wave &W, const Inst *I, uint64_t Exec) {
 
 /// Global memory to LDS; a small element takes a dword there.
 static const Inst *loadToLds(Wave &W, const Inst *I, uint64_t Exec) {
-  Exec = lanesIntoLds(W, I->Src[1], Exec);
+  Exec = lanesIntoLds(W, I->Src[1], I->Imm, Exec);
   if (!Exec)
     return I + 1;
   uint64_t *A = W.T->Address;
@@ -164,6 +164,27 @@ static const Inst *loadToLds(Wave &W, const Inst *I, uint64_t Exec) {
   return fillLds(W, I, Exec, W.T->Out) ? I + 1 : nullptr;
 }
 
+/// LDS to global memory, past the registers.
+static const Inst *storeFromLds(Wave &W, const Inst *I, uint64_t Exec) {
+  const unsigned Bytes = accessBytes(I);
+  uint32_t From[64];
+  if (!ldsPlaces(W, I, Exec, From, Bytes))
+    return nullptr;
+  for (unsigned L : LaneMask(Exec)) {
+    loadElements(W.T->Out, W.WG->Lds + From[L], I, L, W.N, I->Elements);
+  }
+  uint64_t *A = W.T->Address;
+  globalAddresses(W, I, Exec, A);
+  if (!checkAddresses(W, I, A, Exec, Bytes, true))
+    return nullptr;
+  W.Count.GlobalWritten += uint64_t(countBits(Exec)) * Bytes;
+  for (unsigned L : LaneMask(Exec)) {
+    storeElements(reinterpret_cast<uint8_t *>(A[L]), W.T->Out, I, L, W.N,
+                  I->Elements);
+  }
+  return I + 1;
+}
+
 static const Inst *globalLoadTransposed(Wave &W, const Inst *I) {
   return transposed<whereActive<globalLoad>>(W, I);
 }
@@ -174,6 +195,7 @@ void addGlobalHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::GlobalStore)] = whereActive<globalStore>;
   Table.Memory[unsigned(MemoryOp::GlobalAtomic)] = whereActive<globalAtomic>;
   Table.Memory[unsigned(MemoryOp::LoadToLds)] = whereActive<loadToLds>;
+  Table.Memory[unsigned(MemoryOp::StoreFromLds)] = whereActive<storeFromLds>;
 }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

@@ -549,6 +549,7 @@ static ExecTable makeTable() {
   T.Scalar[0] = scalarAluOps();
   T.Scalar[1] = scalarFloatOps();
   T.Scalar[2] = controlOps();
+  T.Memory[unsigned(MemoryOp::CopyTensor)] = copyTensor;
   T.Memory[unsigned(MemoryOp::ScalarLoad)] = scalarLoad;
   T.Memory[unsigned(MemoryOp::ScalarBufferLoad)] = scalarBufferLoad;
   addGlobalHandlers(T);

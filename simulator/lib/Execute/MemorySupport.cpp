@@ -138,25 +138,23 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
   return Old;
 }
 
-uint64_t lanesIntoLds(const Wave &W, const Operand &Address, uint64_t Exec) {
+uint64_t lanesIntoLds(const Wave &W, const Operand &Address, int64_t Offset,
+                      uint64_t Exec) {
   constexpr uint32_t Nowhere = 0x7fffffff;
   if (!isCdna5(W) || Address.Kind != OperandKind::VGPR)
     return Exec;
   const uint32_t *A = W.V + size_t(Address.Reg) * W.N;
   for (unsigned L = 0; L < W.N; ++L)
-    if (A[L] == Nowhere)
+    if (A[L] == Nowhere || A[L] + uint32_t(Offset) == Nowhere)
       Exec &= ~(1ull << L);
   return Exec;
 }
 
-bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
-  // Asynchronous loads have an address for each lane, and elements as they are.
+bool ldsPlaces(Wave &W, const Inst *I, uint64_t Exec, uint32_t *A,
+               unsigned Bytes) {
   const uint32_t *Each =
       I->Src[1].Kind == OperandKind::VGPR ? W.row(I->Src[1].Reg) : nullptr;
-  const unsigned N = W.N, Wide = Each ? I->ElementBytes : 4,
-                 Bytes = unsigned(I->Elements) * Wide;
-  uint32_t A[64];
-  for (unsigned L = 0; L < N; ++L) {
+  for (unsigned L = 0; L < W.N; ++L) {
     const uint64_t Begin = Each ? Each[L] : uint64_t(W.S[SlotM0]) + L * Bytes;
     const uint64_t To = Begin + uint64_t(I->Imm);
     if ((Exec >> L & 1) && (To > W.WG->LdsSize || To + Bytes > W.WG->LdsSize)) {
@@ -165,12 +163,20 @@ bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
     }
     A[L] = uint32_t(To);
   }
-  if (W.Observer && !W.Observer->ldsAccess(I, A, Exec, Bytes))
-    return false;
   W.Count.LdsBytes += uint64_t(countBits(Exec)) * Bytes;
+  return !W.Observer || W.Observer->ldsAccess(I, A, Exec, Bytes);
+}
+
+bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
+  // Asynchronous loads leave elements as they are.
+  const unsigned Wide =
+      I->Src[1].Kind == OperandKind::VGPR ? I->ElementBytes : 4;
+  uint32_t A[64];
+  if (!ldsPlaces(W, I, Exec, A, I->Elements * Wide))
+    return false;
   for (unsigned L : LaneMask(Exec)) {
     for (unsigned K = 0; K < I->Elements; ++K)
-      writeElement(W.WG->Lds + A[L] + 4 * K, Out[K * N + L], Wide);
+      writeElement(W.WG->Lds + A[L] + 4 * K, Out[K * W.N + L], Wide);
   }
   return true;
 }

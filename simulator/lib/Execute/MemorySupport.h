@@ -61,6 +61,8 @@ static inline uint64_t atomicResult(AtomicOp Op, uint64_t Old, uint64_t Data,
     return Old < Data ? 0 : Old - Data;
   case AtomicOp::CondSub:
     return Old >= Data ? Old - Data : Old;
+  case AtomicOp::Arrive:
+    return barrierAfter(Old, Data);
   case AtomicOp::AddF32:
     return bits(asF32(uint32_t(Old)) + asF32(uint32_t(Data)));
   case AtomicOp::MinF32:
@@ -166,12 +168,14 @@ static const Inst *whereActive(Wave &W, const Inst *I) {
   return Exec ? Access(W, I, Exec) : I + 1;
 }
 
-/// Those of the lanes that write LDS. CDNA5 drops what is outside of it, and
-/// Triton masks lanes by one such address; others are errors.
-uint64_t lanesIntoLds(const Wave &W, const Operand &Address, uint64_t Exec);
+/// The lanes that write LDS. CDNA5 drops accesses outside of it, and Triton
+/// masks lanes by one such address, with the offset or without; others are
+/// errors.
+uint64_t lanesIntoLds(const Wave &W, const Operand &Address, int64_t Offset,
+                      uint64_t Exec);
 template <const Inst *(*Access)(Wave &, const Inst *, uint64_t Exec)>
 static const Inst *whereIntoLds(Wave &W, const Inst *I) {
-  const uint64_t Exec = lanesIntoLds(W, I->Src[0], W.exec());
+  const uint64_t Exec = lanesIntoLds(W, I->Src[0], I->Imm, W.exec());
   return Exec ? Access(W, I, Exec) : I + 1;
 }
 
@@ -193,8 +197,11 @@ static const Inst *transposed(Wave &W, const Inst *I) {
 void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A);
 bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
                     unsigned Bytes, bool Write);
-/// Writes loaded rows to LDS, past the registers: M0 plus the offset is the
-/// place of lane 0, each lane has its dwords there. False: stopped.
+/// The lanes' places in LDS of a copy past the registers: M0 plus the offset is
+/// the place of lane 0, or each lane has an address. False: stopped.
+bool ldsPlaces(Wave &W, const Inst *I, uint64_t Exec, uint32_t *A,
+               unsigned Bytes);
+/// Writes loaded rows to these places. False: stopped.
 bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out);
 uint64_t atomicAccess(uint64_t Address, const Inst *I, uint64_t Data,
                       uint64_t Compare);

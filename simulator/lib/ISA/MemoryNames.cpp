@@ -99,6 +99,8 @@ static std::optional<AtomicType> atomicType(StringRef S) {
                        .Cases({"csub_u32", "csub", "sub_clamp_u32"},
                               AtomicType{AtomicOp::SubClamp, 4})
                        .Case("cond_sub_u32", AtomicType{AtomicOp::CondSub, 4})
+                       .Case("atomic_barrier_arrive_b64",
+                             AtomicType{AtomicOp::Arrive, 8})
                        .Default(std::nullopt))
     return Known;
   uint8_t Bytes = 4;
@@ -247,6 +249,15 @@ MemoryFacts lnbwd::isa::memoryFacts(StringRef Name) {
     setLds(M, Name);
     return M;
   }
+  M.Tensor = Name.consume_front("tensor_");
+  if (M.Tensor) {
+    M.Space = MemorySpace::Global;
+    M.ToLds = Name == "load_to_lds";
+    M.FromLds = Name == "store_from_lds";
+    M.Access = M.ToLds ? MemoryAccess::Load : MemoryAccess::Store;
+    M.ElementBytes = M.Elements = M.ToLds || M.FromLds;
+    return M;
+  }
   M.Descriptor = Name.consume_front("buffer_");
   if (M.Descriptor || Name.consume_front("global_"))
     M.Space = MemorySpace::Global;
@@ -263,6 +274,7 @@ MemoryFacts lnbwd::isa::memoryFacts(StringRef Name) {
     setLoad(M, Name);
   } else if (Name.consume_front("store_")) {
     M.Access = MemoryAccess::Store;
+    M.Asynchronous = M.FromLds = Name.consume_front("async_from_lds_");
     setType(M, storeType(Name));
   } else if (Name.consume_front("atomic_")) {
     setAtomic(M, Name);

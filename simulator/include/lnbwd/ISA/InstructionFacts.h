@@ -102,6 +102,7 @@ enum class AtomicOp : uint8_t {
   SubClamp,
   CondSub,
   MaskedOr, ///< clears the bits of one operand, sets those of another
+  Arrive,   ///< at a barrier in LDS
 };
 
 /// What a memory instruction accesses.
@@ -116,6 +117,8 @@ struct MemoryFacts {
   bool KeepsHalf = false;    ///< a 16-bit load that keeps the other half
   bool HighHalf = false;     ///< the data is in the high half of a register
   bool ToLds = false;        ///< a load that goes to LDS
+  bool FromLds = false;      ///< a store that comes from LDS
+  bool Tensor = false;       ///< of a tile that scalar registers describe
   bool Asynchronous = false; ///< under a counter of its own, by lane addresses
   bool Pair = false;         ///< two LDS accesses with an offset each
   bool Stride64 = false;     ///< whose offsets count 64 elements
@@ -146,6 +149,8 @@ enum class WaitKind : uint8_t {
   LoadLds,  ///< s_wait_loadcnt_dscnt
   StoreLds, ///< s_wait_storecnt_dscnt
   Async,    ///< s_wait_asynccnt
+  Tensor,   ///< s_wait_tensorcnt
+  Address,  ///< s_wait_xcnt
   Idle,
 };
 
