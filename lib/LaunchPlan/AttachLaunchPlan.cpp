@@ -148,23 +148,23 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
 }
 
 int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
-  ScheduleAttr schedule = count.getSchedule();
+  const Schedule &schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
   // The kernel's loop takes the rows beyond; where it has none, a launch of
   // more is refused. Clusters are bounded at launch, unless each of them has a
   // leaf of its own.
   auto least = int64_t(count.getLeafParts());
-  bool isBounded = schedule.getWorkgroupsPerRow() > 1 && !least;
-  if (!fixed && !schedule.getWorkgroupsPerComputeUnit() && !isBounded &&
+  bool isBounded = schedule.workgroupsPerRow > 1 && !least;
+  if (!fixed && !schedule.workgroupsPerComputeUnit && !isBounded &&
       !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
-  json::Object rule{{"rows_per_workgroup", schedule.getRowsPerWorkgroup()},
+  json::Object rule{{"rows_per_workgroup", schedule.rowsPerWorkgroup},
                     {"workgroups_per_compute_unit",
-                     fixed ? 0 : schedule.getWorkgroupsPerComputeUnit()}};
+                     fixed ? 0 : schedule.workgroupsPerComputeUnit}};
   if (fixed)
     rule["max_workgroups"] = fixed;
-  if (schedule.getWorkgroupsPerRow() > 1)
-    rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+  if (schedule.workgroupsPerRow > 1)
+    rule["workgroups_per_row"] = schedule.workgroupsPerRow;
   if (least > 1 && !fixed)
     rule["least_workgroups"] = least;
   if (count.getGroupCount())
@@ -249,7 +249,7 @@ std::optional<json::Value> PlanBuilder::evaluate(Value value) {
   if (matchPattern(value, m_Constant(&constant)))
     return constant.getInt();
   if (auto count = value.getDefiningOp<WorkgroupCountOp>()) {
-    if (count.getSchedule().getRowsPerWorkgroup() == 0)
+    if (count.getSchedule()->rowsPerWorkgroup == 0)
       return 1;
     return json::Object{{"workgroup_count", addWorkgroupCount(count)}};
   }
@@ -441,7 +441,7 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
       {"parameters", std::move(parameters)},
   };
   KernelInfoAttr info = getInfo(kernelFunction);
-  if (info && info.getSchedule().getDependentLaunch())
+  if (info && info.getSchedule()->dependentLaunch)
     kernel["dependent_launch"] = true;
   kernels.push_back(std::move(kernel));
   return success();

@@ -58,14 +58,14 @@ struct KernelContext {
 
   RowKernel kernel;
   RowwiseOp op;
-  ScheduleAttr schedule;
+  const Schedule &schedule;
   const ChipInfo &chip;
   IndexBuilder b;
   RowwiseOp next = findNext();
   /// Whether it needs nothing of the kernel before it, which has awaited what
   /// is before that: then it waits only where it first writes.
-  bool awaitsLate = op.getIndependent() && schedule.getDependentLaunch() &&
-                    !schedule.getReload() && op.getAllSums().empty();
+  bool awaitsLate = op.getIndependent() && schedule.dependentLaunch &&
+                    !schedule.reload && op.getAllSums().empty();
   mlir::TypedValue<lane::LayoutType> layout;
   /// The same lanes across the rows, where row blocks are transposed.
   mlir::TypedValue<lane::LayoutType> acrossLayout;
@@ -121,7 +121,7 @@ private:
   KernelContext &context;
   RowKernel &kernel;
   RowwiseOp op;
-  ScheduleAttr schedule;
+  const Schedule &schedule;
   IndexBuilder &b;
   mlir::TypedValue<lane::LayoutType> &layout;
   mlir::IntegerAttr &slices;
@@ -182,14 +182,13 @@ private:
   void storeMissing(mlir::Value workgroup, mlir::Value behind, mlir::Value all,
                     mlir::Value part);
   int64_t getLeavesTogether() {
-    return countLeavesTogether(op.getRowLength(),
-                               schedule.getRowsPerWorkgroup());
+    return countLeavesTogether(op.getRowLength(), schedule.rowsPerWorkgroup);
   }
 
   KernelContext &context;
   RowKernel &kernel;
   RowwiseOp op;
-  ScheduleAttr schedule;
+  const Schedule &schedule;
   IndexBuilder &b;
   mlir::TypedValue<lane::LayoutType> &layout;
   RowWriter &rows;
