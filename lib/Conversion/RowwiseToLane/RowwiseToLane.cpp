@@ -139,13 +139,12 @@ ArrayAttr SumWriter::getKinds() {
 }
 
 SmallVector<Value> SumWriter::combineGroups(ValueRange sums) {
-  const Schedule &schedule = context.schedule;
   if (sums.empty() || schedule.rowGroups == 1)
     return SmallVector<Value>(sums);
   auto combined =
       lane::CombineGroupsOp::create(b, sums.getTypes(), getKinds(), sums,
                                     layout, getCombineRadix(op, schedule),
-                                    /*neighbors_first=*/bool(context.slices));
+                                    /*neighbors_first=*/bool(slices));
   return SmallVector<Value>(combined.getTotals());
 }
 
@@ -155,7 +154,7 @@ void SumWriter::store(ArrayRef<Value> sums, Value row) {
     Value sum = value, memory = context.getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     // Rows that do not exist are 0, and so a sum of -0 may be 0.
-    if (context.slices && !context.isMaximum(i))
+    if (slices && !context.isMaximum(i))
       sum = arith::AddFOp::create(
           b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
     lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
