@@ -174,6 +174,15 @@ static bool needsPartials(RowwiseOp op) {
          (op.hasGroups() && !op.getColumnSums().empty());
 }
 
+/// Gives `sum`, the program that adds what `op` leaves, its schedule.
+static LogicalResult setSchedule(RowwiseOp sum, RowwiseOp op,
+                                 const ChipInfo &chip) {
+  Schedule schedule =
+      *chooseSchedule({sum, chip, /*rows=*/0, /*splits=*/0, /*summed=*/op});
+  sum.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule));
+  return checkSchedule(sum, schedule, chip, [&] { return sum.emitOpError(); });
+}
+
 /// Takes a product that sums over the rows apart where its result has too few
 /// tiles for all compute units, and adds the program that sums the parts in
 /// their order. Null where it stays whole.
@@ -195,9 +204,6 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
   sum.setOwnRows(true);
   memref::DeallocOp::create(rewriter, op.getLoc(), partials);
   rewriter.modifyOpInPlace(op, [&] { op.makeSumsPartial(partials); });
-  sum.setScheduleAttr(ScheduleAttr::get(
-      op.getContext(), *chooseSchedule({sum, chip, /*rows=*/0, /*splits=*/0,
-                                        /*summed=*/op})));
   return sum;
 }
 
@@ -231,12 +237,8 @@ struct FinalizeColumnSums
         if (values.empty())
           continue;
         RowwiseOp finalize = addFinalize(rewriter, op, values, sums);
-        Schedule schedule = *chooseSchedule(
-            {finalize, **found, /*rows=*/0, /*splits=*/0, /*summed=*/op});
-        if (failed(checkSchedule(finalize, schedule, **found,
-                                 [&] { return finalize.emitOpError(); })))
+        if (failed(setSchedule(finalize, op, **found)))
           return signalPassFailure();
-        finalize.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
         for (Value partial : values) {
           if (auto view = partial.getDefiningOp<ViewLikeOpInterface>())
             partial = view.getViewSource();
@@ -257,8 +259,7 @@ struct FinalizeColumnSums
     });
     for (RowwiseOp op : products) {
       RowwiseOp sum = splitProduct(rewriter, op, **found);
-      if (sum && failed(checkSchedule(sum, *sum.getSchedule(), **found,
-                                      [&] { return sum.emitOpError(); })))
+      if (sum && failed(setSchedule(sum, op, **found)))
         return signalPassFailure();
       numFinalized += bool(sum);
     }
