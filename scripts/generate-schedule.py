@@ -38,14 +38,10 @@ def read(records: Record) -> list[Record]:
     return fields
 
 
-def pascal(field: Record) -> str:
-    """"ThreadsPerRow", as in getThreadsPerRow."""
-    return "".join(part.capitalize() for part in field["name"].split("_"))
-
-
 def camel(field: Record) -> str:
     """"threadsPerRow"."""
-    return pascal(field)[0].lower() + pascal(field)[1:]
+    first, *others = field["name"].split("_")
+    return first + "".join(part.capitalize() for part in others)
 
 
 def start(field: Record) -> int:
@@ -58,23 +54,21 @@ def cpp(fields: list[Record]) -> str:
     def numbers(values: list[int]) -> str:
         return "{" + ", ".join(map(str, values)) + "}"
 
-    lines = [f"// {MADE}", "", "#ifdef LNBWD_SCHEDULE_TABLES",
-             "namespace field {"]
+    lines = [f"// {MADE}", "", "#ifdef LNBWD_SCHEDULE_MEMBERS"]
+    lines += [f"int64_t {camel(f)} = {start(f)};" for f in fields]
+    lines += ["#endif // LNBWD_SCHEDULE_MEMBERS", "", "#ifdef LNBWD_SCHEDULE_TABLES",
+              "namespace field {"]
     lines += [f'inline constexpr llvm::StringLiteral {camel(f)} = "{f["name"]}";' for f in fields]
     lines += ["} // namespace field", "namespace allowed {"]
     lines += [f"inline constexpr int64_t {camel(f)}[] = {numbers(f['values']['allowed'])};"
               for f in fields if f["values"]["allowed"]]
     lines += ["} // namespace allowed", "inline constexpr ScheduleFieldInfo kScheduleFields[] = {"]
-    lines += [f"    {{field::{camel(f)}, {str(bool(f['isFlag'])).lower()}, "
-              f"{str(bool(f['follows'])).lower()}, {f['values']['least']}, "
+    lines += [f"    {{field::{camel(f)}, &Schedule::{camel(f)}, {str(bool(f['isFlag'])).lower()}, "
+              f"{str(not f['defaultValue']).lower()}, {str(bool(f['follows'])).lower()}, "
+              f"{f['values']['least']}, "
               f"{'allowed::' + camel(f) if f['values']['allowed'] else '{}'}, "
               f"{json.dumps(f['values']['text'])}}}," for f in fields]
-    lines += ["};", "#endif // LNBWD_SCHEDULE_TABLES", "", "#ifdef LNBWD_SCHEDULE_PARAMETERS"]
-    lines += [",\n".join(f"{f['type']} {camel(f)}" for f in fields)]
-    lines += ["#endif // LNBWD_SCHEDULE_PARAMETERS", "", "#ifdef LNBWD_SCHEDULE_FIELD"]
-    lines += [f"LNBWD_SCHEDULE_FIELD({f['type']}, {camel(f)}, get{pascal(f)}, {start(f)})"
-              for f in fields]
-    lines += ["#undef LNBWD_SCHEDULE_FIELD", "#endif // LNBWD_SCHEDULE_FIELD", ""]
+    lines += ["};", "#endif // LNBWD_SCHEDULE_TABLES", ""]
     return "\n".join(lines)
 
 

@@ -12,6 +12,9 @@
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -34,8 +37,7 @@ static constexpr unsigned phasesOfOneSum = 2;
 /// on an H200.
 static constexpr int64_t stagedTotalGroups = 4;
 
-ScheduleFields lnbwd::addPrefetchBeforeDependency(RowwiseOp op,
-                                                  ScheduleFields fields) {
+Schedule lnbwd::addPrefetchBeforeDependency(RowwiseOp op, Schedule fields) {
   bool isShared =
       fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSplits;
   // A workgroup for each tile of rows begins and ends all the time, and where a
@@ -47,44 +49,40 @@ ScheduleFields lnbwd::addPrefetchBeforeDependency(RowwiseOp op,
   return fields;
 }
 
-bool lnbwd::hasLongNarrowSums(RowwiseOp op, ScheduleAttr schedule,
+bool lnbwd::hasLongNarrowSums(RowwiseOp op, const Schedule &schedule,
                               const ChipInfo &chip) {
   std::optional<int64_t> rows = op.getStaticRowCount();
-  int64_t workgroups =
-      chip.computeUnits * schedule.getWorkgroupsPerComputeUnit();
+  int64_t workgroups = chip.computeUnits * schedule.workgroupsPerComputeUnit;
   bool isWide = llvm::all_of(op.getAllSums().getTypes(), [](Type type) {
     return cast<MemRefType>(type).getElementTypeBitWidth() == 32;
   });
   return rows && workgroups && isWide && op.getRowElementBits() < 32 &&
          !op.hasRowSums() && op.getRowOuts().empty() &&
-         *rows >= leastNarrowSum * workgroups * schedule.getRowGroups();
+         *rows >= leastNarrowSum * workgroups * schedule.rowGroups;
 }
 
 /// Not where short sums of rows of 16 bits or the few rows of partial sums need
 /// no totals, where these would cost a workgroup its registers, or where few
 /// staged rows lie side by side: an iteration is short, and the branch at its
 /// end was measured to cost (docs/numerics.md).
-int64_t lnbwd::chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
+int64_t lnbwd::chooseSumBlock(RowwiseOp op, const Schedule &schedule,
                               const ChipInfo &chip) {
-  bool sumsPartials =
-      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
+  bool sumsPartials = schedule.columnTile && !schedule.rowsPerWorkgroup;
   bool isNarrow = op.getRowElementBits() < 32;
   if (op.getAllSums().empty() || op.takesMaxima() || sumsPartials ||
       hasLeaves(op) || (isNarrow && !hasLongNarrowSums(op, schedule, chip)) ||
       schedule.takesOneTile(int64_t(op.getFixedWorkgroups())) ||
-      (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups))
+      (schedule.stages && schedule.rowGroups < stagedTotalGroups))
     return 0;
-  ScheduleFields fields(schedule);
+  Schedule fields = schedule;
   fields.sumBlock = std::max<int64_t>(
-      1, (isNarrow ? narrowSumBlockRows : sumBlockRows) / schedule.getUnroll());
-  int64_t registers =
-      getResources(op, fields.get(op.getContext()), chip).registersPerLane;
+      1, (isNarrow ? narrowSumBlockRows : sumBlockRows) / schedule.unroll);
+  int64_t registers = getResources(op, fields, chip).registersPerLane;
   int64_t needed = llvm::alignTo(uint64_t(registers + spareTotalRegisters),
                                  chip.limits.registerGranule);
   // With as many workgroups on a compute unit as before.
-  int64_t workgroups =
-      std::max<int64_t>(1, chip.limits.computeUnitsTogether *
-                               schedule.getWorkgroupsPerComputeUnit());
+  int64_t workgroups = std::max<int64_t>(
+      1, chip.limits.computeUnitsTogether * schedule.workgroupsPerComputeUnit);
   return needed <= getRegisterLimit(schedule.getThreads(), chip, workgroups)
              ? fields.sumBlock
              : 0;
@@ -95,31 +93,98 @@ int64_t lnbwd::chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
 /// on an H200, fewer registers are of use where a sum waits for another, and
 /// columns for both; with one sum, or with column sums, kernels took up to a
 /// fourth longer so. AMD's are as they were counted and predicted.
-static bool widensColumns(RowwiseOp op, ScheduleAttr schedule,
+static bool widensColumns(RowwiseOp op, const Schedule &schedule,
                           const ChipInfo &chip) {
   return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
          keepsRowSums(op, schedule) &&
          RowPhases(op).getCount() > phasesOfOneSum &&
-         (schedule.getRowGroups() > 1 || needsShift(op, schedule));
+         (schedule.rowGroups > 1 || needsShift(op, schedule));
 }
 
-ScheduleAttr lnbwd::followOthers(RowwiseOp op, ScheduleAttr schedule,
-                                 StringRef overrides, const ChipInfo &chip) {
+Schedule lnbwd::followOthers(RowwiseOp op, const Schedule &schedule,
+                             StringRef overrides, const ChipInfo &chip) {
   auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
-  ScheduleFields fields(schedule);
+  Schedule fields = schedule;
   if (isFree(field::prefetchBeforeDependency))
     fields = addPrefetchBeforeDependency(op, fields);
   if (isFree(field::combineRadix))
     fields.combineRadix = chooseCombineRadix(op, fields);
-  schedule = fields.get(op.getContext());
   if (isFree(field::sumBlock))
-    fields.sumBlock = chooseSumBlock(op, schedule, chip);
+    fields.sumBlock = chooseSumBlock(op, fields, chip);
   // Workgroups that stay load columns once for all rows, and where a wave has a
   // row to itself, its sums are too short to hide a load.
-  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
+  bool isOneTile = fields.takesOneTile(int64_t(op.getFixedWorkgroups()));
   if (isFree(field::lateColumns))
     fields.lateColumns = isOneTile && fields.threadsPerRow > chip.waveSize;
   if (isFree(field::widenColumns))
-    fields.widenColumns = !isOneTile && widensColumns(op, schedule, chip);
-  return fields.get(op.getContext());
+    fields.widenColumns = !isOneTile && widensColumns(op, fields, chip);
+  return fields;
+}
+
+/// The fields that `overrides` names, and to what it sets each.
+static auto splitOverrides(StringRef overrides) {
+  SmallVector<StringRef> texts;
+  overrides.split(texts, ',', -1, /*KeepEmpty=*/false);
+  return llvm::map_to_vector(
+      texts, [](StringRef text) { return text.trim().split('='); });
+}
+
+std::optional<int64_t> lnbwd::findOverride(StringRef overrides,
+                                           StringRef field) {
+  int64_t value = 0;
+  for (auto [name, text] : splitOverrides(overrides))
+    if (name == field && !text.getAsInteger(10, value))
+      return value;
+  return {};
+}
+
+FailureOr<Schedule>
+lnbwd::overrideSchedule(const Schedule &schedule, StringRef overrides,
+                        function_ref<InFlightDiagnostic()> emitError) {
+  Schedule fields = schedule;
+  SmallPtrSet<const int64_t *, 4> set;
+  for (auto [name, text] : splitOverrides(overrides)) {
+    const ScheduleFieldInfo *info = findScheduleField(name);
+    if (!info) {
+      InFlightDiagnostic diag = emitError() << "unknown schedule field '"
+                                            << name << "', expected one of: ";
+      llvm::interleaveComma(
+          llvm::map_range(kScheduleFields,
+                          [](const auto &known) { return known.name; }),
+          diag);
+      return diag;
+    }
+    int64_t *value = &(fields.*info->member);
+    if (text.getAsInteger(10, *value))
+      return emitError() << "expected schedule field '" << name
+                         << "' to be a whole number, got '" << text << "'";
+    if (!set.insert(value).second)
+      return emitError() << "expected schedule field '" << name
+                         << "' once, got it twice";
+  }
+  bool setThreads = set.contains(&fields.threadsPerRow);
+  bool setGroups = set.contains(&fields.rowGroups);
+  // Fields that nobody set follow the ones that somebody did.
+  if (setThreads && !setGroups && fields.threadsPerRow > 0)
+    fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
+        std::max<int64_t>(1, schedule.getThreads() / fields.threadsPerRow))));
+  if ((setThreads || setGroups) && !set.contains(&fields.rowsPerWorkgroup) &&
+      fields.rowsPerWorkgroup)
+    fields.rowsPerWorkgroup =
+        std::max(fields.rowsPerWorkgroup, fields.rowGroups);
+  if (fields.reload && !set.contains(&fields.prefetch))
+    fields.prefetch = 0;
+  if (!set.contains(&fields.unroll) &&
+      (fields.prefetch != schedule.prefetch || fields.stages || fields.reload))
+    fields.unroll = 1;
+  if (!set.contains(&fields.prefetchBeforeDependency) &&
+      (!fields.dependentLaunch || fields.reload))
+    fields.prefetchBeforeDependency = 0;
+  if (fields.columnTile && !set.contains(&fields.columnTile) &&
+      (setThreads || set.contains(&fields.vectorWidth)) &&
+      fields.threadsPerRow > 0 && fields.vectorWidth > 0)
+    fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  if (failed(ScheduleAttr::verify(emitError, fields)))
+    return failure();
+  return fields;
 }

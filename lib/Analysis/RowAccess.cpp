@@ -182,12 +182,12 @@ static RowAccess getAcrossAccess(int64_t bytes, int64_t lanes, int64_t groups,
 }
 
 RowAccess lnbwd::getRowAccess(RowwiseOp op, unsigned operand,
-                              ScheduleAttr schedule, const ChipInfo &chip) {
+                              const Schedule &schedule, const ChipInfo &chip) {
   int64_t bytes = getBytesAcross(op, operand);
-  if (!bytes || schedule.getLanesAcross() || schedule.getReload())
+  if (!bytes || schedule.lanesAcross || schedule.reload)
     return RowAccess::Aside;
-  return getAcrossAccess(bytes, schedule.getThreadsPerRow(),
-                         schedule.getRowGroups(), chip);
+  return getAcrossAccess(bytes, schedule.threadsPerRow, schedule.rowGroups,
+                         chip);
 }
 
 int64_t lnbwd::countBlocks(ArrayRef<AcrossBlock> blocks, RowAccess access,
@@ -216,18 +216,18 @@ int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
                                uint64_t(std::max(width, sharedColumnUnit))));
 }
 
-int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
-  if (schedule.getColumnTile())
-    return schedule.getColumnTile();
-  int64_t width = schedule.getVectorWidth();
-  int64_t split = schedule.getWorkgroupsPerRow();
+int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, const Schedule &schedule) {
+  if (schedule.columnTile)
+    return schedule.columnTile;
+  int64_t width = schedule.vectorWidth;
+  int64_t split = schedule.workgroupsPerRow;
   return split > 1 && op.getCanonical()
              ? getSharedSlices(op.getRowLength(), split)
              : getSharedColumns(getCoveredColumns(op.getRowLength(), width),
                                 split, width);
 }
 
-int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
+int64_t lnbwd::getChunks(RowwiseOp op, const Schedule &schedule) {
   return llvm::divideCeil(getWorkgroupColumns(op, schedule),
                           schedule.getChunkColumns());
 }
@@ -240,16 +240,16 @@ int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
   return llvm::divideCeil(lanes, ofWave) + (peers > 1 ? peers : 0);
 }
 
-int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
+int64_t lnbwd::getCombineRadix(RowwiseOp op, const Schedule &schedule) {
   // Neighbouring groups have neighbouring chains and leaves.
   if (hasLeaves(op))
-    return int64_t(llvm::PowerOf2Ceil(
-        uint64_t(std::max<int64_t>(2, schedule.getRowGroups()))));
-  return schedule.getCombineRadix();
+    return int64_t(
+        llvm::PowerOf2Ceil(uint64_t(std::max<int64_t>(2, schedule.rowGroups))));
+  return schedule.combineRadix;
 }
 
-bool lnbwd::keepsRowSums(RowwiseOp op, ScheduleAttr schedule) {
-  return op.hasRowSums() && !schedule.getRowSplits();
+bool lnbwd::keepsRowSums(RowwiseOp op, const Schedule &schedule) {
+  return op.hasRowSums() && !schedule.rowSplits;
 }
 
 int64_t lnbwd::getColumnBits(OperandRange operands) {

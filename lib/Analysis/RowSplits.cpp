@@ -26,8 +26,8 @@
 using namespace mlir;
 using namespace lnbwd;
 
-ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
-                                     const ChipInfo &chip) {
+std::optional<Schedule> lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
+                                                const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op), length = op.getRowLength();
   // In the canonical order a split has a power of two of whole slices, of which
   // each lane has one access, or of a power of two of lanes each has several.
@@ -59,7 +59,7 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
           (slice > uint64_t(threads * width) &&
            !llvm::isPowerOf2_64(uint64_t(threads))))))
       continue;
-    ScheduleFields fields;
+    Schedule fields;
     fields.threadsPerRow = threads;
     fields.lateColumns = threads > chip.waveSize;
     fields.rowGroups = 1;
@@ -68,7 +68,7 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
     fields.workgroupsPerComputeUnit = 0;
     fields.columnTile = tile;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-    return fields.get(op.getContext());
+    return fields;
   }
   return {};
 }
@@ -137,7 +137,7 @@ static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
 
 void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
   auto rows = int64_t(program.rows);
-  ScheduleFields fields;
+  Schedule fields;
   fields.rowSplits = splits ? splits : chooseSplits(op, chip);
   if (!fields.rowSplits)
     return;
@@ -171,9 +171,8 @@ void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
     // A lane has a whole chain, unless there are fewer rows.
     if (rows > chains * accessesAtOnce)
       fields.unroll = 2 * accessesAtOnce;
-    while (
-        getResources(op, fields.get(op.getContext()), chip).sharedMemoryBytes >
-        chip.sharedMemoryBytes) {
+    while (getResources(op, fields, chip).sharedMemoryBytes >
+           chip.sharedMemoryBytes) {
       fields.threadsPerRow /= 2;
       fields.columnTile /= 2;
     }

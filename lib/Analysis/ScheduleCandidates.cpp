@@ -69,7 +69,7 @@ void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
   int64_t width = std::min(chooseAccessWidth(op, chip),
                            std::max<int64_t>(mostBytes * 8 / bits, 1));
   int64_t leastColumns = leastPartColumns, leastGroups = 1;
-  ScheduleFields fields;
+  Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   if (op.hasRowSums() && mayTakeLanesAcross(op)) {
     fields.lanesAcross = width = 1;
@@ -93,7 +93,7 @@ void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
       split = llvm::divideCeil(length, getSharedSlices(length, most));
     if (split == std::exchange(fields.workgroupsPerRow, split) && most > 1)
       continue;
-    int64_t columns = getWorkgroupColumns(op, fields.get(op.getContext()));
+    int64_t columns = getWorkgroupColumns(op, fields);
     int64_t accessesBefore = 0;
     for (int64_t threads = split > 1 && !fields.lanesAcross ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
@@ -124,7 +124,7 @@ void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
 
 /// Visits the ways to keep rows of such lanes and groups in flight, and to
 /// share them out among workgroups.
-void ScheduleSpace::forEachGrid(ScheduleFields fields, int64_t laneColumns,
+void ScheduleSpace::forEachGrid(Schedule fields, int64_t laneColumns,
                                 RankedVisitor visit) {
   int64_t workgroup = fields.threadsPerRow * fields.rowGroups;
   for (auto [stages, prefetch, unroll] : pipelineDepths) {
@@ -184,7 +184,7 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
   // Groups are workgroups enough.
   if (width > narrowTileWidth && !op.hasGroups())
     widths.push_back(narrowTileWidth);
-  ScheduleFields fields;
+  Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   for (int64_t lanes : triedTileLanes)
     for (int64_t tileWidth : widths) {
@@ -228,7 +228,7 @@ static constexpr int64_t heldRowBytes = 256;
 /// Such workgroups for each compute unit, and rows of each of them at least.
 static constexpr int64_t heldRowWorkgroups = 8, heldRowsPerWorkgroup = 2;
 void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
-  ScheduleFields fields;
+  Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.vectorWidth = chooseAccessWidth(op, chip);
   fields.rowsPerWorkgroup = heldRowsPerWorkgroup;
@@ -251,10 +251,8 @@ void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
 /// Where no row of such a length is summed, columns of a lane, at least.
 static constexpr int64_t elementwiseColumns = 16;
 void ScheduleSpace::forEachOfLongRows(Visitor visit) {
-  ScheduleFields fields;
-  auto getNeeded = [&] {
-    return getResources(op, fields.get(op.getContext()), chip);
-  };
+  Schedule fields;
+  auto getNeeded = [&] { return getResources(op, fields, chip); };
   auto getLimit = [&] { return getRegisterLimit(fields.threadsPerRow, chip); };
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.vectorWidth = chooseAccessWidth(op, chip);
@@ -316,7 +314,7 @@ void ScheduleSpace::forEachOfLeaves(Visitor visit) {
       2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;
   columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
                        leavesColumns / fewer, largeWorkgroup);
-  ScheduleFields fields;
+  Schedule fields;
   fields.vectorWidth = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.threadsPerRow = fields.columnTile = columns;
@@ -329,13 +327,13 @@ void ScheduleSpace::forEachOfLeaves(Visitor visit) {
 }
 
 void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
-  ScheduleAttr writing = *summed.getSchedule();
+  const Schedule &writing = summed.getScheduleAttr();
   auto groupsOfRows = int64_t(program.groups);
   // Those of the chip's usual number of compute units.
   int64_t partialRows = std::max<int64_t>(
-      1, chip.computeUnits * writing.getWorkgroupsPerComputeUnit() /
-             (writing.getWorkgroupsPerRow() * groupsOfRows));
-  ScheduleFields fields;
+      1, chip.computeUnits * writing.workgroupsPerComputeUnit /
+             (writing.workgroupsPerRow * groupsOfRows));
+  Schedule fields;
   fields.vectorWidth = chooseVectorWidth(op);
   fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
   fields.columnTile = finalizeColumns;
@@ -343,11 +341,11 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
   // As many groups as take all partial rows in one iteration.
   int64_t mostGroups = largeWorkgroup / fields.threadsPerRow;
   fields.unroll = accessesAtOnce;
-  if (!writing.getWorkgroupsPerComputeUnit() ||
+  if (!writing.workgroupsPerComputeUnit ||
       partialRows > mostGroups * fields.unroll)
     fields.unroll *= 2;
   int64_t groups = mostGroups;
-  if (writing.getWorkgroupsPerComputeUnit())
+  if (writing.workgroupsPerComputeUnit)
     groups = llvm::alignTo(
         llvm::divideCeil(partialRows, fields.unroll),
         std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
@@ -364,7 +362,7 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
 }
 
 void ScheduleSpace::forEachOfProductParts(Visitor visit) {
-  ScheduleFields fields;
+  Schedule fields;
   fields.vectorWidth = chooseVectorWidth(op);
   fields.threadsPerRow = 2 * smallWorkgroup;
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;

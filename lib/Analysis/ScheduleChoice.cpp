@@ -184,16 +184,15 @@ static bool areGatheredSums(const ScheduleSpace &space) {
 // Exceptions to the model
 //===----------------------------------------------------------------------===//
 
-static bool canRun(RowwiseOp op, const ScheduleFields &fields,
-                   const ChipInfo &chip) {
-  return getObstacle(op, fields.get(op.getContext()), chip).empty();
+static bool canRun(RowwiseOp op, const Schedule &fields, const ChipInfo &chip) {
+  return getObstacle(op, fields, chip).empty();
 }
 
 namespace {
 /// Schedules of a program, what the model sees of each, and its registers by
 /// the model over those that a lane can have.
 struct Candidates {
-  SmallVector<ScheduleFields, 0> fields;
+  SmallVector<Schedule, 0> fields;
   SmallVector<ScheduleFeatures, 0> features;
   SmallVector<double, 0> registerShares;
 };
@@ -215,14 +214,14 @@ struct Ranking : ScheduleSpace {
 
 private:
   double getSpillingShare();
-  double takeLeaves(ScheduleFields &fields);
-  double getAddedMicroseconds(const ScheduleFields &fields);
+  double takeLeaves(Schedule &fields);
+  double getAddedMicroseconds(const Schedule &fields);
 };
 
 /// A schedule that a rule judges.
 struct Candidate {
   Ranking &ranking;
-  const ScheduleFields &fields;
+  const Schedule &fields;
   const ScheduleFeatures &features;
   double registerShare;
 
@@ -251,9 +250,8 @@ static constexpr Exception exceptions[] = {
       RowwiseOp op = c.ranking.op;
       if (!c.ranking.hasSums || c.ranking.isInOrder)
         return 0.0;
-      ScheduleAttr schedule = c.fields.get(op.getContext());
-      return double(hasLongNarrowSums(op, schedule, c.ranking.chip) &&
-                    !chooseSumBlock(op, schedule, c.ranking.chip));
+      return double(hasLongNarrowSums(op, c.fields, c.ranking.chip) &&
+                    !chooseSumBlock(op, c.fields, c.ranking.chip));
     },
     // Workgroups that stay would keep the columns' from the compute units that
     // they work beside: 384 rows of 4736 took 10.7 us on an H200 so, and 8.4
@@ -328,7 +326,7 @@ static int64_t countBrokenRules(const Candidate &candidate) {
 
 /// Microseconds of the vector instructions that `schedule` adds to those of the
 /// elements: the clock of AMD's trees hides all behind memory, no chip does.
-double Ranking::getAddedMicroseconds(const ScheduleFields &fields) {
+double Ranking::getAddedMicroseconds(const Schedule &fields) {
   if (!isAMD)
     return 0;
   // Each wave of a row reduces; of rows that share one, each lane also loads
@@ -346,7 +344,7 @@ double Ranking::getAddedMicroseconds(const ScheduleFields &fields) {
 /// Gives `fields` the rows of a workgroup in the canonical order. Returns the
 /// microseconds: those of the default order with as many workgroups, each of
 /// which has as many rows, and of sums of leaves that are written and read.
-double Ranking::takeLeaves(ScheduleFields &fields) {
+double Ranking::takeLeaves(Schedule &fields) {
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   int64_t parts = getLeafParts(length, fields.rowGroups);
   int64_t split = fields.workgroupsPerRow,
@@ -361,7 +359,7 @@ double Ranking::takeLeaves(ScheduleFields &fields) {
     int64_t each = llvm::divideCeil(leaves, std::max<int64_t>(1, most));
     each = llvm::divideCeil(each, together) * together;
     int64_t sets = llvm::divideCeil(leaves, each);
-    ScheduleFields whole = fields;
+    Schedule whole = fields;
     whole.rowsPerWorkgroup = std::max<int64_t>(1, each * leafRows / parts);
     // A workgroup with one leaf stores one sum, as in the default order.
     int64_t sums = (llvm::divideCeil(leaves, together) - sets) * parts;
@@ -378,14 +376,13 @@ double Ranking::takeLeaves(ScheduleFields &fields) {
     return (4 * exact + predict(together, 0.875) + predict(together, 1.25)) / 6;
   };
   double best = predictHint(1);
-  ScheduleFields tried = fields;
+  Schedule tried = fields;
   for (int64_t together = 2;
        double((together - 1) * leafRows) < program.rows &&
        (split < largeCluster || together <= mostLeavesOfCluster);
        together *= 2) {
     tried.rowsPerWorkgroup = together * leafRows;
-    ScheduleResources resources =
-        getResources(op, tried.get(op.getContext()), chip);
+    ScheduleResources resources = getResources(op, tried, chip);
     if (std::max<int64_t>(1, workgroups) *
                 (resources.sharedMemoryBytes + resources.stagingBytes +
                  reservedSharedBytes) >
@@ -405,13 +402,12 @@ double Ranking::takeLeaves(ScheduleFields &fields) {
 double Ranking::getSpillingShare() {
   double spilling = std::numeric_limits<double>::infinity();
   // Tiles of what is left when splits are summed say nothing of whole rows.
-  for (ScheduleAttr rejected : getRejected(op))
-    if (!op.hasRowSums() || !rejected.getColumnTile())
+  for (const Schedule &rejected : getRejected(op))
+    if (!op.hasRowSums() || !rejected.columnTile)
       spilling = std::min(
           spilling,
           rejectedShare *
-              predictRegisterShare(
-                  getFeatures(program, ScheduleFields(rejected), chip), chip));
+              predictRegisterShare(getFeatures(program, rejected, chip), chip));
   return spilling;
 }
 
@@ -432,7 +428,7 @@ void Ranking::findCandidates(function_ref<bool(Candidates &)> take) {
     bounds.push_back({accessBytes, any});
   for (auto [bytes, bound] : bounds) {
     Candidates found;
-    auto add = [&, bound = bound](const ScheduleFields &each) {
+    auto add = [&, bound = bound](const Schedule &each) {
       ScheduleFeatures features =
           getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
       // Leaves of workgroups that do not fit beside each other wait.
@@ -445,7 +441,7 @@ void Ranking::findCandidates(function_ref<bool(Candidates &)> take) {
         return;
       found.registerShares.push_back(share);
       found.features.push_back(features);
-      ScheduleFields &fields = found.fields.emplace_back(each);
+      Schedule &fields = found.fields.emplace_back(each);
       fields.combineRadix = chooseCombineRadix(op, fields);
       if (hasLeaves)
         fields.rowsPerWorkgroup =
@@ -493,39 +489,27 @@ struct Choice {
 
   /// Takes `fields` if they can run and were not rejected. Returns whether
   /// there are enough.
-  bool offer(const ScheduleFields &fields, double microseconds = 0);
+  bool offer(const Schedule &fields, double microseconds = 0);
   void offerRanked(int64_t rows);
-  /// Goes through the families of schedules.
+  /// Offers schedules of one kind after another, until there are some.
   void run();
-
-  ScheduleSpace getSpace() { return {op, request.chip, request.rows}; }
 
   ScheduleRequest request;
   RowwiseOp op;
   size_t count;
   SmallVector<RankedSchedule> chosen;
   /// The last that was offered, whether it can run or not.
-  ScheduleAttr last;
-};
-
-/// Schedules of one kind, for programs of one kind.
-struct Family {
-  bool (*isFor)(Choice &);
-  void (*offer)(Choice &);
-  /// Whether such a program has no others: if none can run, the last is taken,
-  /// and checkSchedule says why it cannot.
-  bool isOnly = false;
+  std::optional<Schedule> last;
 };
 } // namespace
 
-bool Choice::offer(const ScheduleFields &fields, double microseconds) {
-  last = fields.get(op.getContext());
+bool Choice::offer(const Schedule &fields, double microseconds) {
+  last = fields;
   // What is left when splits are summed is what may have spilled.
-  ScheduleFields ofRest = fields;
+  Schedule ofRest = fields;
   ofRest.rowSplits = 0;
-  if (getObstacle(op, last, request.chip).empty() &&
-      !isRejected(op, ofRest.get(op.getContext())))
-    chosen.push_back({microseconds, last});
+  if (canRun(op, fields, request.chip) && !isRejected(op, ofRest))
+    chosen.push_back({microseconds, fields});
   return chosen.size() >= count;
 }
 
@@ -540,82 +524,44 @@ void Choice::offerRanked(int64_t rows) {
   });
 }
 
-/// In the order in which they are asked.
-static constexpr Family families[] = {
-    {[](Choice &choice) {
-       return choice.request.summed && choice.request.summed.getProduct();
-     },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfProductParts(
-           [&](const auto &each) { return choice.offer(each); });
-     },
-     /*isOnly=*/true},
-    {[](Choice &choice) {
-       return choice.request.summed && choice.op.getLeaves().has_value();
-     },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfLeaves(
-           [&](const auto &each) { return choice.offer(each); });
-     },
-     /*isOnly=*/true},
-    {[](Choice &choice) { return bool(choice.request.summed); },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfPartialSums(
-           choice.request.summed,
-           [&](const auto &each) { return choice.offer(each); });
-     },
-     /*isOnly=*/true},
-    // Rows in splits, whose other fields have little to do with those of a
-    // schedule without.
-    {[](Choice &choice) { return choice.request.splits > 0; },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfSplits(
-           choice.request.splits,
-           [&](const auto &each) { return choice.offer(each); });
-     },
-     /*isOnly=*/true},
-    {[](Choice &choice) {
-       return isFasterInSplits(choice.op, choice.getSpace().program,
-                               choice.request.chip);
-     },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfSplits(
-           /*splits=*/0, [&](const auto &each) { return choice.offer(each); });
-     }},
-    {[](Choice &choice) { return areFasterHeld(choice.getSpace()); },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfHeldRows(
-           [&](const auto &each) { return choice.offer(each); });
-     }},
-    // Whole rows and tiles of columns.
-    {[](Choice &) { return true; },
-     [](Choice &choice) { choice.offerRanked(choice.request.rows); }},
-    // Whether rows take two passes was decided for a usual number of them.
-    {[](Choice &choice) { return choice.request.rows > 0; },
-     [](Choice &choice) { choice.offerRanked(/*rows=*/0); }},
-    {[](Choice &choice) { return choice.op.getAllSums().empty(); },
-     [](Choice &choice) {
-       choice.getSpace().forEachOfLongRows(
-           [&](const auto &each) { return choice.offer(each); });
-     }},
-};
-
 void Choice::run() {
-  for (const Family &family : families)
-    if (family.isFor(*this)) {
-      family.offer(*this);
-      if (!chosen.empty())
-        return;
-      if (family.isOnly)
-        return chosen.push_back({0, last});
-    }
+  ScheduleSpace space{op, request.chip, request.rows};
+  auto take = [&](const Schedule &each) { return offer(each); };
+  // Such a program has no others: if none can run, the last is taken, and
+  // checkSchedule says why it cannot.
+  if (request.summed || request.splits > 0) {
+    if (!request.summed)
+      space.forEachOfSplits(request.splits, take);
+    else if (request.summed.getProduct())
+      space.forEachOfProductParts(take);
+    else if (op.getLeaves())
+      space.forEachOfLeaves(take);
+    else
+      space.forEachOfPartialSums(request.summed, take);
+    if (chosen.empty())
+      chosen.push_back({0, *last});
+    return;
+  }
+  if (isFasterInSplits(op, space.program, request.chip))
+    space.forEachOfSplits(/*splits=*/0, take);
+  if (chosen.empty() && areFasterHeld(space))
+    space.forEachOfHeldRows(take);
+  // Whole rows and tiles of columns.
+  if (chosen.empty())
+    offerRanked(request.rows);
+  // Whether rows take two passes was decided for a usual number of them.
+  if (chosen.empty() && request.rows > 0)
+    offerRanked(/*rows=*/0);
+  if (chosen.empty() && op.getAllSums().empty())
+    space.forEachOfLongRows(take);
 }
 
-ScheduleAttr lnbwd::chooseSchedule(const ScheduleRequest &request) {
+std::optional<Schedule> lnbwd::chooseSchedule(const ScheduleRequest &request) {
   Choice choice(request, /*count=*/1);
   choice.run();
-  return choice.chosen.empty() ? ScheduleAttr()
-                               : choice.chosen.front().schedule;
+  if (choice.chosen.empty())
+    return std::nullopt;
+  return choice.chosen.front().schedule;
 }
 
 SmallVector<RankedSchedule> lnbwd::rankSchedules(const ScheduleRequest &request,
@@ -626,7 +572,8 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(const ScheduleRequest &request,
   return choice.chosen;
 }
 
-ScheduleAttr ScheduleChoices::choose(const ScheduleRequest &request) {
+std::optional<Schedule>
+ScheduleChoices::choose(const ScheduleRequest &request) {
   if (request.rows || request.splits || request.summed)
     return chooseSchedule(request);
   auto [known, isNew] = ofUsualRows.try_emplace(request.op);

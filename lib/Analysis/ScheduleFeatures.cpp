@@ -110,7 +110,7 @@ namespace {
 /// What the features are computed from: each number from those above it.
 struct FeatureTerms {
   const ProgramFacts &program;
-  const ScheduleFields &schedule;
+  const Schedule &schedule;
   const ChipInfo &chip;
 
   double units = double(chip.computeUnits), wave = double(chip.waveSize);
@@ -241,7 +241,7 @@ struct FeatureTerms {
 } // namespace
 
 ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
-                                    const ScheduleFields &schedule,
+                                    const Schedule &schedule,
                                     const ChipInfo &chip) {
   return FeatureTerms{program, schedule, chip}.get();
 }

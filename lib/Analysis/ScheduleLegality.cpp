@@ -16,7 +16,6 @@
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Analysis/ScheduleCandidates.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -50,12 +49,12 @@ struct Rules {
   }
 
   RowwiseOp op;
-  ScheduleAttr schedule;
+  const Schedule &schedule;
   const ChipInfo &chip;
-  int64_t length = op.getRowLength(), width = schedule.getVectorWidth();
-  int64_t threads = schedule.getThreadsPerRow();
-  int64_t groups = schedule.getRowGroups();
-  int64_t workgroups = schedule.getWorkgroupsPerRow();
+  int64_t length = op.getRowLength(), width = schedule.vectorWidth;
+  int64_t threads = schedule.threadsPerRow;
+  int64_t groups = schedule.rowGroups;
+  int64_t workgroups = schedule.workgroupsPerRow;
   std::string obstacle = {};
 };
 } // namespace
@@ -75,7 +74,7 @@ void Rules::checkLanes() {
     int64_t inAccess = stride == 1 ? span : std::min(span, access);
     bool isApartWhole =
         stride == 1 || (stride % width == 0 && llvm::isPowerOf2_64(threads) &&
-                        !schedule.getReload());
+                        !schedule.reload);
     expect(isApartWhole && inAccess <= chip.waveSize * width &&
                access % inAccess == 0 &&
                getWorkgroupColumns(op, schedule) %
@@ -93,8 +92,8 @@ void Rules::checkLanes() {
          field::threadsPerRow, field::rowGroups);
   bool isWhole = length % width == 0;
   int64_t bits = op.getRowElementBits();
-  expect(isWhole || (canAlignRows(op, chip) && !schedule.getReload() &&
-                     !schedule.getRowSplits()),
+  expect(isWhole || (canAlignRows(op, chip) && !schedule.reload &&
+                     !schedule.rowSplits),
          "expected {2} to divide the row length, {0}, got {1}", length, width,
          field::vectorWidth);
   expect(width * bits / 8 <= accessBytes,
@@ -109,7 +108,7 @@ void Rules::checkLanes() {
 }
 
 void Rules::checkLanesAcross() {
-  if (!schedule.getLanesAcross())
+  if (!schedule.lanesAcross)
     return;
   expect(
       mayTakeLanesAcross(op),
@@ -124,7 +123,7 @@ void Rules::checkLanesAcross() {
 }
 
 void Rules::checkGrid() {
-  int64_t rows = schedule.getRowsPerWorkgroup();
+  int64_t rows = schedule.rowsPerWorkgroup;
   expect(!rows || rows >= groups,
          "expected {2} to be 0 or at least {3}, {0}, got {1}", groups, rows,
          field::rowsPerWorkgroup, field::rowGroups);
@@ -132,7 +131,7 @@ void Rules::checkGrid() {
          "expected {3} of at most {0} on {1}, got {2}",
          chip.workgroups.clusterWorkgroups, chip.name, workgroups,
          field::workgroupsPerRow);
-  expect(workgroups == 1 || schedule.getLanesAcross() ||
+  expect(workgroups == 1 || schedule.lanesAcross ||
              threads % chip.waveSize == 0,
          "expected {3} to be a multiple of the wave size of {0}, {1}, where "
          "{4} is above 1, got {2}",
@@ -143,7 +142,7 @@ void Rules::checkGrid() {
          "expected each of the {0} workgroups of a row to have some of its {1} "
          "columns, got {2} for each but the last; lower {3}",
          workgroups, length, columns, field::workgroupsPerRow);
-  int64_t tile = schedule.getColumnTile();
+  int64_t tile = schedule.columnTile;
   int64_t tiles = tile ? llvm::divideCeil(length, tile) : 1;
   expect(!tile || !keepsRowSums(op, schedule) || op.hasSplitScalarOuts(),
          "expected {0} 0: a row sum needs the whole row in one workgroup; set "
@@ -153,17 +152,16 @@ void Rules::checkGrid() {
          "expected at most {0} column tiles, got row length {1} in tiles of "
          "{2}; raise {3}",
          maxColumnTiles, length, tile, field::columnTile);
-  expect(!schedule.getDependentLaunch() || chip.workgroups.hasDependentLaunch,
+  expect(!schedule.dependentLaunch || chip.workgroups.hasDependentLaunch,
          "expected {0} to be unset on {1}, which starts a kernel when the one "
          "before it has ended",
          field::dependentLaunch, chip.name);
   expect(
-      !schedule.getReload() ||
-          (op.getAllSums().empty() && !schedule.getColumnTile()),
+      !schedule.reload || (op.getAllSums().empty() && !schedule.columnTile),
       "expected {0} to be unset: column sums and column tiles need their "
       "columns to stay with a lane; split the program into two passes to {0}",
       field::reload);
-  expect(!schedule.getSumBlock() ||
+  expect(!schedule.sumBlock ||
              (!op.getAllSums().empty() && !op.takesMaxima() &&
               !schedule.takesOneTile(int64_t(op.getFixedWorkgroups()))),
          "expected {0} 0: no lane adds up column sums of several iterations",
@@ -182,12 +180,12 @@ void Rules::checkGrid() {
 }
 
 void Rules::checkStages() {
-  expect(schedule.getUnroll() == 1 || schedule.getPrefetch() ||
+  expect(schedule.unroll == 1 || schedule.prefetch ||
              !keepsRowSums(op, schedule),
          "expected {1} 1 where {2} is above 1 and the program has row sums, "
          "got {2} {0}",
-         schedule.getUnroll(), field::prefetch, field::unroll);
-  if (!schedule.getStages())
+         schedule.unroll, field::prefetch, field::unroll);
+  if (!schedule.stages)
     return;
   expect(chip.workgroups.hasBulkCopy,
          "expected {1} 0 on {0}, which has no asynchronous bulk copies",
@@ -231,7 +229,7 @@ void Rules::checkStages() {
 }
 
 void Rules::checkSplits() {
-  int64_t splits = schedule.getRowSplits();
+  int64_t splits = schedule.rowSplits;
   if (!splits)
     return;
   expect(op.hasRowSums() && !op.hasSplitScalarOuts(),
@@ -253,7 +251,7 @@ void Rules::checkSplits() {
          field::rowSplits);
   expect(splits <= mostRowSplits, "expected {2} of at most {0}, got {1}",
          mostRowSplits, splits, field::rowSplits);
-  expect(bool(getSplitSchedule(op, splits, chip)),
+  expect(getSplitSchedule(op, splits, chip).has_value(),
          "expected splits of a row length of {0} that a workgroup can hold and "
          "that all have some of its columns, got {2} {1}; try another number "
          "of them",
@@ -266,7 +264,7 @@ void Rules::checkOrderOfRowSums() {
   bool isSliced = length > slice;
   bool hasManyAccesses =
       isSliced ? slice > threads * widest : getChunks(op, schedule) > 1;
-  expect(!schedule.getReload(),
+  expect(!schedule.reload,
          "order=canonical: expected {0} to be unset: the elements of a row are "
          "added by halves, which takes all of them at once; rows of this "
          "length have no such schedule if they do not fit the registers",
@@ -290,11 +288,11 @@ void Rules::checkOrderOfRowSums() {
 
 void Rules::checkOrderOfColumnSums() {
   bool isTree = op.getLeaves().has_value();
-  int64_t chains = getLeafChains(length), rows = schedule.getRowsPerWorkgroup();
+  int64_t chains = getLeafChains(length), rows = schedule.rowsPerWorkgroup;
   // Numbers of partial sums that no launch counts.
   bool isWhole = op.hasGroups() || op.getOwnRows();
   // A workgroup that has all rows of its columns has several leaves at once.
-  if (!isTree && !isWhole && !rows && schedule.getColumnTile()) {
+  if (!isTree && !isWhole && !rows && schedule.columnTile) {
     expect(groups % chains == 0 && llvm::isPowerOf2_64(uint64_t(groups)),
            "order=canonical: expected {0} to be {1} times a power of two where "
            "a workgroup has all rows of {2} columns, got {3}",
@@ -312,13 +310,13 @@ void Rules::checkOrderOfColumnSums() {
       "order=canonical: expected {4} {0}{1} for rows of {2} columns, got {3}",
       isWhole ? "" : "to be a power of two, at most ", chains, length, groups,
       field::rowGroups);
-  expect(!schedule.getSumBlock(),
+  expect(!schedule.sumBlock,
          "order=canonical: expected {0} 0: rows are added up in leaves",
          field::sumBlock);
-  int64_t radix = ScheduleFields().combineRadix;
-  expect(schedule.getCombineRadix() == radix,
+  int64_t radix = Schedule().combineRadix;
+  expect(schedule.combineRadix == radix,
          "order=canonical: expected {0} {1}, got {2}", field::combineRadix,
-         radix, schedule.getCombineRadix());
+         radix, schedule.combineRadix);
   int64_t expected = isTree ? 0 : getLeastLeafRows(length, groups);
   int64_t leaf = getLeafRows(length);
   // A workgroup with all chains may add up neighbouring leaves.
@@ -353,7 +351,7 @@ void Rules::checkResources() {
   expectShared(resources.sharedMemoryBytes, chip.sharedMemoryBytes, "");
 }
 
-std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
+std::string lnbwd::getObstacle(RowwiseOp op, const Schedule &schedule,
                                const ChipInfo &chip) {
   Rules rules{op, schedule, chip};
   rules.checkLanes();
@@ -372,7 +370,8 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
 }
 
 LogicalResult
-lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+lnbwd::checkSchedule(RowwiseOp op, const Schedule &schedule,
+                     const ChipInfo &chip,
                      function_ref<InFlightDiagnostic()> emitError) {
   std::string obstacle = getObstacle(op, schedule, chip);
   return obstacle.empty() ? success() : LogicalResult(emitError() << obstacle);

@@ -14,7 +14,6 @@
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowAccess.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -31,16 +30,14 @@ static constexpr int64_t exchangedRows = 2;
 /// Bytes of a barrier in shared memory.
 static constexpr int64_t barrierBytes = 8;
 /// The schedule that fields which follow from others were chosen for.
-static ScheduleAttr dropFollowing(ScheduleAttr schedule) {
-  ScheduleFields fields(schedule), start;
-  for (auto [info, value, first] :
-       llvm::zip_equal(kScheduleFields, fields.getValues(), start.getValues()))
-    if (info.follows)
-      *value = *first;
-  return fields.get(schedule.getContext());
+static Schedule dropFollowing(Schedule schedule) {
+  for (const ScheduleFieldInfo &field : kScheduleFields)
+    if (field.follows)
+      schedule.*field.member = Schedule().*field.member;
+  return schedule;
 }
 
-SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
+SmallVector<Schedule> lnbwd::getRejected(RowwiseOp op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
       module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
@@ -51,20 +48,20 @@ SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
   return llvm::map_to_vector(list.getAsRange<ScheduleAttr>(), dropFollowing);
 }
 
-bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
+bool lnbwd::isRejected(RowwiseOp op, const Schedule &schedule) {
   return llvm::is_contained(getRejected(op), dropFollowing(schedule));
 }
 
 /// Shared memory of the tiles that are transposed: of those that are read, or
 /// of those that are written, which are there after them.
-static int64_t countTransposedBytes(RowwiseOp op, ScheduleAttr schedule,
+static int64_t countTransposedBytes(RowwiseOp op, const Schedule &schedule,
                                     const ChipInfo &chip) {
   int64_t read = 0, written = 0;
   for (auto [operand, elementBytes] : getAcrossBlocks(op))
     if (getRowAccess(op, operand, schedule, chip) == RowAccess::Transposed)
       (operand < op.getRows().size() ? read : written) += getTransposedBytes(
-          getWorkgroupColumns(op, schedule), schedule.getVectorWidth(),
-          schedule.getRowGroups(), elementBytes);
+          getWorkgroupColumns(op, schedule), schedule.vectorWidth,
+          schedule.rowGroups, elementBytes);
   return std::max(read, written);
 }
 
@@ -72,8 +69,8 @@ static int64_t countTransposedBytes(RowwiseOp op, ScheduleAttr schedule,
 /// is narrower than a register takes a whole one, and what repeats along the
 /// row, within an access or from one to the next, is there once.
 static int64_t countRegisters(RowwiseOp op, OperandRange operands,
-                              int64_t accesses, ScheduleAttr schedule) {
-  int64_t bits = 0, width = schedule.getVectorWidth();
+                              int64_t accesses, const Schedule &schedule) {
+  int64_t bits = 0, width = schedule.vectorWidth;
   int64_t columns = schedule.getChunkColumns();
   for (auto [i, value] : llvm::enumerate(operands)) {
     unsigned index = operands.getBeginOperandIndex() + unsigned(i);
@@ -94,25 +91,25 @@ static int64_t countRegisters(RowwiseOp op, OperandRange operands,
   return llvm::divideCeil(bits, 32);
 }
 
-static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
+static StageLayout getStageLayout(RowwiseOp op, const Schedule &schedule) {
   SmallVector<Type> elements;
   for (auto [i, rows] : llvm::enumerate(op.getRows()))
     if (op.getForm(unsigned(i)).isPlain())
       elements.push_back(getElementTypeOrSelf(rows));
   return {op.getRowLength(), getWorkgroupColumns(op, schedule),
-          schedule.getRowGroups(), elements};
+          schedule.rowGroups, elements};
 }
 
-bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
-  return schedule.getStages() && getStageLayout(op, schedule).needsShift();
+bool lnbwd::needsShift(RowwiseOp op, const Schedule &schedule) {
+  return schedule.stages && getStageLayout(op, schedule).needsShift();
 }
 
-ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
+ScheduleResources lnbwd::getResources(RowwiseOp op, const Schedule &schedule,
                                       const ChipInfo &chip) {
   ScheduleResources resources;
   resources.threads = schedule.getThreads();
-  int64_t lanes = schedule.getThreadsPerRow(), groups = schedule.getRowGroups();
-  int64_t peers = schedule.getWorkgroupsPerRow(), stages = schedule.getStages();
+  int64_t lanes = schedule.threadsPerRow, groups = schedule.rowGroups;
+  int64_t peers = schedule.workgroupsPerRow, stages = schedule.stages;
   auto columnSums = int64_t(op.getAllSums().size());
   int64_t rowSums =
       llvm::count_if(op.getBody().front(), [&](Operation &bodyOp) {
@@ -120,12 +117,12 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       });
   bool isInOrder = op.getCanonical();
 
-  int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
-  int64_t elements = chunks * schedule.getVectorWidth();
+  int64_t chunks = schedule.reload ? 1 : getChunks(op, schedule);
+  int64_t elements = chunks * schedule.vectorWidth;
   // Tiles of rows that lie in registers as they came.
   int64_t held = 1;
   if (!stages)
-    held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
+    held = schedule.prefetch ? 2 : schedule.unroll;
   int64_t packed = countRegisters(op, op.getRows(), chunks, schedule) * held +
                    countRegisters(op, op.getTables(), chunks, schedule) +
                    countRegisters(op, op.getAllColumns(), chunks, schedule);
@@ -133,16 +130,16 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       std::min<int64_t>(stages && op.getRowElementBits() == 32 ? 1 : liveRows,
                         int64_t(op.getRows().size() + op.getRowOuts().size()));
   // The next row is worked on in the same iteration.
-  if (schedule.getUnroll() == 2 && schedule.getPrefetch())
+  if (schedule.unroll == 2 && schedule.prefetch)
     live += liveRows;
   // With `sum_block` each sum has a total.
-  int64_t sums = columnSums * (schedule.getSumBlock() ? 2 : 1);
+  int64_t sums = columnSums * (schedule.sumBlock ? 2 : 1);
   resources.registersPerLane =
       fixedRegisters + (sums + live) * elements + packed;
   resources.leastRegistersPerLane = sums * elements + packed;
 
-  int64_t slots = countExchangeSlots(lanes, groups, schedule.getLanesAcross(),
-                                     peers, chip.waveSize);
+  int64_t slots = countExchangeSlots(lanes, groups, schedule.lanesAcross, peers,
+                                     chip.waveSize);
   if (slots == 1)
     slots = 0;
   else if (isInOrder)
@@ -159,7 +156,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t given =
       combined - llvm::divideCeil(combined, getCombineRadix(op, schedule));
   int64_t covered = chunks * schedule.getChunkColumns();
-  int64_t columns = groups > 1 && !schedule.getReload()
+  int64_t columns = groups > 1 && !schedule.reload
                         ? covered * getColumnBits(op.getAllColumns()) / 8
                         : 0;
   resources.sharedMemoryBytes =
@@ -174,7 +171,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
         floatBytes * columnSums * covered *
         (op.getLeaves() ? groupLevels * groups
                         : countWaitingLevels(op.getRowLength(),
-                                             schedule.getRowsPerWorkgroup()));
+                                             schedule.rowsPerWorkgroup));
   return resources;
 }
 
@@ -202,8 +199,8 @@ int64_t lnbwd::getRegisterLimit(int64_t threads, const ChipInfo &chip,
 /// Bytes in workgroup memory of column sums that one step adds up, at most.
 static constexpr int64_t combineBytes = 32 * 1024;
 
-int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields) {
-  int64_t radix = ScheduleFields().combineRadix;
+int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const Schedule &fields) {
+  int64_t radix = Schedule().combineRadix;
   int64_t slotBytes = int64_t(sizeof(float) * op.getAllSums().size()) *
                       fields.threadsPerRow * fields.vectorWidth;
   while (radix > 2 && !hasLeaves(op) &&

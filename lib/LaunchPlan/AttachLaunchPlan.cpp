@@ -83,7 +83,7 @@ private:
   int64_t addWorkgroupCount(WorkgroupCountOp count);
   FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
   std::optional<json::Object> makeOperation();
-  void noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel);
+  void noteBuffers(gpu::LaunchFuncOp launch);
   void noteAlignments(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel);
 
   func::FuncOp function;
@@ -148,23 +148,23 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
 }
 
 int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
-  ScheduleAttr schedule = count.getSchedule();
+  const Schedule &schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
   // The kernel's loop takes the rows beyond; where it has none, a launch of
   // more is refused. Clusters are bounded at launch, unless each of them has a
   // leaf of its own.
   auto least = int64_t(count.getLeafParts());
-  bool isBounded = schedule.getWorkgroupsPerRow() > 1 && !least;
-  if (!fixed && !schedule.getWorkgroupsPerComputeUnit() && !isBounded &&
+  bool isBounded = schedule.workgroupsPerRow > 1 && !least;
+  if (!fixed && !schedule.workgroupsPerComputeUnit && !isBounded &&
       !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
-  json::Object rule{{"rows_per_workgroup", schedule.getRowsPerWorkgroup()},
+  json::Object rule{{"rows_per_workgroup", schedule.rowsPerWorkgroup},
                     {"workgroups_per_compute_unit",
-                     fixed ? 0 : schedule.getWorkgroupsPerComputeUnit()}};
+                     fixed ? 0 : schedule.workgroupsPerComputeUnit}};
   if (fixed)
     rule["max_workgroups"] = fixed;
-  if (schedule.getWorkgroupsPerRow() > 1)
-    rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+  if (schedule.workgroupsPerRow > 1)
+    rule["workgroups_per_row"] = schedule.workgroupsPerRow;
   if (least > 1 && !fixed)
     rule["least_workgroups"] = least;
   if (count.getGroupCount())
@@ -249,7 +249,7 @@ std::optional<json::Value> PlanBuilder::evaluate(Value value) {
   if (matchPattern(value, m_Constant(&constant)))
     return constant.getInt();
   if (auto count = value.getDefiningOp<WorkgroupCountOp>()) {
-    if (count.getSchedule().getRowsPerWorkgroup() == 0)
+    if (count.getSchedule()->rowsPerWorkgroup == 0)
       return 1;
     return json::Object{{"workgroup_count", addWorkgroupCount(count)}};
   }
@@ -332,18 +332,10 @@ FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
   return json::Value(json::Object{{"workspace", *index}});
 }
 
-static KernelInfoAttr getInfo(gpu::GPUFuncOp kernel) {
-  return kernel ? kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr)
-                : KernelInfoAttr();
-}
-
 /// A row program reads a row before it writes it, so that an output may lie
-/// over an input; not so a product, nor a launch that reads what an earlier one
-/// has written over.
-void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
-  KernelInfoAttr info = getInfo(kernel);
-  if (info && info.getProduct())
-    needsSeparateBuffers = true;
+/// over an input; not so a launch that reads what an earlier one has written
+/// over.
+void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch) {
   SmallVector<unsigned> written;
   for (Value operand : launch.getKernelOperands()) {
     auto argument = dyn_cast<BlockArgument>(getBuffer(operand));
@@ -398,14 +390,15 @@ void PlanBuilder::noteAlignments(gpu::LaunchFuncOp launch,
 }
 
 LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
-  auto module =
-      function->getParentOfType<ModuleOp>().lookupSymbol<gpu::GPUModuleOp>(
-          launch.getKernelModuleName());
-  auto kernelFunction =
-      module ? module.lookupSymbol<gpu::GPUFuncOp>(launch.getKernelName())
-             : gpu::GPUFuncOp();
-  if (module)
-    noteBuffers(launch, kernelFunction);
+  auto kernelFunction = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(
+      launch, launch.getKernel());
+  KernelInfoAttr info =
+      kernelFunction
+          ? kernelFunction->getAttrOfType<KernelInfoAttr>(kernelInfoAttr)
+          : KernelInfoAttr();
+  // Not so a product, of which other workgroups read while one writes.
+  needsSeparateBuffers |= info && info.getProduct();
+  noteBuffers(launch);
   if (kernelFunction)
     noteAlignments(launch, kernelFunction);
   json::Array parameters, grid, block;
@@ -440,8 +433,7 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
       {"dynamic_shared_bytes", dynamicBytes},
       {"parameters", std::move(parameters)},
   };
-  KernelInfoAttr info = getInfo(kernelFunction);
-  if (info && info.getSchedule().getDependentLaunch())
+  if (info && info.getSchedule()->dependentLaunch)
     kernel["dependent_launch"] = true;
   kernels.push_back(std::move(kernel));
   return success();

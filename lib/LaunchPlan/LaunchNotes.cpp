@@ -85,7 +85,7 @@ LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
   if (op.getOwnRows()) {
     // What lnbwd.workgroup_count says, of a number of rows that is known.
     int64_t rows = *op.getStaticRowCount(), workgroups = 1;
-    if (int64_t least = op.getSchedule()->getRowsPerWorkgroup())
+    if (int64_t least = op.getScheduleAttr()->rowsPerWorkgroup)
       workgroups = llvm::divideCeil(rows, least);
     if (auto bound = int64_t(op.getFixedWorkgroups()))
       workgroups = std::min(workgroups, bound);
@@ -102,7 +102,7 @@ LaunchCounts lnbwd::makeLaunchCounts(ImplicitLocOpBuilder &b, RowwiseOp op) {
     counts.groups = GroupCountOp::create(b, rows, dims);
   counts.workgroups = WorkgroupCountOp::create(
       b, counts.rows, counts.groups, *op.getSchedule(), op.getFixedWorkgroups(),
-      countLeafParts(op, op.getSchedule()->getRowGroups()));
+      countLeafParts(op, op.getScheduleAttr()->rowGroups));
   if (counts.groups)
     counts.rows = arith::DivUIOp::create(b, counts.rows, counts.groups);
   return counts;

@@ -53,7 +53,6 @@ static void addLaneLevel(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernels.addPass(createReloadPhasesPass());
   kernels.addPass(createPipelineRowsPass());
-  kernels.addPass(createPeelLastRowsPass());
   kernels.addPass(createStageRowsPass());
   kernels.addPass(createLowerLayoutConversionsPass());
   kernels.addPass(createSplitFragmentsPass());

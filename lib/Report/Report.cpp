@@ -106,7 +106,7 @@ private:
 
 /// The load of the busiest compute unit over the mean, for a kernel of `rows`
 /// rows in a grid of `workgroups` by `tiles`.
-static double getImbalance(const KernelReport &kernel, ScheduleAttr schedule,
+static double getImbalance(const KernelReport &kernel, const Schedule &schedule,
                            int64_t rows, int64_t workgroups, int64_t tiles,
                            const ChipInfo &chip) {
   auto units = double(chip.computeUnits);
@@ -114,10 +114,10 @@ static double getImbalance(const KernelReport &kernel, ScheduleAttr schedule,
     auto pieces = double(kernel.product->tiles * kernel.product->parts);
     return pieces > 0 ? std::ceil(pieces / units) * units / pieces : 1;
   }
-  auto groups = double(schedule.getRowGroups());
+  auto groups = double(schedule.rowGroups);
   double mean = double(rows) / groups * double(tiles) / units;
-  auto most = double(llvm::divideCeil(
-      llvm::divideCeil(rows, schedule.getRowGroups()), workgroups));
+  auto most = double(
+      llvm::divideCeil(llvm::divideCeil(rows, schedule.rowGroups), workgroups));
   auto perUnit = double(llvm::divideCeil(kernel.workgroups, chip.computeUnits));
   return mean > 0 ? most * perUnit / mean : 1;
 }
@@ -173,8 +173,8 @@ static ProductReport getProductReport(KernelInfoAttr info, int64_t launchedRows,
   report.step = loop.getStep();
   int64_t sum = loop.getSum() ? loop.getSum() : launchedRows;
   report.iterations = llvm::divideCeil(sum, report.step);
-  report.tileColumns = info.getSchedule().getColumnTile();
-  report.tileRows = info.getSchedule().getRowsPerWorkgroup();
+  report.tileColumns = info.getSchedule()->columnTile;
+  report.tileRows = info.getSchedule()->rowsPerWorkgroup;
   int64_t rows = int64_t(elements) / info.getRowLength();
   report.tiles =
       int64_t(llvm::divideCeil(rows, report.tileRows) *

@@ -21,7 +21,6 @@
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleCandidates.h"
 #include "lnbwd/Analysis/ScheduleChoice.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -77,7 +76,7 @@ static Partials allocatePartials(RowwiseOp op) {
   LaunchCounts counts = makeLaunchCounts(b, op);
   SmallVector<int64_t> columns = op.getRowBlockShape();
   columns.erase(columns.begin(), columns.end() - op.getRowRank());
-  int64_t parts = countLeafParts(op, op.getSchedule()->getRowGroups());
+  int64_t parts = countLeafParts(op, op.getScheduleAttr()->rowGroups);
   auto allocate = [&](ValueRange sizes) -> Value {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
     if (parts > 1)
@@ -109,9 +108,9 @@ static Partials allocatePartials(RowwiseOp op) {
   Partials partials;
   if (parts) {
     // A workgroup has several leaves.
-    ScheduleFields fields;
+    Schedule fields;
     fields.rowsPerWorkgroup = std::max(getLeafRows(op.getRowLength()),
-                                       op.getSchedule()->getRowsPerWorkgroup());
+                                       op.getScheduleAttr()->rowsPerWorkgroup);
     fields.workgroupsPerComputeUnit = 0;
     if (op.getOwnRows())
       counts.workgroups = b.index(
@@ -119,7 +118,7 @@ static Partials allocatePartials(RowwiseOp op) {
     else
       counts.workgroups = WorkgroupCountOp::create(
           b, counts.workgroups.getDefiningOp()->getOperand(0), counts.groups,
-          fields.get(op.getContext()), /*fixed_workgroups=*/0,
+          ScheduleAttr::get(op.getContext(), fields), /*fixed_workgroups=*/0,
           countLeafParts(op, fields.rowGroups));
   }
   Value workgroups = counts.workgroups;
@@ -163,7 +162,7 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       isOfGroups ? unsigned(op.getNumGroupDims()) + 1 : 1, sums);
   finalize.setAccumulate(op.getAccumulate());
   finalize.setOwnRows(op.getOwnRows());
-  if (int64_t parts = countLeafParts(op, op.getSchedule()->getRowGroups()))
+  if (int64_t parts = countLeafParts(op, op.getScheduleAttr()->rowGroups))
     finalize.setLeaves(parts);
   return finalize;
 }
@@ -171,8 +170,17 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
 /// Whether the workgroups of `op` leave partial sums: where one workgroup takes
 /// all rows of a column sum, or of a group for a group sum, it has the whole.
 static bool needsPartials(RowwiseOp op) {
-  return op.getSchedule()->getRowsPerWorkgroup() != 0 ||
+  return op.getScheduleAttr()->rowsPerWorkgroup != 0 ||
          (op.hasGroups() && !op.getColumnSums().empty());
+}
+
+/// Gives `sum`, the program that adds what `op` leaves, its schedule.
+static LogicalResult setSchedule(RowwiseOp sum, RowwiseOp op,
+                                 const ChipInfo &chip) {
+  Schedule schedule =
+      *chooseSchedule({sum, chip, /*rows=*/0, /*splits=*/0, /*summed=*/op});
+  sum.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule));
+  return checkSchedule(sum, schedule, chip, [&] { return sum.emitOpError(); });
 }
 
 /// Takes a product that sums over the rows apart where its result has too few
@@ -196,8 +204,6 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, RowwiseOp op,
   sum.setOwnRows(true);
   memref::DeallocOp::create(rewriter, op.getLoc(), partials);
   rewriter.modifyOpInPlace(op, [&] { op.makeSumsPartial(partials); });
-  sum.setScheduleAttr(
-      chooseSchedule({sum, chip, /*rows=*/0, /*splits=*/0, /*summed=*/op}));
   return sum;
 }
 
@@ -231,12 +237,8 @@ struct FinalizeColumnSums
         if (values.empty())
           continue;
         RowwiseOp finalize = addFinalize(rewriter, op, values, sums);
-        ScheduleAttr schedule = chooseSchedule(
-            {finalize, **found, /*rows=*/0, /*splits=*/0, /*summed=*/op});
-        if (failed(checkSchedule(finalize, schedule, **found,
-                                 [&] { return finalize.emitOpError(); })))
+        if (failed(setSchedule(finalize, op, **found)))
           return signalPassFailure();
-        finalize.setScheduleAttr(schedule);
         for (Value partial : values) {
           if (auto view = partial.getDefiningOp<ViewLikeOpInterface>())
             partial = view.getViewSource();
@@ -257,8 +259,7 @@ struct FinalizeColumnSums
     });
     for (RowwiseOp op : products) {
       RowwiseOp sum = splitProduct(rewriter, op, **found);
-      if (sum && failed(checkSchedule(sum, *sum.getSchedule(), **found,
-                                      [&] { return sum.emitOpError(); })))
+      if (sum && failed(setSchedule(sum, op, **found)))
         return signalPassFailure();
       numFinalized += bool(sum);
     }

@@ -76,11 +76,13 @@ private:
     if (failed(checkNoContractions(op)))
       return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
-    ScheduleAttr selected = op.getScheduleAttr();
+    std::optional<Schedule> selected = op.getSchedule();
     for (RankedSchedule ranked : rankSchedules({op, info, rows}, candidates))
       op.emitRemark(
           llvm::formatv("predicted {0:f2} us: ", ranked.microseconds).str())
-          << followOthers(op, ranked.schedule, schedule, info);
+          << ScheduleAttr::get(
+                 op.getContext(),
+                 followOthers(op, ranked.schedule, schedule, info));
     if (!selected) {
       selected = getAnalysis<ScheduleChoices>().choose(
           {op, info, rows,
@@ -111,19 +113,18 @@ private:
                        : " in one pass; run lnbwd-split-two-pass before");
       ++numSelected;
     }
-    FailureOr<ScheduleAttr> overridden =
-        overrideSchedule(selected, schedule, emitOpError);
+    FailureOr<Schedule> overridden =
+        overrideSchedule(*selected, schedule, emitOpError);
     if (failed(overridden))
       return failure();
     // A leaf of the order bounds the rows side by side.
     if (!op.getScheduleAttr() && !schedule.empty() && hasLeaves(op)) {
-      ScheduleFields fields(*overridden);
       if (!findOverride(schedule, field::rowGroups))
-        fields.rowGroups = selected.getRowGroups();
-      if (!findOverride(schedule, field::rowsPerWorkgroup) && !fields.rowSplits)
-        fields.rowsPerWorkgroup =
-            getLeastLeafRows(op.getRowLength(), fields.rowGroups);
-      overridden = fields.get(op.getContext());
+        overridden->rowGroups = selected->rowGroups;
+      if (!findOverride(schedule, field::rowsPerWorkgroup) &&
+          !overridden->rowSplits)
+        overridden->rowsPerWorkgroup =
+            getLeastLeafRows(op.getRowLength(), overridden->rowGroups);
     }
     // The rules are for the schedule that it comes to, whoever chose which
     // field.
@@ -131,15 +132,15 @@ private:
       overridden = followOthers(op, *overridden, schedule, info);
     if (failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
-    op.setScheduleAttr(*overridden);
+    op.setScheduleAttr(ScheduleAttr::get(op.getContext(), *overridden));
     // On the chip's usual device the grid is what it would be anyway. That of
     // rows whose number no launch chooses is a constant. A grid without a bound
     // depends on no device.
-    int64_t bound = overridden->getWorkgroupsPerComputeUnit();
+    int64_t bound = overridden->workgroupsPerComputeUnit;
     bool hasSums = !op.getAllSums().empty();
     if (bound && ((reproducible && hasSums) || op.getOwnRows()))
       op.setFixedWorkgroups(std::max<int64_t>(
-          1, bound * info.computeUnits / overridden->getWorkgroupsPerRow()));
+          1, bound * info.computeUnits / overridden->workgroupsPerRow));
     return success();
   }
 };
@@ -168,15 +169,13 @@ struct PrintScheduleFeatures
         return WalkResult::advance();
       ProgramFacts program = ProgramFacts::of(op, rows);
       for (StringRef line : lines) {
-        FailureOr<ScheduleAttr> schedule =
-            overrideSchedule(ScheduleFields().get(&getContext()), line,
-                             [&] { return op.emitOpError(); });
+        FailureOr<Schedule> schedule = overrideSchedule(
+            Schedule(), line, [&] { return op.emitOpError(); });
         if (failed(schedule))
           return WalkResult::interrupt();
         llvm::outs() << program.getRooflineMicroseconds(**found) << ','
                      << launchMicroseconds;
-        for (float value :
-             getFeatures(program, ScheduleFields(*schedule), **found))
+        for (float value : getFeatures(program, *schedule, **found))
           llvm::outs() << ',' << value;
         llvm::outs() << '\n';
       }

@@ -17,7 +17,6 @@
 
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleCandidates.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -40,7 +39,7 @@ struct SplitRowSums : lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
       return signalPassFailure();
     FailureOr<SmallVector<RowwiseOp>> programs =
         collectPrograms(getOperation(), [&](RowwiseOp op) -> FailureOr<bool> {
-          if (!op.getSchedule() || !op.getSchedule()->getRowSplits())
+          if (!op.getSchedule() || !op.getScheduleAttr()->rowSplits)
             return false;
           if (!op.hasPureBufferSemantics())
             return op.emitOpError("expected memrefs; run bufferization before");
@@ -60,9 +59,9 @@ struct SplitRowSums : lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
   }
 
   void split(IRRewriter &rewriter, RowwiseOp op, const ChipInfo &info) {
-    ScheduleFields fields(*op.getSchedule());
+    Schedule fields = *op.getSchedule();
     int64_t splits = std::exchange(fields.rowSplits, 0);
-    ScheduleFields ofSums(getSplitSchedule(op, splits, info));
+    Schedule ofSums = *getSplitSchedule(op, splits, info);
     // Rows are first read for the first sums. What is left loads its rows ahead
     // of its wait.
     ofSums.prefetchBeforeDependency =
@@ -76,12 +75,12 @@ struct SplitRowSums : lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
         suffix += "_" + std::to_string(phase);
       RowSumPrograms programs = hoistRowSums(
           rewriter, op, RowPhases(op).getSums(0), suffix, splits, allocations);
-      programs.sums.setScheduleAttr(ofSums.get(&getContext()));
+      programs.sums.setScheduleAttr(ScheduleAttr::get(&getContext(), ofSums));
       ofSums.prefetchBeforeDependency = 0;
       op = programs.rest;
       ++numPrograms;
     }
-    op.setScheduleAttr(fields.get(&getContext()));
+    op.setScheduleAttr(ScheduleAttr::get(&getContext(), fields));
     rewriter.setInsertionPointAfter(op);
     for (Value allocation : allocations)
       memref::DeallocOp::create(rewriter, op.getLoc(), allocation);

@@ -17,7 +17,7 @@
 // HUGE:      error: {{.*}} expected schedule field 'row_groups' to be a whole number, got '99999999999999999999'
 // TWICE:     error: {{.*}} expected schedule field 'row_groups' once, got it twice
 // ATTRIBUTE: error: {{.*}} expected threads_per_row to be at least 1, got 0
-// RELOAD:    error: {{.*}} expected schedule field 'reload' to be 0 or 1, got 2
+// RELOAD:    error: {{.*}} expected reload to be 0 or 1, got 2
 // LIMIT:     error: {{.*}} expected at most 1024 threads in a workgroup on gfx942
 // COUNT:     error: loc("option candidates"): expected candidates to be at least 0, got -1
 // WAVE:      error: {{.*}} the wave size of gfx1100, 32, or a multiple of it, got 48

@@ -60,7 +60,7 @@ bool mayTakeLanesAcross(RowwiseOp op);
 /// load or store it, and along them elsewhere. Elements that are `Apart` are
 /// accessed each by itself.
 enum class RowAccess { Aside, Transposed, Apart };
-RowAccess getRowAccess(RowwiseOp op, unsigned operand, ScheduleAttr schedule,
+RowAccess getRowAccess(RowwiseOp op, unsigned operand, const Schedule &schedule,
                        const ChipInfo &chip);
 /// A row block that lies across, and the bytes of its elements.
 struct AcrossBlock {
@@ -87,15 +87,15 @@ int64_t getSharedColumns(int64_t length, int64_t split, int64_t width);
 
 /// Whether the kernel of `op` itself computes its row sums: with `row_splits`
 /// others do.
-bool keepsRowSums(RowwiseOp op, ScheduleAttr schedule);
+bool keepsRowSums(RowwiseOp op, const Schedule &schedule);
 
 /// Columns of a row that one workgroup covers; the last of a row may have
 /// fewer.
-int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
+int64_t getWorkgroupColumns(RowwiseOp op, const Schedule &schedule);
 
 /// Accesses that each lane makes to cover its columns of one row. A schedule
 /// with `reload` takes them one after another; all others hold them at once.
-int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
+int64_t getChunks(RowwiseOp op, const Schedule &schedule);
 
 /// Slots in which `lanes` lanes of a row exchange their sums: one for each wave
 /// of each of `peers` workgroups. Lanes that go across rows of `groups` groups
@@ -108,7 +108,7 @@ int64_t getColumnBits(mlir::OperandRange operands);
 
 /// How many groups' column sums one step adds up: as the schedule says, but in
 /// the canonical order all of them.
-int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
+int64_t getCombineRadix(RowwiseOp op, const Schedule &schedule);
 
 } // namespace lnbwd
 

@@ -29,8 +29,8 @@ inline constexpr int64_t accessesAtOnce = 4;
 /// The schedules of a program that are tried.
 struct ScheduleSpace {
   /// Takes the fields of a schedule; returns true where it wants no more.
-  using Visitor = llvm::function_ref<bool(const ScheduleFields &)>;
-  using RankedVisitor = llvm::function_ref<void(const ScheduleFields &)>;
+  using Visitor = llvm::function_ref<bool(const Schedule &)>;
+  using RankedVisitor = llvm::function_ref<void(const Schedule &)>;
 
   // Those that the model ranks.
 
@@ -85,17 +85,16 @@ struct ScheduleSpace {
                                                        : 4;
 
 private:
-  void forEachGrid(ScheduleFields fields, int64_t laneColumns,
-                   RankedVisitor visit);
+  void forEachGrid(Schedule fields, int64_t laneColumns, RankedVisitor visit);
   /// All rows of a group are one workgroup's: its sums are the group's.
   int64_t boundRows(int64_t rows) const { return rows < mostRows ? rows : 0; }
 };
 
 /// How programs compute the row sums of `op` where `splits` workgroups share
-/// each row; null if splits of the columns that a workgroup can hold are more
+/// each row; none if splits of the columns that a workgroup can hold are more
 /// or fewer.
-ScheduleAttr getSplitSchedule(RowwiseOp op, int64_t splits,
-                              const ChipInfo &chip);
+std::optional<Schedule> getSplitSchedule(RowwiseOp op, int64_t splits,
+                                         const ChipInfo &chip);
 
 /// Into how many parts `op`, a product that sums over the rows, divides them: 1
 /// where its result has tiles enough for all compute units.

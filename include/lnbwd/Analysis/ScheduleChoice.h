@@ -15,7 +15,7 @@
 #ifndef LNBWD_ANALYSIS_SCHEDULECHOICE_H
 #define LNBWD_ANALYSIS_SCHEDULECHOICE_H
 
-#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 namespace lnbwd {
@@ -36,13 +36,13 @@ struct ScheduleRequest {
 /// A schedule and the time that is predicted for it.
 struct RankedSchedule {
   double microseconds;
-  ScheduleAttr schedule;
+  Schedule schedule;
 };
 
-/// The schedule that is predicted fastest; null if none can run that was not
+/// The schedule that is predicted fastest; none if none can run that was not
 /// rejected. A program with `summed` or `splits` has few schedules, and gets
 /// one in any case: checkSchedule says what it breaks.
-ScheduleAttr chooseSchedule(const ScheduleRequest &request);
+std::optional<Schedule> chooseSchedule(const ScheduleRequest &request);
 
 /// The first `count` schedules that the model ranks and that can run, the
 /// fastest first. What was rejected spills, and so may what takes nearly as
@@ -57,14 +57,14 @@ class ScheduleChoices {
 public:
   explicit ScheduleChoices(mlir::Operation *) {}
 
-  ScheduleAttr choose(const ScheduleRequest &request);
+  std::optional<Schedule> choose(const ScheduleRequest &request);
   /// Whether the program, which has column sums, takes one pass for the columns
   /// and one for the rows: no schedule of both can run, or, if `mayBeFaster`,
   /// two passes were measured to take less time.
   bool takesTwoPasses(const ScheduleRequest &request, bool mayBeFaster);
 
 private:
-  llvm::DenseMap<mlir::Operation *, ScheduleAttr> ofUsualRows;
+  llvm::DenseMap<mlir::Operation *, std::optional<Schedule>> ofUsualRows;
 };
 
 } // namespace lnbwd

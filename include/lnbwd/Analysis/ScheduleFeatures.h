@@ -19,7 +19,6 @@
 #define LNBWD_ANALYSIS_SCHEDULEFEATURES_H
 
 #include "lnbwd/Analysis/RowAccess.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 #include <array>
@@ -73,8 +72,7 @@ struct ProgramFacts {
 };
 
 ScheduleFeatures getFeatures(const ProgramFacts &program,
-                             const ScheduleFields &schedule,
-                             const ChipInfo &chip);
+                             const Schedule &schedule, const ChipInfo &chip);
 
 /// Why the trees of `chip` cannot be used: LNBWD_MODEL names a file without
 /// some, or the features are not those that they were trained on. Empty if they

@@ -21,7 +21,6 @@
 #include <string>
 
 namespace lnbwd {
-struct ScheduleFields;
 
 /// Shared memory that the driver takes of each workgroup.
 constexpr int64_t reservedSharedBytes = 1024;
@@ -45,7 +44,7 @@ struct ScheduleResources {
   int64_t stagingBytes;
 };
 
-ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
+ScheduleResources getResources(RowwiseOp op, const Schedule &schedule,
                                const ChipInfo &chip);
 
 /// Registers that each of `threads` lanes can have where a compute unit has so
@@ -57,24 +56,24 @@ int64_t getRegisterLimit(int64_t threads, const ChipInfo &chip,
 
 /// Whether the bulk copies of a staged program begin before its rows do, since
 /// rows do not all begin where a copy can.
-bool needsShift(RowwiseOp op, ScheduleAttr schedule);
+bool needsShift(RowwiseOp op, const Schedule &schedule);
 
 /// How many groups' column sums are added up at once, for the shared memory.
-int64_t chooseCombineRadix(RowwiseOp op, const ScheduleFields &fields);
+int64_t chooseCombineRadix(RowwiseOp op, const Schedule &fields);
 
 /// The schedules with which a kernel of `op` has spilled: those that the module
 /// has in `lnbwd.rejected_schedules`. And whether `schedule` is one of them.
-llvm::SmallVector<ScheduleAttr> getRejected(RowwiseOp op);
-bool isRejected(RowwiseOp op, ScheduleAttr schedule);
+llvm::SmallVector<Schedule> getRejected(RowwiseOp op);
+bool isRejected(RowwiseOp op, const Schedule &schedule);
 
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
 /// can. What is let through, the passes to and on the lane level must get
 /// right.
-std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
+std::string getObstacle(RowwiseOp op, const Schedule &schedule,
                         const ChipInfo &chip);
 /// Whether it can. Says through `emitError` what the obstacle is otherwise.
 mlir::LogicalResult
-checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+checkSchedule(RowwiseOp op, const Schedule &schedule, const ChipInfo &chip,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 } // namespace lnbwd

@@ -128,7 +128,7 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     those of `amdgpu`, `rocdl` or `nvvm`.
 
     Expects split fragments, and neither row reductions nor partial tiles: run
-    `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-fragments`
+    `lnbwd-pipeline-rows`, `lnbwd-block-column-sums`, `lnbwd-split-fragments`
     and `lnbwd-lower-row-reductions` before.
 
     Before:

@@ -448,8 +448,6 @@ Value ExpandMath::expandAngle(Operation *op,
                : result;
 }
 
-/// What `op` computes, in operations that the chip has; null if it stays.
-
 /// `x` to a constant power; null for any other.
 template <typename Builder>
 static Value expandPower(MathExpansions<Builder> &expansions, Value x,
@@ -463,6 +461,7 @@ static Value expandPower(MathExpansions<Builder> &expansions, Value x,
   return expansions.pow(x, exponent.convertToFloat());
 }
 
+/// The value of `op` in operations that the chip has; null if it stays.
 template <typename Builder>
 Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
   if (op->getNumResults() != 1 ||

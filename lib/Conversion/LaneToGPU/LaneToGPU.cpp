@@ -53,7 +53,7 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
     if (!loop.isPlain())
       return op->emitOpError(
           "expected full tiles and no blocks of sums; run "
-          "lnbwd-peel-last-rows and lnbwd-block-column-sums before");
+          "lnbwd-pipeline-rows and lnbwd-block-column-sums before");
   if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(op))
     return fail("; run lnbwd-lower-row-reductions before");
   if (llvm::any_of(op->getOperandTypes(), lane::asFragment) ||

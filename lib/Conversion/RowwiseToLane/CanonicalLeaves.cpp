@@ -22,7 +22,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 void LeafWriter::writeLeaves(Value workgroup) {
-  int64_t length = op.getRowLength(), groups = schedule.getRowGroups();
+  int64_t length = op.getRowLength(), groups = schedule.rowGroups;
   int64_t leafRows = getLeafRows(length), chains = getLeafChains(length);
   int64_t parts = getLeafParts(length, groups);
   Value zero = b.index(0), one = b.index(1);
@@ -91,7 +91,7 @@ void LeafWriter::writeLeaves(Value workgroup) {
 /// parts.
 void LeafWriter::storeMissing(Value workgroup, Value behind, Value all,
                               Value part) {
-  int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
+  int64_t parts = getLeafParts(op.getRowLength(), schedule.rowGroups);
   OpBuilder::InsertionGuard guard(b);
   if (all) {
     auto rest = scf::ForOp::create(b, behind, all, b.index(1));
@@ -113,7 +113,7 @@ void LeafWriter::storeMissing(Value workgroup, Value behind, Value all,
 /// and stores what the leaves together have, if it is the last of them.
 void LeafWriter::storeLeaf(Value leaf, Value part, ValueRange sums) {
   int64_t together = getLeavesTogether();
-  int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
+  int64_t parts = getLeafParts(op.getRowLength(), schedule.rowGroups);
   SmallVector<Value> totals = columnSums.combineGroups(sums);
   Value row = b.add(b.multiply(b.divide(leaf, together), parts), part);
   if (together == 1) {
@@ -129,7 +129,7 @@ void LeafWriter::storeLeaf(Value leaf, Value part, ValueRange sums) {
     });
   }
   // What groups have exchanged is overwritten by the next leaf's sums.
-  if (schedule.getRowGroups() > 1)
+  if (schedule.rowGroups > 1)
     lane::BarrierOp::create(b);
 }
 
@@ -142,7 +142,7 @@ SmallVector<Value> LeafWriter::endLeaf(Value tile, Value part,
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
                                        b.remainder(tile, leafRows), behind);
   // Of several tiles in an iteration the last may not exist.
-  if (schedule.getUnroll() > 1)
+  if (schedule.unroll > 1)
     isLast = b.both(isLast, b.below(tile, kernel.rows));
   auto store = [&] {
     storeLeaf(b.divide(tile, leafRows), part, sums);
@@ -169,7 +169,7 @@ SmallVector<Value> LeafWriter::endLeaf(Value tile, Value part,
 }
 
 void LeafWriter::writeTree(MutableArrayRef<Value> sums) {
-  int64_t groups = schedule.getRowGroups(), leavesAtOnce = schedule.getUnroll();
+  int64_t groups = schedule.rowGroups, leavesAtOnce = schedule.unroll;
   Value last = b.subtract(b.atLeast(kernel.rows, b.index(1)), b.index(1));
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
   auto count = scf::WhileOp::create(
@@ -219,7 +219,7 @@ void LeafWriter::writeTree(MutableArrayRef<Value> sums) {
 void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   int64_t chains = getLeafChains(length);
-  int64_t together = schedule.getRowGroups() / chains;
+  int64_t together = schedule.rowGroups / chains;
   int64_t levels = countWaitingLevels(length, /*rowsPerWorkgroup=*/0);
   TypedValue<lane::LayoutType> all = layout, ofLeaf = layout;
   Value leafOfGroup =
@@ -255,7 +255,7 @@ void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
                               number, layout, levels, /*last=*/false,
                               /*each=*/false);
     // What groups have exchanged is overwritten by the next leaves' sums.
-    if (schedule.getRowGroups() > 1)
+    if (schedule.rowGroups > 1)
       lane::BarrierOp::create(b);
   }
   auto totals = lane::AddLeavesOp::create(b, types, columnSums.getKinds(), sums,

@@ -91,7 +91,7 @@ gpu::GPUFuncOp lnbwd::addKernel(SymbolTable &symbols, Location loc,
                                        b.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel->setAttr(kernelInfoAttr, info);
-  auto threads = int32_t(info.getSchedule().getThreads());
+  auto threads = int32_t(info.getSchedule()->getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
   symbols.insert(kernel);
   return kernel;
@@ -159,7 +159,7 @@ static void annotateInputs(RowwiseOp op, const ChipInfo &chip,
   // it would move loads that nothing can change to where they are used; so
   // would NVIDIA's assembler, after the next barrier.
   bool loadsAhead =
-      op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
+      op.getScheduleAttr()->prefetch || op.getScheduleAttr()->unroll > 1;
   bool scalarsToo = chip.hasScalarUnit && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandFormAttr form = op.getForm(i);
@@ -196,7 +196,7 @@ static gpu::GPUFuncOp makeFunction(RowwiseOp op, const ChipInfo &chip,
       KernelInfoAttr::get(op.getContext(), op.getEntryAttr(), op.getRowLength(),
                           *op.getSchedule(), ProductLoopAttr(),
                           op.getCanonical(), noSinking));
-  if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
+  if (auto split = int32_t(op.getScheduleAttr()->workgroupsPerRow); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   annotateInputs(op, chip, kernel);
   return kernel;
@@ -275,11 +275,11 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
 /// a compute unit has no room for another workgroup than the schedule says. A
 /// kernel that starts while the one before it still holds some compute units
 /// would crowd onto the others otherwise.
-static int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+static int64_t getLaunchedSharedBytes(RowwiseOp op, const Schedule &schedule,
                                       const ChipInfo &chip) {
   ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
-  if (!resources.stagingBytes || !schedule.getDependentLaunch() || !workgroups)
+  int64_t workgroups = schedule.workgroupsPerComputeUnit;
+  if (!resources.stagingBytes || !schedule.dependentLaunch || !workgroups)
     return resources.stagingBytes;
   int64_t room = chip.limits.computeUnitSharedMemoryBytes;
   // More than an equal part of one workgroup too many.
@@ -299,13 +299,12 @@ static int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
 static void launchRows(RowwiseOp op, const ChipInfo &chip,
                        gpu::GPUFuncOp kernel) {
   IndexBuilder b(op.getLoc(), op);
-  ScheduleAttr schedule = *op.getSchedule();
+  const Schedule &schedule = *op.getSchedule();
   LaunchCounts counts = makeLaunchCounts(b, op);
-  int64_t tile = schedule.getColumnTile();
-  int64_t covered =
-      getCoveredColumns(op.getRowLength(), schedule.getVectorWidth());
+  int64_t tile = schedule.columnTile;
+  int64_t covered = getCoveredColumns(op.getRowLength(), schedule.vectorWidth);
   int64_t tiles =
-      tile ? llvm::divideCeil(covered, tile) : schedule.getWorkgroupsPerRow();
+      tile ? llvm::divideCeil(covered, tile) : schedule.workgroupsPerRow;
   Value stagingBytes;
   if (int64_t bytes = getLaunchedSharedBytes(op, schedule, chip))
     stagingBytes = b.int32(bytes);
@@ -362,7 +361,7 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
              << "' to be a memref.alloc in the function: a launch plan has no "
                 "arguments of this kind";
   // One workgroup has all rows of a group at most.
-  bool isWhole = schedule->getRowsPerWorkgroup() == 0 &&
+  bool isWhole = (*schedule)->rowsPerWorkgroup == 0 &&
                  (op.getColumnSums().empty() || !op.hasGroups());
   if (!op.getAllSums().empty() && !op.hasPartialSums() && !isWhole)
     return op.emitOpError(

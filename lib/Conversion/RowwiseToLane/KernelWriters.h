@@ -58,14 +58,14 @@ struct KernelContext {
 
   RowKernel kernel;
   RowwiseOp op;
-  ScheduleAttr schedule;
+  const Schedule &schedule;
   const ChipInfo &chip;
   IndexBuilder b;
   RowwiseOp next = findNext();
   /// Whether it needs nothing of the kernel before it, which has awaited what
   /// is before that: then it waits only where it first writes.
-  bool awaitsLate = op.getIndependent() && schedule.getDependentLaunch() &&
-                    !schedule.getReload() && op.getAllSums().empty();
+  bool awaitsLate = op.getIndependent() && schedule.dependentLaunch &&
+                    !schedule.reload && op.getAllSums().empty();
   mlir::TypedValue<lane::LayoutType> layout;
   /// The same lanes across the rows, where row blocks are transposed.
   mlir::TypedValue<lane::LayoutType> acrossLayout;
@@ -73,14 +73,29 @@ struct KernelContext {
   mlir::IntegerAttr slices;
 };
 
-/// Writes what a lane does with a row: loads, the region phase by phase,
-/// stores.
-class RowWriter {
-public:
-  explicit RowWriter(KernelContext &context)
+/// What writes a part of the body of a kernel.
+class KernelWriter {
+protected:
+  explicit KernelWriter(KernelContext &context)
       : context(context), kernel(context.kernel), op(context.op),
         schedule(context.schedule), b(context.b), layout(context.layout),
-        slices(context.slices), phases(op) {}
+        slices(context.slices) {}
+
+  KernelContext &context;
+  RowKernel &kernel;
+  RowwiseOp op;
+  const Schedule &schedule;
+  IndexBuilder &b;
+  mlir::TypedValue<lane::LayoutType> &layout;
+  mlir::IntegerAttr &slices;
+};
+
+/// Writes what a lane does with a row: loads, the region phase by phase,
+/// stores.
+class RowWriter : KernelWriter {
+public:
+  explicit RowWriter(KernelContext &context)
+      : KernelWriter(context), phases(op) {}
 
   /// Loads what all rows of the workgroup share, ahead of the loop.
   void loadShared();
@@ -118,13 +133,6 @@ private:
   /// This lane's part of a sum of rows of a table.
   mlir::Value sumGathered(GatherSumOp sum);
 
-  KernelContext &context;
-  RowKernel &kernel;
-  RowwiseOp op;
-  ScheduleAttr schedule;
-  IndexBuilder &b;
-  mlir::TypedValue<lane::LayoutType> &layout;
-  mlir::IntegerAttr &slices;
   RowPhases phases;
   /// The row at work; null ahead of the loop. The same by `acrossLayout`.
   mlir::Value currentRow, acrossRow;
@@ -133,11 +141,9 @@ private:
 };
 
 /// Writes what becomes of the column sums that a lane has.
-class SumWriter {
+class SumWriter : KernelWriter {
 public:
-  explicit SumWriter(KernelContext &context)
-      : context(context), op(context.op), b(context.b), layout(context.layout) {
-  }
+  explicit SumWriter(KernelContext &context) : KernelWriter(context) {}
 
   /// What the sums of no rows are.
   llvm::SmallVector<mlir::Value> makeNeutral();
@@ -147,21 +153,13 @@ public:
   llvm::SmallVector<mlir::Value> combineGroups(mlir::ValueRange sums);
   /// Stores the sums that the first group has, as row `row` of partial ones.
   void store(llvm::ArrayRef<mlir::Value> sums, mlir::Value row);
-
-private:
-  KernelContext &context;
-  RowwiseOp op;
-  IndexBuilder &b;
-  mlir::TypedValue<lane::LayoutType> &layout;
 };
 
 /// Writes the loops over rows whose sums are added in the canonical order.
-class LeafWriter {
+class LeafWriter : KernelWriter {
 public:
   LeafWriter(KernelContext &context, RowWriter &rows, SumWriter &columnSums)
-      : context(context), kernel(context.kernel), op(context.op),
-        schedule(context.schedule), b(context.b), layout(context.layout),
-        rows(rows), columnSums(columnSums) {}
+      : KernelWriter(context), rows(rows), columnSums(columnSums) {}
 
   /// Writes the loop over a workgroup's rows. It has the same chains of
   /// neighbouring leaves, and stores the sums of each leaf when it has all of
@@ -182,16 +180,9 @@ private:
   void storeMissing(mlir::Value workgroup, mlir::Value behind, mlir::Value all,
                     mlir::Value part);
   int64_t getLeavesTogether() {
-    return countLeavesTogether(op.getRowLength(),
-                               schedule.getRowsPerWorkgroup());
+    return countLeavesTogether(op.getRowLength(), schedule.rowsPerWorkgroup);
   }
 
-  KernelContext &context;
-  RowKernel &kernel;
-  RowwiseOp op;
-  ScheduleAttr schedule;
-  IndexBuilder &b;
-  mlir::TypedValue<lane::LayoutType> &layout;
   RowWriter &rows;
   SumWriter &columnSums;
 };

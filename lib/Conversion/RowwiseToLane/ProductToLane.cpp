@@ -28,7 +28,6 @@
 
 #include "KernelFrame.h"
 
-#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Transforms/Lane/MatrixTiles.h"
@@ -553,11 +552,11 @@ void ProductKernel::addKernel(SymbolTable &symbols) {
   // As far as a product has a schedule: the launch needs the rows that a
   // workgroup makes, and the report the columns, which the lanes of a row
   // share.
-  ScheduleFields fields;
+  Schedule fields;
   fields.threadsPerRow = std::gcd(threads, tileSize);
   fields.rowGroups = threads / fields.threadsPerRow;
   fields.rowsPerWorkgroup = fields.columnTile = tileSize;
-  ScheduleAttr schedule = fields.get(b.getContext());
+  auto schedule = ScheduleAttr::get(b.getContext(), fields);
   int64_t sum = product.sumsRows ? 0 : depth;
   auto loop =
       ProductLoopAttr::get(b.getContext(), sum, step, parts,

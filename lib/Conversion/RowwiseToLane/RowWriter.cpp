@@ -43,9 +43,9 @@ static bool isNumber(RowwiseOp op, size_t operand) {
 /// stay in registers while the row's sums are formed, and the compute unit
 /// would have room for fewer workgroups, which keep its memory busy.
 bool RowWriter::isLate(BlockArgument column) {
-  return schedule.getLateColumns() && !schedule.getWidenColumns() &&
-         !schedule.getReload() && op.hasRowSums() && !hasLeaves(op) &&
-         !column.use_empty() && !phases.isNeededAtFirst(column);
+  return schedule.lateColumns && !schedule.widenColumns && !schedule.reload &&
+         op.hasRowSums() && !hasLeaves(op) && !column.use_empty() &&
+         !phases.isNeededAtFirst(column);
 }
 
 void RowWriter::loadShared() {
@@ -72,7 +72,7 @@ void RowWriter::loadShared() {
     if (size_t operand = numRows + numColumns + i; isNumber(op, operand))
       known[body.getArgument(operand)] =
           memref::LoadOp::create(b, kernel.buffers[operand], b.index(0));
-  if (schedule.getWidenColumns())
+  if (schedule.widenColumns)
     for (Operation &bodyOp : body)
       if (isWidenedColumn(op, &bodyOp))
         get(bodyOp.getResult(0));
@@ -80,11 +80,11 @@ void RowWriter::loadShared() {
 
 void RowWriter::setTransfers(lane::ForRowsOp loop) {
   loop.setLastRowApart(needsShift(op, schedule));
-  loop.setReload(schedule.getReload());
-  if (int64_t stages = schedule.getStages())
+  loop.setReload(schedule.reload);
+  if (int64_t stages = schedule.stages)
     loop.setStages(uint64_t(stages));
-  loop.setPrefetch(schedule.getPrefetch());
-  if (int64_t tiles = schedule.getUnroll(); tiles > 1)
+  loop.setPrefetch(schedule.prefetch);
+  if (int64_t tiles = schedule.unroll; tiles > 1)
     loop.setUnroll(uint64_t(tiles));
 }
 
@@ -201,7 +201,7 @@ RowWriter::ScalarParts RowWriter::loadScalars() {
             }));
     }
   };
-  if (schedule.getDependentLaunch() && context.hasSplitScalars()) {
+  if (schedule.dependentLaunch && context.hasSplitScalars()) {
     load([](bool isSplit) { return !isSplit; });
     context.await();
     load([](bool isSplit) { return isSplit; });

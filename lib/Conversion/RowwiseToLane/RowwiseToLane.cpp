@@ -47,8 +47,8 @@ static bool isLastUse(RowwiseOp op, Value rows) {
 /// over its groups are after all loads.
 static SmallVector<Value> getDeadRows(const RowKernel &kernel) {
   RowwiseOp op = kernel.op;
-  ScheduleAttr schedule = *op.getSchedule();
-  if (schedule.getRowsPerWorkgroup() || schedule.getRowGroups() == 1 ||
+  const Schedule &schedule = *op.getSchedule();
+  if (schedule.rowsPerWorkgroup || schedule.rowGroups == 1 ||
       op.getColumnSums().empty() || op.hasGroups())
     return {};
   SmallVector<Value> dead;
@@ -61,11 +61,11 @@ static SmallVector<Value> getDeadRows(const RowKernel &kernel) {
 lane::LayoutType KernelContext::getLayoutType(int64_t groups, bool isAcross) {
   int64_t length = op.getRowLength();
   int64_t columns = getWorkgroupColumns(op, schedule);
-  int64_t covered = getCoveredColumns(length, schedule.getVectorWidth());
-  return lane::LayoutType::get(
-      op.getContext(), length, schedule.getThreadsPerRow(), groups,
-      schedule.getVectorWidth(), columns < covered ? columns : 0,
-      covered > length ? covered : 0, isAcross);
+  int64_t covered = getCoveredColumns(length, schedule.vectorWidth);
+  return lane::LayoutType::get(op.getContext(), length, schedule.threadsPerRow,
+                               groups, schedule.vectorWidth,
+                               columns < covered ? columns : 0,
+                               covered > length ? covered : 0, isAcross);
 }
 
 bool KernelContext::hasSplitScalars() {
@@ -82,8 +82,8 @@ Attribute KernelContext::getKind(bool isMaximum) {
 }
 
 void KernelContext::addLayouts() {
-  int64_t groups = schedule.getRowGroups();
-  lane::LayoutType type = getLayoutType(groups, schedule.getLanesAcross());
+  int64_t groups = schedule.rowGroups;
+  lane::LayoutType type = getLayoutType(groups, schedule.lanesAcross);
   Value first;
   if (type.getColumns())
     first = b.multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
@@ -104,7 +104,7 @@ RowwiseOp KernelContext::findNext() {
     next = next->getNextNode();
   auto program = dyn_cast_if_present<RowwiseOp>(next);
   return program && program.getSchedule() &&
-                 program.getSchedule()->getDependentLaunch()
+                 program.getScheduleAttr()->dependentLaunch
              ? program
              : RowwiseOp();
 }
@@ -139,13 +139,12 @@ ArrayAttr SumWriter::getKinds() {
 }
 
 SmallVector<Value> SumWriter::combineGroups(ValueRange sums) {
-  ScheduleAttr schedule = context.schedule;
-  if (sums.empty() || schedule.getRowGroups() == 1)
+  if (sums.empty() || schedule.rowGroups == 1)
     return SmallVector<Value>(sums);
   auto combined =
       lane::CombineGroupsOp::create(b, sums.getTypes(), getKinds(), sums,
                                     layout, getCombineRadix(op, schedule),
-                                    /*neighbors_first=*/bool(context.slices));
+                                    /*neighbors_first=*/bool(slices));
   return SmallVector<Value>(combined.getTotals());
 }
 
@@ -155,7 +154,7 @@ void SumWriter::store(ArrayRef<Value> sums, Value row) {
     Value sum = value, memory = context.getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     // Rows that do not exist are 0, and so a sum of -0 may be 0.
-    if (context.slices && !context.isMaximum(i))
+    if (slices && !context.isMaximum(i))
       sum = arith::AddFOp::create(
           b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
     lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
@@ -171,7 +170,7 @@ void SumWriter::store(ArrayRef<Value> sums, Value row) {
 static void writeLoop(KernelContext &context, RowWriter &rows, Value workgroup,
                       MutableArrayRef<Value> sums) {
   RowwiseOp op = context.op;
-  ScheduleAttr schedule = context.schedule;
+  const Schedule &schedule = context.schedule;
   IndexBuilder &b = context.b;
   const RowKernel &kernel = context.kernel;
   SmallVector<Value> carried;
@@ -179,14 +178,14 @@ static void writeLoop(KernelContext &context, RowWriter &rows, Value workgroup,
     carried.push_back(lane::FirstIterationOp::create(
         b, lane::IterationType::get(op.getContext())));
 
-  Value begin = b.multiply(workgroup, schedule.getRowGroups());
-  Value step = b.multiply(kernel.workgroups, schedule.getRowGroups());
+  Value begin = b.multiply(workgroup, schedule.rowGroups);
+  Value step = b.multiply(kernel.workgroups, schedule.rowGroups);
   auto loop =
       lane::ForRowsOp::create(b, begin, kernel.rows, step, context.layout,
                               workgroup, kernel.workgroups, sums, carried);
   loop.setOnce(schedule.takesOneTile(int64_t(op.getFixedWorkgroups())));
   rows.setTransfers(loop);
-  if (int64_t iterations = schedule.getSumBlock())
+  if (int64_t iterations = schedule.sumBlock)
     loop.setSumBlock(uint64_t(iterations));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -198,13 +197,13 @@ static void writeLoop(KernelContext &context, RowWriter &rows, Value workgroup,
 /// Writes the rows of a workgroup, and what becomes of their column sums.
 static void writeRowsAndSums(KernelContext &context, RowWriter &rows,
                              Value workgroup, bool hasAllowedNext) {
-  ScheduleAttr schedule = context.schedule;
+  const Schedule &schedule = context.schedule;
   SumWriter columnSums(context);
   LeafWriter leaves(context, rows, columnSums);
   SmallVector<Value> sums = columnSums.makeNeutral();
   bool isTree = context.op.getLeaves().has_value();
   bool isOrdered = context.slices && !sums.empty();
-  bool hasAllLeaves = isOrdered && !schedule.getRowsPerWorkgroup();
+  bool hasAllLeaves = isOrdered && !schedule.rowsPerWorkgroup;
   bool hasLeaves = isOrdered && !hasAllLeaves;
   if (isTree)
     leaves.writeTree(sums);
@@ -238,7 +237,7 @@ static void writeKernel(const RowKernel &frame, const ChipInfo &chip) {
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.
-  if (context.schedule.getDependentLaunch() && !context.hasSplitScalars() &&
+  if (context.schedule.dependentLaunch && !context.hasSplitScalars() &&
       !context.awaitsLate)
     context.await();
   // Start the dependent kernel early if it waits for split row sums, whose
@@ -256,7 +255,7 @@ static void writeKernel(const RowKernel &frame, const ChipInfo &chip) {
   if (context.awaitsLate)
     context.await();
   gpu::ReturnOp::create(b);
-  if (context.schedule.getPrefetchBeforeDependency())
+  if (context.schedule.prefetchBeforeDependency)
     kernel.function.walk(prefetchFirstRows);
 }
 

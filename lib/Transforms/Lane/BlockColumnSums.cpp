@@ -131,8 +131,7 @@ struct BlockColumnSums : lnbwd::impl::BlockColumnSumsPassBase<BlockColumnSums> {
     for (lane::ForRowsOp loop :
          lane::collectLoops(getOperation(), &lane::ForRowsOp::getSumBlock)) {
       if (!loop.getWhole()) {
-        loop.emitOpError(
-            "expected full tiles; run lnbwd-peel-last-rows before");
+        loop.emitOpError("expected full tiles; run lnbwd-pipeline-rows before");
         return signalPassFailure();
       }
       auto iterations = int64_t(*loop.getSumBlock());

@@ -365,6 +365,9 @@ struct PipelineRows : lnbwd::impl::PipelineRowsPassBase<PipelineRows> {
         return signalPassFailure();
       ++numPipelined;
     }
+    for (lane::ForRowsOp loop :
+         lane::collectLoops(kernel, [](lane::ForRowsOp) { return true; }))
+      numPeeled += lane::peelLastRows(loop, **found);
   }
 
   LogicalResult pipeline(lane::ForRowsOp loop, const ChipInfo &chip);
@@ -397,8 +400,8 @@ static LogicalResult checkLoads(lane::ForRowsOp loop) {
 LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
                                      const ChipInfo &chip) {
   if (loop.getWhole())
-    return loop.emitOpError("expected tiles that may be partial; run "
-                            "lnbwd-pipeline-rows before lnbwd-peel-last-rows");
+    return loop.emitOpError("expected tiles that may be partial, since "
+                            "lnbwd-pipeline-rows makes them full");
   if (failed(checkLoads(loop)))
     return failure();
   // Rows that are staged are in flight without registers.

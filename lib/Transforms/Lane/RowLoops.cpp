@@ -8,18 +8,9 @@
 
 #include "RowLoops.h"
 
-#include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/Lane/IndexBuilder.h"
-#include "lnbwd/Transforms/Lane/Passes.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-
-namespace lnbwd {
-#define GEN_PASS_DEF_PEELLASTROWSPASS
-#include "lnbwd/Transforms/Lane/Passes.h.inc"
-} // namespace lnbwd
 
 using namespace mlir;
 using namespace lnbwd;
@@ -222,17 +213,3 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
   loop.getWorkgroupsMutable().clear();
   return isPeeled;
 }
-
-namespace {
-struct PeelLastRows : lnbwd::impl::PeelLastRowsPassBase<PeelLastRows> {
-  void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChip(getOperation());
-    if (failed(found))
-      return signalPassFailure();
-    SmallVector<lane::ForRowsOp> loops;
-    getOperation()->walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
-    for (lane::ForRowsOp loop : loops)
-      numPeeled += lane::peelLastRows(loop, **found);
-  }
-};
-} // namespace

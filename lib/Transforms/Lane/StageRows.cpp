@@ -178,7 +178,7 @@ static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
         "its loop, of whole fragments of the row that lane.row "
         "gives for the tile");
   if (!loop.getWhole())
-    return loop.emitOpError("expected full tiles; run lnbwd-peel-last-rows "
+    return loop.emitOpError("expected full tiles; run lnbwd-pipeline-rows "
                             "before");
   StageLayout stages = lane::getStageLayout(
       load.getLayout().getType(), getElementTypes(load.getMemories()));

@@ -5,7 +5,7 @@
 gpu.module @m {
   gpu.func @not_whole(%i: index) {
     %layout = lane.layout : !layout
-    // expected-error@+1 {{expected full tiles and no blocks of sums; run lnbwd-peel-last-rows and lnbwd-block-column-sums before}}
+    // expected-error@+1 {{expected full tiles and no blocks of sums; run lnbwd-pipeline-rows and lnbwd-block-column-sums before}}
     lane.for_rows %tile = %i to %i step %i at %layout : !layout {
     }
     gpu.return

@@ -5,7 +5,7 @@
 gpu.module @m {
   gpu.func @f(%begin: index, %end: index, %step: index) {
     %layout = lane.layout : !layout
-    // expected-error@+1 {{expected full tiles; run lnbwd-peel-last-rows before}}
+    // expected-error@+1 {{expected full tiles; run lnbwd-pipeline-rows before}}
     lane.for_rows %tile = %begin to %end step %step at %layout attributes {sum_block = 8 : i64} : !layout {
     }
     gpu.return

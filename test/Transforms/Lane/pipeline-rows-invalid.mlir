@@ -20,7 +20,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @peeled(%i: index) {
     %layout = lane.layout : !layout
-    // expected-error@+1 {{expected tiles that may be partial; run lnbwd-pipeline-rows before lnbwd-peel-last-rows}}
+    // expected-error@+1 {{expected tiles that may be partial, since lnbwd-pipeline-rows makes them full}}
     lane.for_rows %tile = %i to %i step %i at %layout attributes {unroll = 2, whole} : !layout {
     }
     gpu.return

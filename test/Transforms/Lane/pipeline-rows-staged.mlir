@@ -33,7 +33,7 @@ gpu.module @m {
 
 // Without scalars there is nothing to load ahead.
 // CHECK-LABEL: gpu.func @rows_alone(
-// CHECK:         lane.for_rows {{.*}} for %{{.*}} of %{{.*}} attributes {prefetch, stages = 2 : i64} : !layout {
+// CHECK:         lane.for_rows {{.*}} attributes {prefetch, stages = 2 : i64, whole} : !layout {
 gpu.module @m {
   gpu.func @rows_alone(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %xs: memref<?x256xf32>) {
     %layout = lane.layout : !layout

@@ -55,9 +55,10 @@ gpu.module @m {
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// A loop that is not unrolled.
-// CHECK-LABEL: gpu.func @plain
-// CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %{{.*}} for %{{.*}} of
+// A loop that is not unrolled has its last tile peeled.
+// CHECK-LABEL: gpu.func @plain(
+// CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: index, %{{[a-z0-9]+}}: index, %[[STEP:[a-z0-9]+]]: index,
+// CHECK:         lane.for_rows %{{.*}} = %[[BEGIN]] to %{{.*}} step %[[STEP]] at %{{.*}} attributes {whole} : !layout {
 gpu.module @m {
   gpu.func @plain(%begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout

@@ -5,7 +5,7 @@
 gpu.module @m {
   gpu.func @not_whole(%i: index, %xs: memref<?x256xf32>) {
     %layout = lane.layout : !layout
-    // expected-error@+1 {{expected full tiles; run lnbwd-peel-last-rows before}}
+    // expected-error@+1 {{expected full tiles; run lnbwd-pipeline-rows before}}
     lane.for_rows %tile = %i to %i step %i at %layout for %i of %i attributes {stages = 3} : !layout {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>

@@ -28,7 +28,7 @@ def ReloadPhasesPass
 
     Fails on a loop with column sums, which are carried for all columns, and on
     fragments that are neither loaded nor computed by pure operations. Runs
-    before `lnbwd-peel-last-rows`.
+    before `lnbwd-pipeline-rows`.
 
     Before:
 
@@ -69,10 +69,10 @@ def ReloadPhasesPass
 
 def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Keep loads of several tiles of rows in flight";
+  let summary = "Keep loads of several tiles of rows in flight, and make tiles full";
   let description = [{
-    Implements `prefetch` and `unroll` of a `lane.for_rows`; a loop with neither
-    is left alone.
+    Implements `prefetch` and `unroll` of a `lane.for_rows`, and gives all loops
+    full tiles.
 
     - `prefetch`: an iteration loads the tile of the next one, and passes it on as
       loop-carried values. Of staged rows, only the row scalars are prefetched.
@@ -86,10 +86,8 @@ def PipelineRowsPass
     iteration of several tiles waits once, after those loads of all tiles; with
     `prefetch` the wait moves before the loop.
 
-    The resulting loop has full tiles; docs/lowering.md says how rows out of
-    bounds are handled. Fails after `lnbwd-peel-last-rows`, on a load of
-    anything but the row of the loop's tile, and, with `unroll` alone, on a loop
-    with row reductions.
+    Fails on full tiles, on a load of anything but the row of the loop's tile,
+    and, with `unroll` alone, on a loop with row reductions.
 
     Before:
 
@@ -120,21 +118,12 @@ def PipelineRowsPass
       lane.yield %ahead : vector<1x8xf32>
     }
     ```
-  }];
-  let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
-  let statistics = [Statistic<"numPipelined", "pipelined", "Row loops pipelined">];
-}
 
-def PeelLastRowsPass
-    : Pass<"lnbwd-peel-last-rows", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Peel the partial tile off the row loop";
-  let description = [{
-    The last tile of a `lane.for_rows` over several groups may be partial. The
-    loop then runs over the full tiles alone, and the last workgroup, which
-    never has more full tiles than another, processes the rest. Groups whose row
-    is out of bounds store nothing; on AMD's chips their loads are dropped, on
-    others they load the last row. A loop with one group has full tiles in any
-    case.
+    The last tile of a loop over several groups may be partial. But for `unroll`
+    alone, the loop then runs over the full tiles, and the last workgroup, which
+    never has more of them than another, processes the rest in a copy of the
+    body. Groups whose row is out of bounds store nothing; on AMD's chips their
+    loads are dropped, on others they load the last row.
 
     Before:
 
@@ -169,7 +158,10 @@ def PeelLastRowsPass
     ```
   }];
   let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
-  let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
+  let statistics = [
+    Statistic<"numPipelined", "pipelined", "Row loops pipelined">,
+    Statistic<"numPeeled", "peeled", "Row loops peeled">
+  ];
 }
 
 def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -83,67 +82,115 @@ NamedOperationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-#define LNBWD_SCHEDULE_PARAMETERS
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_PARAMETERS
-) {
-  const int64_t values[] = {
-#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) member,
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+Attribute ScheduleAttr::parse(AsmParser &parser, Type /*type*/) {
+  Schedule schedule;
+  llvm::SmallPtrSet<const ScheduleFieldInfo *, 32> given;
+  auto parseField = [&]() -> ParseResult {
+    StringRef name;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name) || parser.parseEqual())
+      return failure();
+    const ScheduleFieldInfo *field = findScheduleField(name);
+    if (!field || !given.insert(field).second)
+      return parser.emitError(loc, "duplicate or unknown schedule field: ")
+             << name;
+    if (!field->isFlag)
+      return parser.parseInteger(schedule.*field->member);
+    FailureOr<bool> flag = FieldParser<bool>::parse(parser);
+    if (failed(flag))
+      return failure();
+    schedule.*field->member = *flag;
+    return success();
   };
-  for (auto [info, value] : llvm::zip_equal(kScheduleFields, values))
-    if (!info.takes(value))
-      return emitError() << "expected " << info.name << " to be " << info.values
-                         << ", got " << value;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseField))
+    return {};
+  for (const ScheduleFieldInfo &field : kScheduleFields)
+    if (field.isRequired && !given.contains(&field)) {
+      parser.emitError(parser.getCurrentLocation(), "missing schedule field: ")
+          << field.name;
+      return {};
+    }
+  return parser.getChecked<ScheduleAttr>(parser.getContext(), schedule);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(
+      llvm::make_filter_range(kScheduleFields,
+                              [&](const ScheduleFieldInfo &field) {
+                                return field.isRequired ||
+                                       getValue().*field.member !=
+                                           Schedule().*field.member;
+                              }),
+      printer, [&](const ScheduleFieldInfo &field) {
+        printer << field.name << " = ";
+        if (field.isFlag)
+          printer << (getValue().*field.member ? "true" : "false");
+        else
+          printer << getValue().*field.member;
+      });
+  printer << ">";
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   Schedule schedule) {
+  for (const ScheduleFieldInfo &field : kScheduleFields)
+    if (!field.takes(schedule.*field.member))
+      return emitError() << "expected " << field.name << " to be "
+                         << field.values << ", got " << schedule.*field.member;
   // Factors are bounded before they are multiplied.
   constexpr int64_t bound = int64_t(1) << 20;
-  if (threadsPerRow > bound || rowGroups > bound)
+  if (schedule.threadsPerRow > bound || schedule.rowGroups > bound)
     return emitError() << "expected " << field::threadsPerRow << " and "
                        << field::rowGroups << " below " << bound;
-  if (columnTile % (threadsPerRow * vectorWidth) != 0)
+  if (schedule.columnTile % (schedule.threadsPerRow * schedule.vectorWidth) !=
+      0)
     return emitError() << "expected " << field::columnTile
                        << " to be a multiple of " << field::threadsPerRow
-                       << " * " << field::vectorWidth << ", got " << columnTile;
-  if (reload && (prefetch || stages))
+                       << " * " << field::vectorWidth << ", got "
+                       << schedule.columnTile;
+  if (schedule.reload && (schedule.prefetch || schedule.stages))
     return emitError() << "expected " << field::prefetch << " and "
                        << field::stages << " 0 where " << field::reload
                        << " is set: a row that is read again does not stay "
                           "anywhere";
-  if (unroll > 1 && (stages || reload))
+  if (schedule.unroll > 1 && (schedule.stages || schedule.reload))
     return emitError()
            << "expected " << field::stages << " 0 and " << field::reload
            << " unset where " << field::unroll
            << " is above 1: the tiles of rows of an iteration are held in "
               "registers";
-  if (unroll > 2 && prefetch)
+  if (schedule.unroll > 2 && schedule.prefetch)
     return emitError() << "expected " << field::unroll << " to be 1 or 2 where "
-                       << field::prefetch << " is 1, got " << unroll;
-  if (workgroupsPerRow > 1 && (columnTile || reload))
+                       << field::prefetch << " is 1, got " << schedule.unroll;
+  if (schedule.workgroupsPerRow > 1 && (schedule.columnTile || schedule.reload))
     return emitError() << "expected " << field::columnTile << " 0 and "
                        << field::reload << " unset where "
                        << field::workgroupsPerRow
                        << " is above 1: the row is split between workgroups "
                           "already";
-  if (rowSplits && (workgroupsPerRow > 1 || reload))
+  if (schedule.rowSplits && (schedule.workgroupsPerRow > 1 || schedule.reload))
     return emitError() << "expected " << field::workgroupsPerRow << " 1 and "
                        << field::reload << " unset where " << field::rowSplits
                        << " is set: no row sums are left to share or to wait "
                           "for";
-  if (prefetchBeforeDependency && (!dependentLaunch || reload))
+  if (schedule.prefetchBeforeDependency &&
+      (!schedule.dependentLaunch || schedule.reload))
     return emitError() << "expected " << field::dependentLaunch << " set and "
                        << field::reload << " unset where "
                        << field::prefetchBeforeDependency
                        << " is set: rows are brought near while the kernel "
                           "waits, and rows that are read again are too long";
-  if (lanesAcross && (vectorWidth > 1 || rowGroups < 2 ||
-                      !llvm::isPowerOf2_64(rowGroups) || rowSplits))
+  if (schedule.lanesAcross &&
+      (schedule.vectorWidth > 1 || schedule.rowGroups < 2 ||
+       !llvm::isPowerOf2_64(schedule.rowGroups) || schedule.rowSplits))
     return emitError() << "expected " << field::vectorWidth << " 1, "
                        << field::rowGroups << " a power of two above 1 and "
                        << field::rowSplits << " 0 where " << field::lanesAcross
-                       << " is set, got " << vectorWidth << ", " << rowGroups
-                       << " and " << rowSplits;
-  if (stages && columnTile)
+                       << " is set, got " << schedule.vectorWidth << ", "
+                       << schedule.rowGroups << " and " << schedule.rowSplits;
+  if (schedule.stages && schedule.columnTile)
     return emitError() << "expected " << field::columnTile << " 0 where "
                        << field::stages
                        << " is set: a bulk copy brings whole rows";

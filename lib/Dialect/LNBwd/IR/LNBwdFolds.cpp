@@ -148,7 +148,7 @@ void RowwiseOp::getCanonicalizationPatterns(RewritePatternSet &results,
 //===----------------------------------------------------------------------===//
 
 OpFoldResult WorkgroupCountOp::fold(FoldAdaptor) {
-  if (getSchedule().getRowsPerWorkgroup() == 0)
+  if (getSchedule()->rowsPerWorkgroup == 0)
     return IntegerAttr::get(IndexType::get(getContext()), 1);
   return {};
 }

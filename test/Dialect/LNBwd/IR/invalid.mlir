@@ -731,14 +731,14 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 
 // -----
 
-// expected-error@+1 {{struct is missing required parameter: workgroups_per_compute_unit}}
+// expected-error@+1 {{missing schedule field: workgroups_per_compute_unit}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{duplicate or unknown struct parameter name: wave}}
+// expected-error@+1 {{duplicate or unknown schedule field: wave}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, wave = 4>} {
   return
 }

@@ -38,27 +38,14 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
                     rows_per_workgroup = 8, workgroups_per_compute_unit = 4>
     ```
   }];
-  let parameters =
-      !dag(ins, !foreach(entry, LNBwd_ScheduleFields, entry.parameter),
-           !foreach(entry, LNBwd_ScheduleFields, entry.name));
-  let assemblyFormat = "`<` struct(params) `>`";
+  let parameters = (ins
+    AttrParameter<"::lnbwd::Schedule", "", "const ::lnbwd::Schedule &">:$value
+  );
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Work-items of a workgroup.
-    int64_t getThreads() const { return getThreadsPerRow() * getRowGroups(); }
-    /// Columns that the lanes of one row cover with one access each.
-    int64_t getChunkColumns() const {
-      return getThreadsPerRow() * getVectorWidth();
-    }
-    /// Whether the grid has a workgroup for each tile of rows, which needs no
-    /// loop. Workgroups whose number is fixed otherwise (`fixed`, where it is
-    /// not 0) loop over as many tiles as there are.
-    bool takesOneTile(int64_t fixed) const {
-      return fixed == 0 && getWorkgroupsPerComputeUnit() == 0 &&
-             getWorkgroupsPerRow() == 1 &&
-             getRowsPerWorkgroup() == getRowGroups() && getStages() == 0 &&
-             getPrefetch() == 0 && getUnroll() == 1;
-    }
+    const ::lnbwd::Schedule *operator->() const { return &getValue(); }
+    operator const ::lnbwd::Schedule &() const { return getValue(); }
   }];
 }
 

@@ -25,6 +25,7 @@
 
 #include <optional>
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 #include "lnbwd/Operations/Operations.h"
 
 namespace mlir {

@@ -16,8 +16,6 @@
 #ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD
 #define LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD
 
-include "mlir/IR/AttrTypeBase.td"
-
 /// What a field may be on any chip, for any program: `allowed`, or, where that
 /// is empty, all whole numbers from `least`. `text` ends the sentence "expected
 /// the field to be ...".
@@ -57,14 +55,10 @@ class LNBwd_ScheduleField<string fieldName, LNBwd_FieldValues fieldValues> {
   list<string> vendors = ["amd", "nvidia"];
 
   // What follows is computed.
-  string type = !if(isFlag, "bool", "int64_t");
   string shownDefault =
       !if(!empty(defaultValue), "",
           !if(isFlag, !if(!eq(defaultValue, "1"), "true", "false"),
               defaultValue));
-  AttrOrTypeParameter parameter =
-      !if(!empty(defaultValue), AttrParameter<type, "">,
-          DefaultValuedParameter<type, shownDefault>);
   string row = "    | `" # name # "` | " # unit # " | "
       # !if(isFlag, "a flag", values.text) # " | " # shownDefault # " | "
       # !interleave(!foreach(vendor, vendors,

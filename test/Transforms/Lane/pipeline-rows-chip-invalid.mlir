@@ -1,4 +1,4 @@
-// RUN: not lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-peel-last-rows)))' 2>&1 | FileCheck %s
+// RUN: not lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows)))' 2>&1 | FileCheck %s
 
 // CHECK: error: expected a module with lnbwd.chip; run lnbwd-set-chip before
 gpu.module @m {

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_80},gpu.module(gpu.func(lnbwd-peel-last-rows)))' --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-peel-last-rows)))' --split-input-file | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_80},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file | FileCheck %s --check-prefix=AMD
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 8>
 
