@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, Node
 
-from lnbwd.program.graphs.operations import of_kinds
+from lnbwd.program.graphs.nodes import of_kinds
 from lnbwd.program.row_program import reached
 
 aten = torch.ops.aten

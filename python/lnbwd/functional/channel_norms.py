@@ -31,7 +31,7 @@ from ..ops.choices import choices
 from ..ops.launching import has_clusters, is_capturing
 from ..ops.registration import eager, gradients_by_torch, is_pytorchs
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
-from ..program.element_types import ELEMENT_NAMES
+from ..program.operands import ELEMENT_NAMES
 from ..program.torch_internals import reshaped
 from .channel_programs import (
     MANY_NUMBERS,

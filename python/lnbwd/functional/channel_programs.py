@@ -13,8 +13,7 @@ from torch import Tensor
 from ..core.compile.spec import ROWS_HINTS
 from ..ops.regions import Registered, call_of, is_plain, raw_region, register_draft
 from ..program.builder import Draft, Value
-from ..program.element_types import ELEMENT_NAMES
-from ..program.operands import Input
+from ..program.operands import ELEMENT_NAMES, Input
 
 Kinds = tuple[tuple[str, str], ...]
 """The element types of running statistics, and of the momentum, by name."""

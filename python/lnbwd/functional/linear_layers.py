@@ -21,9 +21,8 @@ from ..core.compile.store import derive_gradient
 from ..ops import regions
 from ..ops.regions import Registered
 from ..program.builder import Draft, Value
-from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.mlir import Writer
-from ..program.operands import Input, Output
+from ..program.operands import ELEMENT_NAMES, TYPES, Input, Output
 from ..program.row_program import Builder
 
 INPUTS = ("x", "w", "gamma", "beta", "b")

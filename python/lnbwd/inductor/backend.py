@@ -18,7 +18,7 @@ from ..core.base import settings
 from ..core.base.batch_invariance import is_batch_invariant
 from ..core.compile import compiler, tuning
 from ..ops import launching
-from ..program.graphs.maxima import compared
+from ..program.graphs.reductions import compared
 from . import torch_internals as internals
 from .additions import sum_segments
 from .scheduling import classes, count_programs

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from ..program.element_types import ELEMENT_NAMES
-from ..program.operands import TABLES
+from ..program.operands import ELEMENT_NAMES, TABLES
 from ..program.row_program import RowProgram
 from .places import Form
 

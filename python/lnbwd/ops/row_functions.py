@@ -32,8 +32,8 @@ from torch import Tensor
 
 from ..core.base.errors import place_of, refusal
 from ..core.compile.spec import rows_hint
-from ..program.element_types import FLOAT8
 from ..program.evaluation import random_numbers
+from ..program.operands import FLOAT8
 from ..program.torch_internals import transforms_are_active
 from .arguments import TYPES, check_dense, check_parameter, check_tensor
 from .choices import choices

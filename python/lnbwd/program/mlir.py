@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.base.mlir import Access, function, rowwise
-from .mlir_operations import BINARY, CONTRACTED, OF_INTEGERS, UNARY, is_cheap
-from .mlir_rows import Rows, float_text, wrapped
+from .mlir_rows import BINARY, CONTRACTED, OF_INTEGERS, UNARY, Rows, float_text, is_cheap, wrapped
 from .operands import (
     COMPARISONS,
     INPUT_KINDS,
