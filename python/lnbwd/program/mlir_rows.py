@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Sequence
 
-from ..core.base.mlir import Region
+from ..core.base.operations import Region
 from .operands import INTEGERS, LOGIC, RANDOM_STEP, SUM_KINDS, TABLES, Input, Output, element_of
 from .row_program import RowProgram, operands_of
 
