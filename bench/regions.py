@@ -53,8 +53,14 @@ import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from lnbwd_bench import processes, results, timing  # noqa: E402
-from lnbwd_bench.patterns import Pattern, expected, faults, graph_of, inputs_of  # noqa: E402
-from lnbwd_bench.random_inputs import is_scatter  # noqa: E402
+from lnbwd_bench.patterns import (  # noqa: E402
+    Pattern,
+    expected,
+    faults,
+    graph_of,
+    inputs_of,
+    is_scatter,
+)
 
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 _ROTATED_BYTES, _REPETITIONS = 200e6, 15
@@ -71,9 +77,7 @@ _GRACE_SECONDS = 40.0
 """How much longer the patterns may take that are begun last."""
 
 
-# --------------------------------------------------------------------------------------------------
-# capture
-# --------------------------------------------------------------------------------------------------
+# capture ------------------------------------------------------------------------------------------
 
 
 def draw_models(count: int, seed: int, known: set[str]) -> list[str]:
@@ -124,9 +128,7 @@ def capture(options: argparse.Namespace) -> int:
     return 0
 
 
-# --------------------------------------------------------------------------------------------------
-# convert
-# --------------------------------------------------------------------------------------------------
+# convert ------------------------------------------------------------------------------------------
 
 
 def converted_nodes(graph: Any) -> Iterator[dict[str, Any]]:
@@ -194,9 +196,7 @@ def convert(options: argparse.Namespace) -> int:
     return 0
 
 
-# --------------------------------------------------------------------------------------------------
-# time: the processes of a checkout
-# --------------------------------------------------------------------------------------------------
+# time: the processes of a checkout ----------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -315,9 +315,7 @@ def measure(options: argparse.Namespace) -> int:
     return 0
 
 
-# --------------------------------------------------------------------------------------------------
-# time: the command
-# --------------------------------------------------------------------------------------------------
+# time: the command --------------------------------------------------------------------------------
 
 
 def chosen(options: argparse.Namespace) -> list[Pattern]:

@@ -24,12 +24,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import math
 import multiprocessing
 import os
 import pathlib
 import statistics
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
@@ -37,9 +41,104 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SOURCE / "python"))
 
 import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
 
-from lnbwd_bench import machine, results, training  # noqa: E402
-from lnbwd_bench.models import CONFIGS, Config  # noqa: E402
+from lnbwd_bench import machine, processes, results  # noqa: E402
+from lnbwd_bench.models import CONFIGS, Config, make_batch, make_model  # noqa: E402
+
+BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
+"""Of each way to compute a step."""
+
+# Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
+STEPS_A_TURN = 3
+
+
+@dataclasses.dataclass
+class Way:
+    """One way to compute a step."""
+
+    name: str
+    step: Callable[[], Tensor]
+    first_seconds: float
+    peak_bytes: int
+
+    def check(self) -> None:
+        """Takes one step more.
+
+        Raises:
+            ArithmeticError: the loss is not a number, so that the times are not those of training.
+        """
+        loss = float(self.step())
+        if not math.isfinite(loss):
+            raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say "
+                                  "nothing")
+
+
+def make_way(name: str, config: Config) -> Way:
+    """Builds a model and runs the steps that compile it."""
+    torch._dynamo.reset()
+    model, batch = make_model(config, "cuda"), make_batch(config, "cuda")
+    if name == "lnbwd":
+        import lnbwd.inductor  # noqa: F401 (which registers the backend)
+
+    run = torch.compile(model, dynamic=False, backend=BACKENDS[name])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=True)
+
+    def step() -> Tensor:
+        with torch.autocast("cuda", torch.bfloat16):
+            loss: Tensor = run(*batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    step()
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - start
+    for _ in range(3):
+        step()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    step()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    return Way(name, step, seconds, peak)
+
+
+_ways: list[Way] = []
+
+
+def begin(name: str, config: Config, turns: pathlib.Path) -> dict[str, Any]:
+    """What a process does first for the way that it is for: the step that compiles. What it times
+    then on the device it times in turns with others."""
+    processes.measure_in_turns(turns, has_ours=name == "lnbwd")
+    # First steps are to compile: no way is to find what another, or another run, compiled.
+    torch.compiler.config.force_disable_caches = True
+    # What Inductor does once in a process is in no way's first step.
+    torch.compile(lambda x: (x.exp() @ x).sum())(torch.ones(32, 32, device="cuda"))
+    way = make_way(name, config)
+    _ways.append(way)
+    return {"first_seconds": way.first_seconds, "peak_bytes": way.peak_bytes}
+
+
+def take_steps() -> float:
+    """Milliseconds of a step, of some consecutive ones."""
+    [way] = _ways
+    way.step()  # Brings the way's own data back before the clock starts.
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(STEPS_A_TURN):
+        way.step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e3 / STEPS_A_TURN
+
+
+def check() -> None:
+    """As :meth:`Way.check`."""
+    _ways[0].check()
 
 
 def line(row: dict[str, Any]) -> str:
@@ -54,11 +153,11 @@ def line(row: dict[str, Any]) -> str:
 def measure(config: Config, steps: int) -> dict[str, Any]:
     """One row of the results: every way's times."""
     cores = sorted(os.sched_getaffinity(0))
-    share = max(1, len(cores) // len(training.BACKENDS))
+    share = max(1, len(cores) // len(BACKENDS))
     with contextlib.ExitStack() as stack:
         ways, started = [], []
         turns = pathlib.Path(stack.enter_context(tempfile.NamedTemporaryFile()).name)
-        for place, name in enumerate(training.BACKENDS):
+        for place, name in enumerate(BACKENDS):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="training-step-"))
             pool = stack.enter_context(futures.ProcessPoolExecutor(
                 1, multiprocessing.get_context("spawn")))
@@ -66,16 +165,16 @@ def measure(config: Config, steps: int) -> dict[str, Any]:
             for kind in ("LNBWD", "TORCHINDUCTOR", "TRITON"):
                 os.environ[f"{kind}_CACHE_DIR"] = f"{folder}/{kind}"
             os.sched_setaffinity(0, cores[place * share:(place + 1) * share])
-            started.append(pool.submit(training.begin, name, config, turns))
+            started.append(pool.submit(begin, name, config, turns))
             ways.append((name, pool))
         os.sched_setaffinity(0, cores)
         found = {name: {**one.result(), "times_ms": list[float]()}
-                 for name, one in zip(training.BACKENDS, started, strict=True)}
-        for turn in range(steps // training.STEPS_A_TURN):
+                 for name, one in zip(BACKENDS, started, strict=True)}
+        for turn in range(steps // STEPS_A_TURN):
             for name, pool in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-                found[name]["times_ms"].append(pool.submit(training.take_steps).result())
+                found[name]["times_ms"].append(pool.submit(take_steps).result())
         for _, pool in ways:
-            pool.submit(training.check).result()
+            pool.submit(check).result()
     row: dict[str, Any] = {
         "model": f"{config.name}, autocast", "ways": found,
         "ms": {name: statistics.median(way["times_ms"]) for name, way in found.items()},

@@ -3,7 +3,7 @@
 set(operations_generator ${PROJECT_SOURCE_DIR}/scripts/generate-operations.py)
 set(operations_header ${PROJECT_BINARY_DIR}/include/lnbwd/Operations/Operations.h.inc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-  ${operations_generator} ${PROJECT_SOURCE_DIR}/python/lnbwd/core/base/operation_table.py)
+  ${operations_generator} ${PROJECT_SOURCE_DIR}/python/lnbwd/core/base/operations.py)
 execute_process(
   COMMAND ${Python3_EXECUTABLE} -B ${operations_generator} --header ${operations_header}.new
   RESULT_VARIABLE operations_result)

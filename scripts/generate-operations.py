@@ -25,11 +25,9 @@ import tablegen_records
 from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdNorms.td"
-PYTHON = SOURCE / "python" / "lnbwd" / "core" / "base" / "operation_table.py"
+PYTHON = SOURCE / "python" / "lnbwd" / "core" / "base" / "operations.py"
 PAGE = SOURCE / "docs" / "reference" / "operations.md"
 DIMENSIONS = ("hasGroups", "hasRows", "hasColumns")
-# The first line of what is made; "edit." is on the next.
-MADE = "Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not"
 
 
 class Declaration:
@@ -80,7 +78,7 @@ def camel(name: str) -> str:
 
 
 def cpp(tables: dict[str, Any]) -> str:
-    """The tables of lnbwd/Operations/Operations.h, of those of lnbwd.core.base.operation_table."""
+    """The tables of lnbwd/Operations/Operations.h, of those of lnbwd.core.base.operations."""
     roles, operations = tables["_ROLES"], tables["_OPERATIONS"]
 
     def flag(value: object) -> str:
@@ -136,13 +134,8 @@ def quoted(record: Record) -> str:
 
 
 def python(declared: Declaration) -> str:
-    """The module lnbwd.core.base.operation_table."""
-    lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
-             "# See LICENSE for license information.",
-             "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
-             f'"""{MADE} edit.', "",
-             ":mod:`.operations` gives these tables a form.", '"""', "",
-             "# Name, whether it has the groups of rows, the rows of a group, columns.",
+    """The module lnbwd.core.base.operations, with the declared tables."""
+    lines = ["# Name, whether it has the groups of rows, the rows of a group, columns.",
              "_KINDS = (",
              *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"
                for k in declared.kinds), ")",
@@ -169,8 +162,7 @@ def python(declared: Declaration) -> str:
         lines += ["     " + ", ".join('"' + " ".join(
             o["role"]["name"] + "?" * o["is_optional"] for o in operation[group]) + '"'
             for group in ("inputs", "outputs")) + "),"]
-    lines += [")", ""]
-    return "\n".join(lines)
+    return tablegen_records.with_tables(PYTHON, [*lines, ")"])
 
 
 def page(declared: Declaration) -> str:

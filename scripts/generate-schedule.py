@@ -22,7 +22,7 @@ import tablegen_records
 from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdSchedule.td"
-PYTHON = SOURCE / "python" / "lnbwd" / "core" / "base" / "schedule_table.py"
+PYTHON = SOURCE / "python" / "lnbwd" / "core" / "base" / "schedule.py"
 MADE = "Made by scripts/generate-schedule.py from LNBwdSchedule.td: do not edit."
 
 
@@ -73,19 +73,14 @@ def cpp(fields: list[Record]) -> str:
 
 
 def python(fields: list[Record]) -> str:
-    """The module lnbwd.core.base.schedule_table."""
-    lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
-             "# See LICENSE for license information.",
-             "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
-             f'"""{MADE}', "", ":mod:`.schedule` gives this table a form.", '"""', "",
-             "# Name, whether it is a flag, what it may be, default (None: must be given).",
-             "FIELDS: tuple[tuple[str, bool, str, int | None], ...] = ("]
+    """The module lnbwd.core.base.schedule, with the declared fields."""
+    lines = ["# Name, whether it is a flag, what it may be, default (None: must be given).",
+             "_FIELDS: tuple[tuple[str, bool, str, int | None], ...] = ("]
     for f in fields:
         default = int(f["defaultValue"]) if f["defaultValue"] else None
         lines.append(f"    ({json.dumps(f['name'])}, {bool(f['isFlag'])}, "
                      f"{json.dumps(f['values']['text'])}, {default}),")
-    lines += [")", ""]
-    return "\n".join(lines)
+    return tablegen_records.with_tables(PYTHON, [*lines, ")"])
 
 
 def main() -> int:

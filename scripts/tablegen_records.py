@@ -31,6 +31,14 @@ def instances(records: Record, base: str) -> list[Record]:
                   key=lambda r: [int(place.rpartition(":")[2]) for place in r["!locs"]][:1])
 
 
+def with_tables(path: pathlib.Path, tables: list[str]) -> str:
+    """The text of a file with other lines of its tables, between two comments."""
+    head, begin, text = path.read_text().partition("# Made by scripts/")
+    first, _, rest = text.partition("\n")
+    _, end, tail = rest.partition("# End of the tables.\n")
+    return "\n".join([head + begin + first, *tables, end + tail])
+
+
 def run(what: str, declaration: pathlib.Path,
         make: Callable[[Record], dict[pathlib.Path, str]]) -> int:
     """The command of a generator: writes what is stale, or, with --check, names it.

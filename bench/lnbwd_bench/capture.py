@@ -30,7 +30,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
-from lnbwd.program.graphs.operations import is_reduction
+from lnbwd.program.graphs.nodes import is_reduction
 from lnbwd.program.row_program import reached
 
 _DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lnbwd.core.base import chip_table, mlir
+from lnbwd.core.base import chip_table, operations
 
 VECTOR_BYTES = 16
 
@@ -99,12 +99,12 @@ def stream_mlir(traffic: Traffic) -> str:
     """The stream as a row program, for AMD's chips: sums of float32."""
     row = f"vector<{_COLUMNS}xf32>"
     arrays = dict.fromkeys(traffic.arrays, f"memref<?x{_COLUMNS}xf32>")
-    accesses = [mlir.Access(name, "m, n", type_) for name, type_ in arrays.items()]
+    accesses = [operations.Access(name, "m, n", type_) for name, type_ in arrays.items()]
     read = dict.fromkeys(_READ[:traffic.reads], row)
-    region, [total, *names] = mlir.Region(), [f"%{name}" for name in read]
+    region, [total, *names] = operations.Region(), [f"%{name}" for name in read]
     for name in names:
         total = region.op("arith.addf", row, total, name)
-    return mlir.function("stream", arrays, mlir.rowwise(
+    return operations.write_function("stream", arrays, operations.rowwise(
         "stream", "m | n", accesses[:traffic.reads], accesses[traffic.reads:], read, region.lines,
         [(total, row)] * traffic.writes))
 

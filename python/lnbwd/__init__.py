@@ -31,7 +31,6 @@ from .core import runtime
 from .core.base import errors
 from .core.base import operations as operations
 from .core.base import schedule as schedule
-from .core.base.batch_invariance import batch_invariant
 from .core.base.errors import (
     CacheWarning,
     CompileError,
@@ -39,6 +38,7 @@ from .core.base.errors import (
     LnbwdError,
     RuntimeStatusError,
 )
+from .core.base.settings import batch_invariant
 from .core.base.version import __version__ as __version__
 from .core.compile import compiler
 from .core.compile.compiler import Gradient, compile_mlir, differentiate

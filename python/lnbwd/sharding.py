@@ -6,4 +6,8 @@
 Graphs of torch.compile over distributed tensors need it if no eager call came before.
 """
 
-from .ops import sharding as sharding
+import torch.distributed.tensor  # noqa: F401 (which the rules are for)
+
+from .functional.norms import know_distributed_tensors
+
+know_distributed_tensors()

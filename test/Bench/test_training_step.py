@@ -12,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import training_step  # noqa: E402
-from lnbwd_bench import training  # noqa: E402
 
 
 def test_lines_have_each_way():
@@ -24,6 +23,6 @@ def test_lines_have_each_way():
 
 
 def test_times_of_a_model_that_diverged_are_refused():
-    diverged = training.Way("torch", lambda: math.nan, 1.0, 1)
+    diverged = training_step.Way("torch", lambda: math.nan, 1.0, 1)
     with pytest.raises(ArithmeticError, match="torch: expected a finite loss, got nan"):
         diverged.check()

@@ -23,7 +23,7 @@ from lnbwd import schedule  # noqa: E402
 LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 # The declaration, and what is made from it.
 TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td",
-          "python/lnbwd/core/base/schedule_table.py"}
+          "python/lnbwd/core/base/schedule.py"}
 # Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from.
 PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/AttachLaunchPlan.cpp",
              "bench/lnbwd_bench/stream.py"}

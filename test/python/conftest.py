@@ -55,14 +55,14 @@ def pytest_unconfigure():
 
 def pytest_collection_modifyitems(config, items):
     from lnbwd import compiler
-    from lnbwd.core.base import library
+    from lnbwd.core.runtime import bindings
 
     if not config.getoption("full", default=False):
         left_out = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
 
-    has_simulator = library.find_library("lnbwd-hip-sim") is not None
+    has_simulator = bindings.find_library("lnbwd-hip-sim") is not None
     for item in items:
         if item.get_closest_marker("simulator") and not has_simulator:
             item.add_marker(pytest.mark.skip(reason="no simulator here"))

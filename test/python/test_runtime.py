@@ -274,8 +274,8 @@ def test_needs_neither_torch_nor_numpy():
 
 def test_a_missing_library_is_an_error(tmp_path):
     text = (f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r})\n"
-            "from lnbwd import runtime; from lnbwd.core.base import library\n"
-            f"library.library_folders = lambda: [__import__('pathlib').Path({str(tmp_path)!r})]\n"
+            "from lnbwd import runtime; from lnbwd.core.runtime import bindings\n"
+            f"bindings.library_folders = lambda: [__import__('pathlib').Path({str(tmp_path)!r})]\n"
             "runtime.library_version()")
     result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
                             check=False)

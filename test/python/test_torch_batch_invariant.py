@@ -8,8 +8,8 @@ import torch
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd.core.base.batch_invariance import is_batch_invariant
 from lnbwd.core.base.errors import LnbwdError
+from lnbwd.core.base.settings import is_batch_invariant
 
 N, ROWS = 96, 512  # Two leaves of a sum over rows.
 

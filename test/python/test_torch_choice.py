@@ -19,7 +19,7 @@ from conftest import HAS_GPU
 from lnbwd.inductor import choice, scheduling, torch_internals
 from lnbwd.inductor.choice import Choice
 from lnbwd.inductor.converter import Argument, Call
-from lnbwd.inductor.torch_internals import attempts, fusion, kernels, lowering
+from lnbwd.inductor.torch_internals import attempts, fusion, registration
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
 
@@ -81,7 +81,7 @@ def own(monkeypatch):
                       if one.is_reduction()])
         return [lambda: None]
 
-    monkeypatch.setattr(kernels, "compiled_kernels", compiled_kernels)
+    monkeypatch.setattr(fusion, "compiled_kernels", compiled_kernels)
     return found
 
 
@@ -192,14 +192,14 @@ def test_gradients_of_embeddings_without_atomics(monkeypatch):
     """Those of 16 bits, and all where Triton has no atomics, stay whole."""
     def is_whole(dtype, device="cuda"):
         with FakeTensorMode():
-            return lowering._embedding_gradient(lambda gradient: gradient, torch.empty(
+            return registration._embedding_gradient(lambda gradient: gradient, torch.empty(
                 4, 8, dtype=dtype, device=device)) is NotImplemented
 
-    monkeypatch.setattr(lowering, "has_triton", lambda: True)
+    monkeypatch.setattr(registration, "has_triton", lambda: True)
     with torch_internals.whole_embeddings({"cuda"}):
         assert is_whole(torch.bfloat16) and not is_whole(torch.float32)
         assert not is_whole(torch.bfloat16, "cpu")
-        monkeypatch.setattr(lowering, "has_triton", lambda: False)
+        monkeypatch.setattr(registration, "has_triton", lambda: False)
         assert is_whole(torch.float32)
     assert not is_whole(torch.bfloat16)  # In graphs of Inductor alone.
 
@@ -340,7 +340,7 @@ def test_what_is_fused_with_scatters_by_itself_stays(split, timed, monkeypatch):
     """Where Inductor by itself adds to places of a tensor in the same kernel, that would take a
     kernel beside the row program."""
     is_scatter = torch_internals.is_scatter
-    monkeypatch.setattr(kernels, "is_scatter", lambda node: (  # As on a GPU.
+    monkeypatch.setattr(fusion, "is_scatter", lambda node: (  # As on a GPU.
         attempts.own.classes is None or is_scatter(node)))
     found = run(lambda table, ids, w: F.embedding(ids, table) * w, leaf(10, 64),
                 torch.arange(32) * 7 % 10, leaf(32, 1, seed=1))

@@ -19,10 +19,9 @@ import lnbwd.inductor
 from lnbwd import compiler
 from lnbwd.core.compile import tuning
 from lnbwd.functional import quantized_calls, quantized_programs
-from lnbwd.program.element_types import ELEMENT_NAMES, TYPES
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
-from lnbwd.program.operands import Input
+from lnbwd.program.operands import ELEMENT_NAMES, TYPES, Input
 from lnbwd.program.row_program import RowProgram
 
 # A program without a kernel would be computed by PyTorch's operations, after a warning.

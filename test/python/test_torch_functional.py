@@ -25,7 +25,7 @@ import lnbwd
 from conftest import HAS_GPU
 from lnbwd import compiler, functional, nn
 from lnbwd.core.base import settings
-from lnbwd.functional import channel_programs
+from lnbwd.functional import channel_norms
 from lnbwd.ops.choices import choices
 from lnbwd.program.mlir import mlir
 from lnbwd.program.row_program import RowProgram
@@ -218,7 +218,7 @@ def test_norms_of_channels(device, monkeypatch, name, case):
 @pytest.mark.parametrize("dtype", [BF16, F32])
 def test_clusters_hold_the_longest_rows(dtype):
     samples = choices.most_of_cluster[dtype.itemsize] // 4096
-    for program in channel_programs.batch_programs(
+    for program in channel_norms.batch_programs(
             torch.Size((samples, choices.least_clusters, 4096)), dtype, F32, F32, 1e-5, ()):
         compiled = compiler.compile_mlir(mlir(RowProgram.from_text(program.text)), "sm_90",
                                          format="ptx")

@@ -20,11 +20,11 @@ import torch
 import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import functional  # noqa: F401 (defines the operators)
-from lnbwd.core.base import library
 from lnbwd.core.compile.store import KernelStore
+from lnbwd.core.runtime import bindings
 from lnbwd.ops import launching, native, norms, regions
 
-has_library = pytest.mark.skipif(library.find_library("lnbwd-torch") is None,
+has_library = pytest.mark.skipif(bindings.find_library("lnbwd-torch") is None,
                                  reason="built without PyTorch's headers")
 
 

@@ -9,10 +9,9 @@ import torch
 
 from lnbwd import compiler
 from lnbwd.ops import regions
-from lnbwd.program.element_types import TYPES
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
-from lnbwd.program.operands import COMPARISONS, INTEGERS, OUTPUT_KINDS, Input, Output
+from lnbwd.program.operands import COMPARISONS, INTEGERS, OUTPUT_KINDS, TYPES, Input, Output
 from lnbwd.program.row_program import Builder, RowProgram
 
 M, N = 5, 48

@@ -41,7 +41,7 @@ from lnbwd.core.base import settings
 from lnbwd.ops import regions
 from lnbwd.ops.choices import Choices
 from lnbwd.program import tracing, watching
-from lnbwd.program.graphs import convert
+from lnbwd.program.graphs import conversion
 
 pytestmark = pytest.mark.compiler
 ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
@@ -226,7 +226,7 @@ def test_slopes_of_clamp_are_those_of_the_version(device, monkeypatch, has_slope
     def function(x: Rows):
         return x.clamp(-1, 2), x.clamp(min=0), x.clamp(max=0), x.clamp(2, 1)
 
-    monkeypatch.setattr(convert, "clamp_has_slopes_at_bounds", lambda: has_slopes)
+    monkeypatch.setattr(conversion, "clamp_has_slopes_at_bounds", lambda: has_slopes)
     x = torch.tensor([[-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]], device=device, requires_grad=True)
     got = [torch.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist()
            for y in lnbwd.rowwise(function)(x)]
@@ -238,11 +238,11 @@ def test_what_is_traced_is_outside_of_the_callers_modes():
     def refuse(*_):
         raise AssertionError("a hook of the caller's")
 
-    want = convert.clamp_has_slopes_at_bounds()
-    convert.clamp_has_slopes_at_bounds.cache_clear()
+    want = conversion.clamp_has_slopes_at_bounds()
+    conversion.clamp_has_slopes_at_bounds.cache_clear()
     with (FakeTensorMode(), torch.inference_mode(), torch.device("meta"),
           torch.autograd.graph.saved_tensors_hooks(refuse, refuse)):
-        assert watching.alone(convert.clamp_has_slopes_at_bounds)() is want
+        assert watching.alone(conversion.clamp_has_slopes_at_bounds)() is want
 
 
 def test_tracing_is_in_no_call_of_an_operator(device):

@@ -13,9 +13,10 @@ from compiled import Case, assert_near, normal, run
 
 import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd.core.base import library, settings
+from lnbwd.core.base import settings
 from lnbwd.core.base.errors import CacheWarning, LibraryError
 from lnbwd.core.compile.store import KernelStore
+from lnbwd.core.runtime import bindings
 from lnbwd.ops import regions
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.operands import Input, Output
@@ -186,7 +187,7 @@ def test_graphs_out_of_a_cache_without_a_compiler(tmp_path):
     """A second process finds graph and kernel where the first has left them. A graph with row
     programs, out of Inductor's cache, runs in an installation without kernels; one that is compiled
     there has none."""
-    assert library.find_library("lnbwd-compiler") is not None
+    assert bindings.find_library("lnbwd-compiler") is not None
     for hits in (0, 1):
         assert run_script(tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "kernels"),
                           LNBWD_LOG="regions") == (f"compiler True taken 1 hits {hits}", [], True)

@@ -25,9 +25,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core.base.batch_invariance import is_batch_invariant
 from ..core.base.errors import LnbwdError, renamed
 from ..core.base.operations import LAYER_NORM, RMS_NORM
+from ..core.base.settings import is_batch_invariant
 from ..core.compile.spec import rows_hint
 from ..ops import native, norms
 from ..ops.arguments import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..core.base import mlir, operations
+from ..core.base import operations
 from ..core.base.operations import LAYER_NORM
 from ..core.compile.compiler import Gradient as DerivedGradient
 from ..core.compile.spec import GradientSpec, Source
@@ -21,9 +21,8 @@ from ..core.compile.store import derive_gradient
 from ..ops import regions
 from ..ops.regions import Registered
 from ..program.builder import Draft, Value
-from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.mlir import Writer
-from ..program.operands import Input, Output
+from ..program.operands import ELEMENT_NAMES, TYPES, Input, Output
 from ..program.row_program import Builder
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
@@ -85,8 +84,8 @@ class Layer:
         return {**types, "z": types["x"]}
 
     def _function(self, *body: str) -> str:
-        return mlir.function(f"{self.norm}_linear",
-                             {name: self.types[name] for name in self.rows}, *body)
+        return operations.write_function(
+            f"{self.norm}_linear", {name: self.types[name] for name in self.rows}, *body)
 
     def _vector(self, name: str, element: str = "") -> str:
         """The type of an operand in the region, or of the same in another type."""
@@ -94,7 +93,7 @@ class Layer:
         element = element or self.element(name)
         return f"vector<{'x'.join(map(str, row))}x{element}>" if row else element
 
-    def _product(self, region: mlir.Region, z: str, arguments: dict[str, str],
+    def _product(self, region: operations.Region, z: str, arguments: dict[str, str],
                  known: dict[str, str]) -> str:
         """The row program of the product of a row, ``z`` in the region.
 
@@ -112,10 +111,10 @@ class Layer:
             out = region.op("arith.addf", row, out, f"{bias} fastmath<contract>")
         results = known | {"out": out if narrow == row else region.cast(
             "arith.truncf", out, row, narrow)}
-        inputs, outputs = ([mlir.Access(name, _DIMS[name], self.types[name]) for name in names]
-                           for names in (arguments.values(),
-                                         [name for name in self.rows if name in results]))
-        return mlir.rowwise(
+        inputs, outputs = (
+            [operations.Access(name, _DIMS[name], self.types[name]) for name in names]
+            for names in (arguments.values(), [name for name in self.rows if name in results]))
+        return operations.rowwise(
             f"{self.norm}_linear", "m | k, n", inputs, outputs,
             {argument: self._vector(name) for argument, name in arguments.items()}, region.lines,
             [(results[one.name], self._vector(one.name)) for one in outputs])
@@ -131,8 +130,8 @@ class Layer:
         return self._function(
             f"  %m = lnbwd.row_count %x : {types['x']}",
             f"  %z = memref.alloc(%m) : {types['z']}",
-            mlir.named(self.norm, inputs, outputs, [f"epsilon = {self.epsilon:.17e} : f64"]),
-            self._product(mlir.Region(), "%z_", {"z_": "z"}, {}),
+            operations.named(self.norm, inputs, outputs, [f"epsilon = {self.epsilon:.17e} : f64"]),
+            self._product(operations.Region(), "%z_", {"z_": "z"}, {}),
             f"  memref.dealloc %z : {types['z']}")
 
     @functools.cached_property

@@ -36,8 +36,9 @@ def know_distributed_tensors() -> bool:
     name = "lnbwd.ops.sharding"
     if "torch.distributed.tensor" not in sys.modules or name in sys.modules:
         return False
-    from ..ops import sharding  # noqa: F401 (PyTorch's module for them takes long to import)
+    from ..ops import sharding  # (PyTorch's module for them takes long to import.)
 
+    sharding.register((norm.operator, norm.operator_bwd) for norm in NORMS.values())
     return True
 
 

@@ -18,8 +18,7 @@ from ..core.compile.spec import rows_hint
 from ..ops.arguments import KERNEL_TYPES, check_dense, check_parameter, check_tensor
 from ..ops.launching import falls_back
 from ..ops.regions import Registered, find_program, raw_region
-from ..program.element_types import ELEMENT_NAMES, FLOAT8
-from ..program.operands import Input
+from ..program.operands import ELEMENT_NAMES, FLOAT8, Input
 from .quantized_programs import (
     BLOCKS,
     FLOAT4,

@@ -15,8 +15,7 @@ import torch
 from ..core.base.operations import ELEMENTS
 from ..ops.regions import Registered, register_draft
 from ..program.builder import Draft, Value
-from ..program.element_types import ELEMENT_NAMES, FLOAT8
-from ..program.operands import Input
+from ..program.operands import ELEMENT_NAMES, FLOAT8, Input
 
 Block = Literal["mx", "mx-rceil", "nv"] | int | None
 

@@ -20,8 +20,7 @@ from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
 from ..ops.regions import Registered, register_draft
 from ..ops.registration import eager, gradients_by_torch, is_pytorchs, refuse_forward_mode
 from ..program.builder import Draft, Value
-from ..program.element_types import ELEMENT_NAMES
-from ..program.operands import Input
+from ..program.operands import ELEMENT_NAMES, Input
 from ..program.torch_internals import reshaped
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]

@@ -20,8 +20,6 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
-from ..ops.row_functions import Columns, Rows, Scalars, rowwise
-
 
 class Classes(NamedTuple):
     """The classes that a rank has.
@@ -86,59 +84,14 @@ def _placements(tensor: Tensor) -> object:
     return tuple(tensor.placements) if isinstance(tensor, DTensor) else "a plain tensor"
 
 
-def _logits(logits: Any, bias: Any, softcap: float) -> tuple[Any, Any]:
-    """The logits in float32, and their hyperbolic tangents."""
-    x = logits.float()
-    if bias is not None:
-        x = x + bias
-    inner = torch.tanh(x / softcap) if softcap else x
-    return (softcap * inner if softcap else x), inner
-
-
-def _is_target(logits: Any, target: Any) -> Any:
-    classes = torch.arange(logits.shape[-1], dtype=torch.float32, device=logits.device)
-    return classes == target.float()
-
-
-@rowwise
-def _statistics(logits: Rows, target: Scalars, bias: Columns | None, weight: Columns | None,
-                softcap: float) -> Any:
-    """The largest logit of a rank's classes, the sum of exponentials beside it, the target's logit
-    or 0, and the sum of logits, which class weights weigh."""
-    x, _ = _logits(logits, bias, softcap)
-    largest = x.amax(-1, keepdim=True)
-    every = (x - largest).exp().sum(-1, keepdim=True)
-    picked = torch.where(_is_target(logits, target), x, 0).sum(-1, keepdim=True)
-    return largest, every, picked, (x if weight is None else weight * x).sum(-1, keepdim=True)
-
-
-@rowwise
-def _gradient(logits: Rows, target: Scalars, whole: Scalars, factor: Scalars, picked: Scalars,
-              scale: Scalars, bias: Columns | None, weight: Columns | None, spread: float,
-              softcap: float) -> Any:
-    """The gradient with respect to a rank's logits, and with a bias its sum over the rows:
-    ``whole`` is logsumexp of all logits, ``factor`` what the softmax is multiplied by, ``picked``
-    what is subtracted at the target."""
-    x, inner = _logits(logits, bias, softcap)
-    pulled = torch.where(_is_target(logits, target), picked, 0.0)
-    if spread:
-        pulled = pulled + (spread if weight is None else spread * weight)
-    gradient = ((x - whole).exp() * factor - pulled) * scale
-    if softcap:
-        gradient = gradient * (1 - inner * inner)
-    # (A row that does not count may hold any number.)
-    gradient = torch.where(scale == 0, 0.0, gradient)
-    of_logits = gradient.to(logits.dtype)
-    return (of_logits,) if bias is None else (of_logits, gradient.sum(0))
-
-
-def compute(classes: Classes, in_chunks: Callable[..., tuple[Tensor, ...]], input: Tensor,
-            linear_weight: Tensor, target: Tensor, scale: Tensor, linear_bias: Tensor | None,
-            weight: Tensor | None, label_smoothing: float, z_loss: float, softcap: float,
-            wanted: list[bool]) -> tuple[Tensor, ...]:
-    """The losses and gradients of a rank's part of the layer, in chunks as
-    :func:`.loss_chunks.in_chunks` makes them; the other arguments and the result are as of
-    :data:`.loss_chunks.Compute`."""
+def compute(classes: Classes, functions: tuple[Callable[..., tuple[Tensor, ...]], Any, Any],
+            input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
+            linear_bias: Tensor | None, weight: Tensor | None, label_smoothing: float,
+            z_loss: float, softcap: float, wanted: list[bool]) -> tuple[Tensor, ...]:
+    """The losses and gradients of a rank's part of the layer, by functions of
+    :mod:`.linear_losses`: the one that makes chunks, and the row functions of the statistics and of
+    the gradient; the other arguments and the result are as of :data:`.linear_losses.Compute`."""
+    in_chunks, statistics, gradient = functions
     spread = label_smoothing / classes.total
     own = torch.ones_like(scale) if weight is None else weight[target.clamp(0, classes.total - 1)]
     total = float(classes.total) if weight is None else weight.sum()
@@ -148,8 +101,8 @@ def compute(classes: Classes, in_chunks: Callable[..., tuple[Tensor, ...]], inpu
 
     def of_logits(part: slice, logits: Tensor, losses: Tensor, sums: Tensor | None) -> None:
         places = (target[part] - classes.first)[:, None]
-        largest, every, picked, linear = _statistics(logits, places, linear_bias, part_of_weight,
-                                                     softcap)
+        largest, every, picked, linear = statistics(logits, places, linear_bias, part_of_weight,
+                                                    softcap)
         most = largest.clone()
         add(most, op=dist.ReduceOp.MAX)
         added = torch.stack([every * (largest - most).exp(), picked, linear])
@@ -164,8 +117,8 @@ def compute(classes: Classes, in_chunks: Callable[..., tuple[Tensor, ...]], inpu
         losses.copy_(torch.where(weighed == 0, 0.0, loss * weighed).view(-1))
         if any(wanted):
             factor = share + spread * total + 2 * z_loss * whole
-            _gradient.write([logits, *([] if sums is None else [sums])], logits, places, whole,
-                            factor, share, weighed, linear_bias, part_of_weight, spread, softcap)
+            gradient.write([logits, *([] if sums is None else [sums])], logits, places, whole,
+                           factor, share, weighed, linear_bias, part_of_weight, spread, softcap)
 
     losses, *gradients = in_chunks(input, linear_weight, linear_bias, wanted, of_logits)
     if wanted[0]:

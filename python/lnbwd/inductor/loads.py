@@ -14,7 +14,6 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from ..program.operands import Input, Output
-from .loops import Space
 from .operations import Operations
 from .places import Digits, Form, NotConvertible
 from .torch_internals.loops import (
@@ -34,6 +33,7 @@ from .values import (
     WIDE,
     Argument,
     Memory,
+    Space,
     Value,
     element_of,
     range_of,

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from ..program.element_types import ELEMENT_NAMES
+from ..program.operands import ELEMENT_NAMES
 from ..program.row_program import Builder
 from .places import Digits, Form, NotConvertible, add
 from .torch_internals.loops import DefaultHandler, emulates_casts

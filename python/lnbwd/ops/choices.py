@@ -15,8 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..program.element_types import TYPES
-from ..program.operands import Input, Output
+from ..program.operands import TYPES, Input, Output
 from ..program.row_program import RowProgram
 
 HasClusters = Callable[[torch.device], bool]

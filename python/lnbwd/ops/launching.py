@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from ..core.base import chip_table, settings
-from ..core.base.batch_invariance import order
 from ..core.base.errors import LnbwdError, RuntimeStatusError
+from ..core.base.settings import order
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
 from ..program.torch_internals import stream_of
 from . import native

@@ -16,20 +16,16 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ..core.base import settings
 from ..core.base.errors import LibraryError, LnbwdError
-from ..core.base.library import find_library, open_library
 from ..core.base.operations import ELEMENTS, KINDS, OPERATIONS
-from ..core.runtime.bindings import library_version
-from ..program.element_types import ELEMENT_NAMES
+from ..core.runtime.bindings import Handle, find_library, library_version, open_library
+from ..program.operands import ELEMENT_NAMES
 from ..program.torch_internals import call_without_warnings
-
-if TYPE_CHECKING:
-    from ..core.runtime.objects import Kernel
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
@@ -139,13 +135,13 @@ def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
 
 
 # What the library's table points to, which is never cleared.
-_held: list[Kernel] = []
+_held: list[Handle] = []
 
 
-def add_program(program: Any, device: object, kernel: Kernel | None) -> None:
-    """Puts the kernel of a :class:`lnbwd.regions_op.RegionProgram` on a device, a GPU's index or
-    the simulated chip, into the library's table, if there is one, which keeps it alive for ever.
-    None: one that does nothing, for measurements of the host."""
+def add_program(program: Any, device: object, kernel: Any) -> None:
+    """Puts the :class:`lnbwd.runtime.Kernel` of a :class:`lnbwd.regions_op.RegionProgram` on a
+    device, a GPU's index or the simulated chip, into the library's table, if there is one, which
+    keeps it alive for ever. None: one that does nothing, for measurements of the host."""
     library = load()
     if library is None:
         return

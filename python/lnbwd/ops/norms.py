@@ -46,7 +46,7 @@ from ..core.base import chip_table
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import KernelSpec, Source, hints_near, rows_hint
 from ..core.runtime.objects import ELEMENTS
-from ..program.element_types import ELEMENT_NAMES, TYPES
+from ..program.operands import ELEMENT_NAMES, TYPES
 from ..program.torch_internals import has_autocast_kernel, reshaped, transforms_are_active
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm

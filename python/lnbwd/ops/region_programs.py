@@ -19,10 +19,9 @@ from ..core.base.errors import LnbwdError
 from ..core.base.operations import ELEMENTS, KINDS, Dims
 from ..core.compile.spec import Source, hints_near
 from ..core.runtime.objects import Kernel
-from ..program.element_types import ELEMENT_NAMES, TYPES
 from ..program.evaluation import evaluate
 from ..program.mlir import mlir
-from ..program.operands import KIND_NAMES, SUM_KINDS, Input, Output
+from ..program.operands import ELEMENT_NAMES, KIND_NAMES, SUM_KINDS, TYPES, Input, Output
 from ..program.row_program import RowProgram
 from .choices import choices
 from .launching import ALIGNMENT, MemoryOrder, memory_of

@@ -32,13 +32,12 @@ from torch import Tensor
 
 from ..core.base.errors import place_of, refusal
 from ..core.compile.spec import rows_hint
-from ..program.element_types import FLOAT8
 from ..program.evaluation import random_numbers
+from ..program.operands import FLOAT8
 from ..program.torch_internals import transforms_are_active
-from .arguments import TYPES, check_dense, check_parameter, check_tensor
+from .arguments import TYPES, check_dense, check_parameter, check_tensor, part_dims, part_of, spread
 from .choices import choices
 from .launching import falls_back
-from .row_parts import part_dims, part_of, spread
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 

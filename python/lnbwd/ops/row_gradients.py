@@ -30,8 +30,8 @@ from ..core.base.errors import CompileError, LnbwdError, refusal
 from ..core.compile import compiler
 from ..core.compile.spec import GradientSpec, Source, hints_near
 from ..core.compile.store import derive_gradient
-from ..program.element_types import TYPES
 from ..program.mlir import mlir
+from ..program.operands import TYPES
 from ..program.row_program import RowProgram
 from ..program.torch_internals import reshaped, transforms_are_active
 from ..program.tracing import Trace

@@ -21,8 +21,7 @@ import torch
 from torch import Tensor
 
 from ..program.builder import Draft, Value
-from ..program.element_types import ELEMENT_NAMES
-from ..program.operands import Input
+from ..program.operands import ELEMENT_NAMES, Input
 from . import registration
 from .regions import Registered, register_draft
 

@@ -10,14 +10,13 @@ works with our modules as with its own, and nothing is sent in either pass.
 
 Row programs have no rules: a call of one with distributed tensors is an error.
 
-The rules are registered when ``lnbwd`` first meets PyTorch's module; importing this one registers
-them at once (:mod:`lnbwd.sharding`).
+The rules are registered when ``lnbwd`` first meets PyTorch's module (:mod:`lnbwd.sharding`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, cast
 
@@ -26,7 +25,6 @@ from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor.experimental import register_sharding
 
 from ..program.torch_internals import sharding_schema
-from .norms import NORMS
 
 _Rule = tuple[list[Any], list[Any]]
 
@@ -80,15 +78,13 @@ def _refuse(*_: object) -> None:
                     "where each device has whole rows, or on tensor.full_tensor()")
 
 
-def _register() -> None:
+def register(operators: Iterable[tuple[Any, Any]]) -> None:
+    """Registers the rules of norms: of each the operators of both passes."""
     torch.library.register_torch_dispatch("lnbwd::_region", DTensor, _refuse)
     propagator = DTensor._op_dispatcher.sharding_propagator
-    for norm in NORMS.values():
-        for op, rule in ((norm.operator, _forward_rules), (norm.operator_bwd, _backward_rules)):
+    for forward, backward in operators:
+        for op, rule in ((forward, _forward_rules), (backward, _backward_rules)):
             register_sharding(op)(rule)
             # What follows x decides the rules and the outputs' shapes, too: the cache of rules is
             # to tell masks apart.
             propagator.op_to_schema_info[op] = sharding_schema(1, None, needs_pytree=True)
-
-
-_register()

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from ..core.base.operations import ELEMENTS
-from .element_types import TYPES
-from .operands import COMPARISONS, INTEGERS, RANDOM_STEP, SUM_KINDS, SUMS, TABLES
+from .operands import COMPARISONS, INTEGERS, RANDOM_STEP, SUM_KINDS, SUMS, TABLES, TYPES
 from .row_program import RowProgram, count_groups
 
 

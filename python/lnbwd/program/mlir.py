@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.base.mlir import Access, function, rowwise
-from .mlir_operations import BINARY, CONTRACTED, OF_INTEGERS, UNARY, is_cheap
-from .mlir_rows import Rows, float_text, wrapped
+from ..core.base.operations import Access, rowwise, write_function
+from .mlir_rows import BINARY, CONTRACTED, OF_INTEGERS, UNARY, Rows, float_text, is_cheap, wrapped
 from .operands import (
     COMPARISONS,
     INPUT_KINDS,
@@ -360,5 +359,5 @@ class Writer(Rows):
         results = self.results()
         memory = {f"arg{i}": self.memory(v) for i, v in enumerate(program.inputs)}
         memory |= {f"out{i}": self.memory(v) for i, v in enumerate(program.outputs)}
-        return function(name, memory, rowwise(name, domain, inputs, outputs, self.arguments(),
-                                              self.lines, results))
+        return write_function(name, memory, rowwise(
+            name, domain, inputs, outputs, self.arguments(), self.lines, results))

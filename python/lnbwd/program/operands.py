@@ -10,7 +10,21 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
-from ..core.base.operations import KINDS, Dims
+import torch
+
+from ..core.base.operations import ELEMENTS, KINDS, Dims
+
+TYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
+"""The types that kernels have, in the order of their numbers in the runtime's interface; those that
+are no floats in row programs alone."""
+
+ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
+"""The kernels' names of the types."""
+
+FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
+          if element.use == "float8" and element.fraction]
+"""The types of float8."""
 
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 """Comparisons, whose results are conditions, and the predicates of ``arith.cmpf``."""

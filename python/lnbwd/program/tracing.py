@@ -5,7 +5,7 @@
 
 The function is run once on tensors that have types and shapes but no elements, its leading
 dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's
-decompositions leave, which :mod:`.convert` makes nodes of a row program. While it
+decompositions leave, which :mod:`.graphs.conversion` makes nodes of a row program. While it
 runs, each call of PyTorch is seen (:class:`.Watch`): that tells on which line an operation stands,
 which casts the function itself asks for, what it takes out of the gradient, and where it looks at
 data.
@@ -25,27 +25,29 @@ from torch import Tensor
 from torch.fx import Node
 
 from ..core.base.errors import refusal
-from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation
-from .graphs.convert import check
-from .graphs.domains import DTYPES, ELEMENTS, FLOATS, INTEGERS, SCALARS, Domain, product
-from .graphs.maxima import turn_to_maxima
-from .graphs.nodes import is_constant, is_index, is_random, is_view, sum_kind
-from .graphs.operations import kind_of, known
+from . import watching
+from .graphs.conversion import Conversion, Unsupported, UnsupportedOperation, check
+from .graphs.nodes import (
+    DTYPES,
+    ELEMENTS,
+    FLOATS,
+    INTEGERS,
+    SCALARS,
+    Domain,
+    is_constant,
+    is_index,
+    is_random,
+    is_view,
+    kind_of,
+    known,
+    product,
+    sum_kind,
+)
+from .graphs.reductions import turn_to_maxima
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
 from .torch_internals import is_operator
-from .watching import (
-    EXPECTED,
-    RANDOM,
-    SUMS_OF_ROWS,
-    SUPPORTED,
-    Label,
-    Signature,
-    Watch,
-    alone,
-    readable_sizes,
-    run_function,
-)
+from .watching import Label, Signature, Watch, alone
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -305,15 +307,15 @@ def _arrange(program: RowProgram, results: Sequence[Output],
 def _why(node: Node, call: str) -> str:
     """The reason why a call is refused, if no row program has one of its nodes."""
     if is_random(node):
-        return RANDOM
+        return watching.RANDOM
     if kind_of(node) in ("split", "part"):
         return _PARTS
     if call == "arange":
         return ("gives other numbers than those of the columns; expected "
                 "torch.arange(x.shape[-1], dtype=torch.float32), of 2^24 at most")
-    if call in SUMS_OF_ROWS:
+    if call in watching.SUMS_OF_ROWS:
         return "goes over more than a row; expected the last dimension alone, dim=-1"
-    return f"is not supported in row functions; supported are: {SUPPORTED}"
+    return f"is not supported in row functions; supported are: {watching.SUPPORTED}"
 
 
 class _Result(NamedTuple):
@@ -382,7 +384,7 @@ def _convert_all(conversion: Conversion, graph: torch.fx.Graph, watch: Watch,
         except Unsupported as error:
             reason = str(error)
             raise refuse(node, reason if "expected" in reason
-                         else f"{reason}; {EXPECTED}") from None
+                         else f"{reason}; {watching.EXPECTED}") from None
 
 
 @alone
@@ -399,7 +401,7 @@ def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
     Raises:
         TypeError: it is none, with the line of the function and what was expected there.
     """
-    module, watch, (count, is_tuple) = run_function(function, call, signature, saved or ())
+    module, watch, (count, is_tuple) = watching.run_function(function, call, signature, saved or ())
     parts, signature = _cut(module.graph, signature)
     parameters = dict(zip((n for n in module.graph.nodes if n.op == "placeholder"),
                           signature.kinds, strict=True))
@@ -409,8 +411,8 @@ def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
 
     def refuse(node: Node, reason: str) -> TypeError:
         label = watch.labels.get(node)
-        return refusal(function, label.line if label else None,
-                       f"{label.call if label else node.target} {readable_sizes(reason, names)}")
+        line, call = (label.line, label.call) if label else (None, node.target)
+        return refusal(function, line, f"{call} {watching.readable_sizes(reason, names)}")
 
     turn_to_maxima(module.graph, lambda most: _combined(most, domain))
     conversion = Conversion(domain)

@@ -23,10 +23,8 @@ from torch.fx import GraphModule, Node
 from torch.overrides import TorchFunctionMode
 
 from ..core.base.errors import refusal
-from .element_types import ELEMENT_NAMES
-from .graphs.domains import INTEGERS
-from .graphs.operations import known
-from .operands import Input
+from .graphs.nodes import INTEGERS, known
+from .operands import ELEMENT_NAMES, Input
 from .torch_internals import Tracer, decompositions, graph_in_progress
 
 P = ParamSpec("P")

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..base import chip_table, settings
 from ..base.errors import CompileError, LnbwdError
-from ..base.library import find_library, open_library
+from ..runtime.bindings import find_library, open_library
 
 __all__ = ["Gradient", "available", "bundle", "chips", "compile_mlir", "compiler_id",
            "differentiate", "versions"]

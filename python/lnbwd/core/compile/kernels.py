@@ -16,10 +16,10 @@ from typing import Any
 
 from .. import runtime
 from ..base import schedule as schedules
-from ..base.batch_invariance import order
 from ..base.errors import LibraryError, LnbwdError
 from ..base.files import write_whole
 from ..base.operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
+from ..base.settings import order
 from . import compiler, store
 from .cache import KernelCache
 from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec, dtype_name, whole_number

@@ -16,8 +16,8 @@ import threading
 from collections.abc import Callable
 
 from ..base import chip_table
-from ..base.batch_invariance import order
 from ..base.errors import LnbwdError
+from ..base.settings import order
 from ..runtime.objects import Device, Kernel, Program
 from . import compiler, tuning
 from .cache import KernelCache, default_folder

@@ -26,8 +26,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base import schedule, settings
-from ..base.batch_invariance import order
 from ..base.errors import CompileError, LnbwdError
+from ..base.settings import order
 from ..runtime.objects import Buffer, Device, Event, Kernel, Program
 from . import compiler
 from .cache import KernelCache

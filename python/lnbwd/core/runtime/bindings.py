@@ -1,17 +1,67 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The runtime library's functions, by ctypes (include/lnbwd/Runtime/lnbwd_runtime.h)."""
+"""Opens the package's shared libraries, and binds the runtime's functions by ctypes
+(include/lnbwd/Runtime/lnbwd_runtime.h).
+
+An installed package has the libraries in ``lnbwd/lib``, a checkout in ``build/lib``; if
+``LNBWD_LIBRARY_DIR`` names a folder, only that one is searched.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import pathlib
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..base.errors import RuntimeStatusError
-from ..base.library import open_library
+from ..base import settings
+from ..base.errors import LibraryError, RuntimeStatusError
+from ..base.files import PACKAGE
+
+
+def library_folders() -> list[pathlib.Path]:
+    """The folders that are searched for shared libraries, the first match winning."""
+    chosen = settings.read("LNBWD_LIBRARY_DIR")
+    if chosen:
+        return [pathlib.Path(chosen)]
+    return [PACKAGE / "lib", PACKAGE.parents[1] / "build" / "lib"]
+
+
+def find_library(name: str) -> pathlib.Path | None:
+    """The file of the shared library ``name`` ("lnbwd-runtime"), or None if there is none."""
+    for folder in library_folders():
+        for file in (f"lib{name}.so", f"lib{name}.so.0"):
+            path = folder / file
+            if path.exists():
+                return path
+    return None
+
+
+def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
+                 remedy: str, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
+    """Opens the shared library ``name``, with the result and the arguments of each function.
+
+    Raises:
+        LibraryError: there is no such file, or it cannot be loaded; the message ends in ``remedy``.
+    """
+    path = find_library(name)
+    if path is None:
+        places = ", ".join(str(folder) for folder in library_folders())
+        if settings.read("LNBWD_LIBRARY_DIR"):
+            places += ", which LNBWD_LIBRARY_DIR names"
+        raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
+    try:
+        library = kind(str(path))
+    except OSError as error:
+        raise LibraryError(f"cannot load {path}: {error}; {remedy}") from error
+    for function, (result, arguments) in signatures.items():
+        getattr(library, function).restype = result
+        getattr(library, function).argtypes = arguments
+    return library
+
 
 _REMEDY = ("install the package with 'pip install .' in a checkout, or build the target "
            "lnbwd-runtime and set LNBWD_LIBRARY_DIR to the build's lib folder")

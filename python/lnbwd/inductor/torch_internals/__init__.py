@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.utils._triton import has_triton
 
 from .attempts import LeftError, attempt, compile_again
+from .fusion import CompiledKernel, compiled_kernels, own_kernels
 from .graph import (
     as_of_cpu,
     dtype_of,
@@ -36,15 +37,17 @@ from .graph import (
     write_header,
     writes_cpp,
 )
-from .kernels import CompiledKernel, compiled_kernels, own_kernels
 from .loops import FloorDiv, LoopBody
-from .lowering import adds_in_order, lowering_options, whole_embeddings, without_scatters
 from .registration import (
+    adds_in_order,
     compile_graph,
+    lowering_options,
     option,
     options_of,
     register_backend,
     registered,
+    whole_embeddings,
+    without_scatters,
 )
 
 __all__ = ["CUDACombinedScheduling", "CompiledKernel", "CppScheduling", "CustomGraphPass",

@@ -14,7 +14,7 @@ from torch._inductor.codegen.cpp import CppScheduling
 from torch._inductor.loop_body import LoopBody
 from torch._inductor.virtualized import V
 
-from ...program.graphs.operations import is_reduction
+from ...program.graphs.nodes import is_reduction
 from .attempts import attempt
 
 

@@ -1,24 +1,200 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Has Inductor call scheduling classes of ours, in the threads that compile with them."""
+"""Has Inductor lower graphs for scheduling classes of ours, and call these, in the threads that
+compile with them."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 import torch
-from torch._inductor import config, ir, lowering, scheduler
+from torch._inductor import config, decomposition, ir, lowering, scheduler
 from torch._inductor.codegen import common
 from torch._inductor.compile_fx import compile_fx
+from torch._inductor.dependencies import extract_read_writes
+from torch._inductor.virtualized import V
+from torch.utils._triton import has_triton
 
-from .attempts import CountPrograms, own
+from .attempts import CountPrograms, attempt, is_left, own
 from .fusion import fuse_more_nodes
-from .lowering import keep_sums_whole, keep_two_steps, shift_variance
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    known = config.get_config_copy()
+    return {name: value for name, value in options.items() if name in known}
+
+
+def lowering_options() -> dict[str, Any]:
+    """Options with which Inductor lowers a graph on a simulated chip as on a GPU."""
+    return _known({"force_pointwise_cat": True})
+
+
+@functools.cache
+def _replace_decomposition() -> None:
+    operator = torch.ops.aten.embedding_dense_backward.default
+    lowering.make_fallback(operator, warn=False, override_decomp=True)
+    for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
+        table[operator] = functools.partial(_embedding_gradient, table[operator])
+
+
+def adds_in_order(values: torch.Tensor, devices: Collection[str]) -> bool:
+    """Whether rows are added to places of a tensor in one order: if PyTorch's deterministic
+    algorithms are asked for, and on ``devices`` if Triton has no atomics, or if the rows have 16
+    bits, which atomics round in each step. Atomics take less time."""
+    return torch.are_deterministic_algorithms_enabled() or (values.device.type in devices and (
+        values.dtype.itemsize < 4 or (values.is_cuda and not has_triton())))
+
+
+def _embedding_gradient(original: Callable[..., Any], gradient: torch.Tensor,
+                        *arguments: Any) -> Any:
+    devices = getattr(own, "keeps_embeddings", None)
+    if devices is not None and adds_in_order(gradient, devices):
+        return NotImplemented
+    return original(gradient, *arguments)
+
+
+@contextlib.contextmanager
+def whole_embeddings(devices: Collection[str]) -> Iterator[None]:
+    """In graphs that this thread traces, leaves the gradient of an embedding one operation where
+    :func:`adds_in_order` holds. PyTorch's own kernel of it sorts the indices, and needs no float32
+    copy of a gradient of 16 bits."""
+    _replace_decomposition()
+    before = getattr(own, "keeps_embeddings", None)
+    own.keeps_embeddings = devices
+    try:
+        yield
+    finally:
+        own.keeps_embeddings = before
+
+
+@contextlib.contextmanager
+def without_scatters() -> Iterator[None]:
+    """Without Triton, operations of PyTorch add to places of a tensor: has Inductor lower them as
+    it does for deterministic algorithms."""
+    if has_triton() or not torch.cuda.is_available():
+        yield
+        return
+    before = torch.get_deterministic_debug_mode()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
+
+
+_REDUCTIONS = {"sum", "max", "min", "any", "welford_reduce", "online_softmax_reduce"}
+
+
+def keep_sums_whole(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction that a row program may compute is not split into two."""
+    def num_splits(*arguments: Any, **options: Any) -> Any:
+        hint, count = original(*arguments, **options)
+        node = V.graph.current_node
+        kind = options.get("reduction_type", arguments[6] if len(arguments) > 6 else "")
+        if kind not in _REDUCTIONS or count == 1 or node is None or is_left([node.name]):
+            return hint, count
+        attempt().whole.add(node.name)
+        return hint, 1
+
+    return num_splits
+
+
+def keep_two_steps(original: Callable[..., bool]) -> Callable[..., bool]:
+    """Keeps a variance over rows as two sums, which a row program may compute; Welford's it may
+    not."""
+    def use_two_steps(x: Any, axis: Any, *arguments: Any, **options: Any) -> bool:
+        is_so, node = original(x, axis, *arguments, **options), V.graph.current_node
+        own.is_shifted = False
+        if is_so or axis is None or node is None or is_left([node.name]):
+            return is_so
+        if not _axes(x, axis).isdisjoint(_neighbours(x)):
+            return False
+        attempt().whole.add(node.name)
+        own.is_shifted = True
+        return True
+
+    return use_two_steps
+
+
+def _axes(x: Any, axis: Any) -> set[int]:
+    dims = len(x.get_size())
+    return {one % dims for one in (axis if isinstance(axis, list | tuple) else [axis])}
+
+
+def shift_variance(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Such a variance in one pass. With d = x - x[0], of M rows: mean = x[0] + sum(d) / M and
+    variance = (sum(d^2) - sum(d)^2 / M) / M. The sums cancel by as much as the first row is off the
+    mean, in units of the standard deviation, and not by the mean itself.
+
+    Of rows of bfloat16, whose mean is at most some hundred standard deviations, sum(x) takes the
+    place of sum(d): a mean near 0 has float32's relative precision then, not that of x[0]."""
+    def var_mean_sum(x: Any, axis: Any, correction: Any, keepdim: bool, return_mean: bool) -> Any:
+        axes = sorted(_axes(x, axis or []))
+        sizes = [x.get_size()[dim] for dim in axes]
+        freedom = math.prod(sizes) - (1 if correction is None else correction)
+        are_known = all(getattr(one, "is_Integer", isinstance(one, int)) for one in sizes)
+        if not getattr(own, "is_shifted", False) or not are_known or freedom <= 0:
+            return original(x, axis, correction, keepdim, return_mean)
+        aten, count = torch.ops.aten, int(math.prod(sizes))
+        shift = x
+        for dim in axes:
+            shift = _lower(aten.slice.Tensor, shift, dim, 0, 1)
+        difference = _lower(aten.sub.Tensor, x, shift)
+        is_summed = _dtype_in_memory(V.graph.current_node) == torch.bfloat16
+        total, squares = (_lower(aten.sum.dim_IntList, one, axes, True) for one in (
+            x if is_summed else difference, _lower(aten.mul.Tensor, difference, difference)))
+        mean = offset = _lower(aten.mul.Tensor, total, 1 / count)
+        if is_summed:
+            offset = _lower(aten.sub.Tensor, mean, shift)
+        else:
+            mean = _lower(aten.add.Tensor, offset, shift)
+        centred = _lower(aten.sub.Tensor, squares, _lower(
+            aten.mul.Tensor, _lower(aten.mul.Tensor, offset, count), offset))
+        # Not negative by rounding.
+        variance = _lower(aten.relu.default, _lower(aten.mul.Tensor, centred, 1 / float(freedom)))
+        results = [variance, mean] if return_mean else [variance]
+        return tuple(one if keepdim else _lower(aten.squeeze.dims, one, axes) for one in results)
+
+    return var_mean_sum
+
+
+def _lower(target: Any, *arguments: Any) -> Any:
+    return lowering.lowerings[target](*arguments)
+
+
+def _dtype_in_memory(node: Any) -> torch.dtype | None:
+    """The type of a node's first operand before it was converted; None if it is not known."""
+    source: Any = node.args[0] if node.args else None
+    while getattr(source, "target", None) is torch.ops.prims.convert_element_type.default:
+        source = source.args[0]
+    return getattr(getattr(source, "meta", {}).get("val"), "dtype", None)
+
+
+def _neighbours(x: Any) -> set[int]:
+    """The dimensions of a tensor, which need not be in memory, whose elements are neighbours in
+    the largest tensor that is read for it."""
+    sizes = x.get_size()
+    with mock.patch.object(ir.FlexibleLayout, "allow_indexing", True):  # As it is by now.
+        found = extract_read_writes(x.make_loader(), sizes)
+    known_equal = V.graph.sizevars.statically_known_equals
+    dims = [dim for dim, size in enumerate(sizes) if not known_equal(size, 1)]
+    variables: dict[Any, int] = dict(zip(found.var_ranges or (), dims, strict=False))
+    most, result = 0, set[int]()
+    for read in found.reads:
+        index: Any = getattr(read, "index", None)
+        symbols: set[Any] = getattr(index, "free_symbols", set()) & variables.keys()
+        if len(symbols) > most:
+            most = len(symbols)
+            result = {variables[symbol] for symbol in symbols if index.coeff(symbol) == 1}
+    return result
 
 
 def register_backend(name: str, backend: Callable[..., Any]) -> None:

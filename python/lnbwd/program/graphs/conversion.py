@@ -1,21 +1,38 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The state of a conversion: the values of nodes, and errors."""
+"""Converts the operations of a row function's graph to those of a row program."""
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from ..operands import CONDITIONS, Input
+from ..operands import COMPARISONS, CONDITIONS, Input
 from ..row_program import Builder
-from .domains import ELEMENTS, SCALARS, SMALL, Domain
-from .nodes import is_constant, is_view, number_of
-from .operations import reduces_rows
+from .nodes import (
+    ELEMENTS,
+    FLOATS,
+    INTEGERS,
+    SCALARS,
+    SMALL,
+    Domain,
+    is_constant,
+    is_index,
+    is_view,
+    known,
+    number_of,
+    of_kinds,
+    reduces_rows,
+    row_sum_axis,
+    sources,
+)
 
 aten = torch.ops.aten
 
@@ -175,3 +192,199 @@ def describe(value: Any) -> str:
 def pick(c: Conversion, value: int, is_it: int) -> int:
     """The element of a row where a condition holds: of all the others, 0 is added to it."""
     return c.builder.add("row_sum", c.builder.add("select", is_it, value, c.builder.constant(0)))
+
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+@converts(*of_kinds("numbers"))
+def _of_numbers(c: Conversion, node: Node) -> int:
+    return c.builder.add(known(node.target).node, *map(c.number, node.args))
+
+
+@converts(*of_kinds("conditions"))
+def _of_conditions(c: Conversion, node: Node) -> int:
+    return c.builder.add(known(node.target).node, *map(c.condition, node.args))
+
+
+@converts(aten.mul.Tensor, aten.mul.Scalar)
+def _product(c: Conversion, node: Node) -> int:
+    is_and = node.meta["val"].dtype == torch.bool
+    first, second = map(c.condition if is_and else c.number, node.args)
+    return c.builder.add("and" if is_and else "mul", first, second)
+
+
+@converts(aten.div.Tensor, aten.div.Scalar)
+def _quotient(c: Conversion, node: Node) -> int:
+    first, second = map(c.number, node.args)
+    divisor = c.builder.number(second)
+    # Exact for powers of two alone.
+    if divisor and math.frexp(abs(divisor))[0] == 0.5:
+        return c.multiply(first, 1 / divisor)
+    return c.builder.add("div", first, second)
+
+
+@converts(*of_kinds("sum"))
+def _sum_of_two(c: Conversion, node: Node) -> int:
+    alpha = node.kwargs.get("alpha", 1)
+    if not isinstance(alpha, (int, float)):
+        raise Unsupported(f"has the factor {alpha}")
+    second = c.multiply(c.number(node.args[1]), alpha)
+    return c.builder.add(known(node.target).node, c.number(node.args[0]), second)
+
+
+@converts(*([prims.fma.default] if hasattr(prims, "fma") else []))
+def _fma(c: Conversion, node: Node) -> int:
+    # The product is not rounded: the compiler contracts it with the sum.
+    first, second, addend = (c.number(argument) for argument in node.args[:3])
+    return c.builder.add("add", c.builder.add("mul", first, second), addend)
+
+
+@converts(aten.addcmul.default)
+def _addcmul(c: Conversion, node: Node) -> int:
+    addend, first, second = map(c.number, node.args)
+    factor: Any = node.kwargs.get("value", 1)
+    product = c.multiply(c.builder.add("mul", first, second), factor)
+    return c.builder.add("add", addend, product)
+
+
+@converts(aten.where.self)
+def _select(c: Conversion, node: Node) -> int:
+    condition, *values = node.args[:3]
+    return c.builder.add("select", c.condition(condition), *map(c.number, values))
+
+
+def _is_exact(argument: Any) -> bool:
+    """Whether an operand of a comparison is an integer, or integers, that float32 has."""
+    while isinstance(argument, Node) and is_view(argument):
+        argument = argument.args[0]
+    if isinstance(argument, Node) and is_constant(argument):
+        argument = number_of(argument)
+    if isinstance(argument, Node):
+        return is_index(argument)
+    return isinstance(argument, int) and abs(argument) < LARGEST_EXACT
+
+
+@converts(*of_kinds("view"))
+def _view(c: Conversion, node: Node) -> int:
+    source: Any = node.args[0]
+    before, after = source.meta["val"], node.meta["val"]
+    if node.target in (aten.permute.default, aten.as_strided.default) and not (
+            before.is_contiguous() and after.is_contiguous()):
+        raise UnsupportedOperation("changes the order of elements")
+    value = c.value(source)
+    return c.condition(source) if after.dtype == torch.bool else value
+
+
+@converts(prims.convert_element_type.default)
+def _cast(c: Conversion, node: Node) -> int:
+    """Converts booleans and integers, or to booleans."""
+    is_condition = node.meta["val"].dtype == torch.bool
+    return (c.condition if is_condition else c.number)(node.args[0])
+
+
+@converts(aten.pow.Tensor_Scalar, aten.square.default)
+def _power(c: Conversion, node: Node) -> int:
+    exponent = 2 if node.target is aten.square.default else node.args[1]
+    if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
+        raise Unsupported(f"has the exponent {exponent}")
+    return c.builder.power(c.number(node.args[0]), exponent)
+
+
+@converts(aten.sign.default)
+def _sign(c: Conversion, node: Node) -> int:
+    """0 of 0 and of a NaN, as PyTorch has it."""
+    b, value = c.builder, c.number(node.args[0])
+    zero = b.constant(0)
+    rest = b.add("select", b.add("lt", value, zero), b.constant(-1), zero)
+    return b.add("select", b.add("gt", value, zero), b.constant(1), rest)
+
+
+@converts(aten.reciprocal.default)
+def _reciprocal(c: Conversion, node: Node) -> int:
+    return c.builder.add("div", c.builder.constant(1), c.number(node.args[0]))
+
+
+@converts(aten.sigmoid.default)
+def _sigmoid(c: Conversion, node: Node) -> int:
+    one = c.builder.constant(1)
+    power = c.builder.add("exp", c.builder.add("neg", c.number(node.args[0])))
+    return c.builder.add("div", one, c.builder.add("add", one, power))
+
+
+@converts(aten.relu.default)
+def _relu(c: Conversion, node: Node) -> int:
+    # Not the larger of two: the slope is 0 at 0, and a NaN stays one.
+    value, zero = c.number(node.args[0]), c.builder.constant(0)
+    return c.builder.add("select", c.builder.add("le", value, zero), zero, value)
+
+
+@functools.cache
+def clamp_has_slopes_at_bounds() -> bool:
+    """Whether the gradient of PyTorch's clamp, by numbers, is 1 at the bounds, as it is up to 2.13,
+    and not 0."""
+    x = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
+    return bool(torch.autograd.grad(x.clamp(min=0), x)[0])
+
+
+@converts(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default)
+def _clamp(c: Conversion, node: Node) -> int:
+    value = c.number(node.args[0])
+    # The comparison that says that the result is the bound, which has no slope.
+    below, above = ("lt", "gt") if clamp_has_slopes_at_bounds() else ("le", "ge")
+    names = {aten.clamp_min.default: (below,), aten.clamp_max.default: (above,)}
+    bounds = names.get(node.target, (below, above))  # type: ignore[call-overload]
+    given = list(node.args[1:]) + [None] * (len(bounds) - len(node.args) + 1)
+    for position, (name, bound) in enumerate(zip(bounds, given, strict=False)):
+        if bound is None:
+            bound = node.kwargs.get(("min", "max")[position])
+        if bound is not None:
+            limit = c.number(bound)
+            value = c.builder.add("select", c.builder.add(name, value, limit), limit, value)
+    return value
+
+
+def check(node: Node, domain: Domain) -> None:
+    """Raises :class:`Unsupported`, with the reason, where the results or the operands of a node are
+    none of a row program."""
+    if node.op != "call_function":
+        raise Unsupported(f"is a {node.op}")
+    if node.target not in HANDLERS:
+        raise UnsupportedOperation(f"{node.target} is no operation of row programs")
+    value = node.meta.get("val")
+    is_sum, where = reduces_rows(node), known(node.target).place
+    takes_integers = is_view(node) or node.target is aten.where.self
+    if node.target is operator.getitem:
+        pair = node.args[0]
+        if (not isinstance(pair, Node) or row_sum_axis(pair) != domain
+                or not (pair.target is aten.var_mean.correction or known(pair.target).place == 1)):
+            raise Unsupported("takes a part of a tuple")
+        return
+    if isinstance(value, torch.Tensor) and not is_sum and domain.role(value) in (None, "number"):
+        raise Unsupported(f"gives {describe(value)}, which is no row block, row scalar or column "
+                          f"of {domain}")
+    results = value if isinstance(value, tuple) else (value,)
+    for place, result in enumerate(results):
+        if not isinstance(result, torch.Tensor) or not (
+                result.dtype in ELEMENTS or (result.dtype in INTEGERS and (
+                    takes_integers or where == place))):
+            raise Unsupported(f"gives {describe(result)}")
+    role, over = domain.role(results[0]), spread_over(node, domain)
+    for source in sources(node):
+        given = source.meta["val"]
+        if is_constant(source):
+            continue
+        if not isinstance(given, torch.Tensor):
+            raise Unsupported("takes a tuple")
+        kind = domain.role(given) if over is None else domain.place(given, over)
+        if kind == "lead" and over is not None and is_misplaced(source, over, domain):
+            raise Unsupported(f"spreads {source.name} in its own way")
+        if kind is None or (kind == "number" and given.dtype not in SMALL):
+            raise Unsupported(f"reads {describe(given)}")
+        if over is None and not is_sum and kind not in (role, "number"):
+            raise Unsupported(f"makes a {role} of a {kind}")
+        if given.dtype != torch.bool and given.dtype not in FLOATS and not (
+                given.dtype in INTEGERS and (
+                    takes_integers or node.target is prims.convert_element_type.default
+                    or (known(node.target).node in COMPARISONS and any(
+                        map(_is_exact, node.args))))):
+            raise Unsupported(f"reads elements of {given.dtype}")

@@ -1,19 +1,259 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kinds of nodes of a PyTorch graph: views, constants, random numbers, and reductions with their
-rows."""
+"""The nodes of a PyTorch graph: which tensors are rows, a table of ATen's operations, and kinds of
+nodes.
+
+A :class:`Domain` says which tensors are rows: M rows of N elements. In it a tensor is a row block
+(``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``), or a lead,
+computed for each row and each of its parts: to the program, a row of equal neighbours. A node that
+moves elements between these shapes without changing their order is no operation at all.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from .domains import Domain, product, same
-from .operations import kind_of, known, reduces_rows
+from ..operands import COMPARISONS, ELEMENT_NAMES, FLOAT8
+
+DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
+"""The types of numbers that a row program reads and writes."""
+
+FLOATS = {**DTYPES, **{dtype: ELEMENT_NAMES[dtype] for dtype in FLOAT8}}
+"""Types of row blocks, without float8's powers of two, to which PyTorch rounds up."""
+
+ELEMENTS = {**FLOATS, torch.bool: "i8"}
+"""All of row blocks: masks are among them."""
+
+INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
+"""Types of row scalars that are compared with columns' numbers."""
+
+SMALL = {**DTYPES, torch.bool: "i8"}
+"""Types of operands with fewer elements than a row block."""
+
+SCALARS = {**SMALL, **INTEGERS}
+"""Types of row scalars, and of numbers."""
+
+Number = int | torch.SymInt
+
+
+def same(first: Number, second: Number) -> bool:
+    """Whether two numbers, which may depend on dynamic shapes, are always equal."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first == second
+    return bool(statically_known_true(first == second))
+
+
+def product(sizes: Any) -> Number:
+    """The product of a shape's sizes."""
+    result: Number = math.prod(sizes)
+    return result
+
+
+@dataclass(frozen=True)
+class Domain:
+    """M rows of N elements; M depends on symbols."""
+
+    rows: Number
+    length: int
+
+    def role(self, value: Any) -> str | None:
+        """The role of a tensor: "row", "scalar", "column", "lead", "number", which is one for all
+        rows, or None."""
+        if not isinstance(value, torch.Tensor):
+            return None
+        if value.dim() == 0:
+            return "number"
+        count = value.numel()
+        # Of rows of one element, what has no dimension for it is a number for each row.
+        if same(count, self.rows * self.length) and (
+                self.length > 1 or same(value.shape[-1], 1)):
+            return "row"
+        if same(count, self.length):
+            return "column"
+        if same(count, self.rows):
+            return "scalar"
+        return "lead" if self.repeats(value) else None
+
+    def repeats(self, value: torch.Tensor) -> int | None:
+        """How many neighbours in a row each element of a lead stands for; None of anything else."""
+        for size in itertools.accumulate(reversed(value.shape), operator.mul):
+            if (isinstance(size, int) and 1 < size < self.length and self.length % size == 0
+                    and same(value.numel(), self.rows * size)):
+                return self.length // size
+        return None
+
+    def place(self, value: torch.Tensor, over: torch.Tensor) -> str | None:
+        """The operand for a tensor that is spread over a row block or a lead; None if a program has
+        none."""
+        runs = _runs(value, over)
+        if not runs:
+            return None if runs is None else (
+                "column" if self.length == 1 and value.dim() > 0 else "number")
+        repeats = (self.repeats(over) or 1) if self.role(over) == "lead" else 1
+        [(distance, size), *others] = [(distance * repeats, size) for distance, size in runs]
+        if others:
+            return None
+        if same(distance, 1) and same(size, self.rows * self.length):
+            return "row"
+        if same(distance, 1) and same(size, self.length):
+            return "column"
+        if same(distance, self.length) and same(size, self.rows):
+            return "scalar"
+        is_lead = (isinstance(distance, int) and distance < self.length
+                   and self.length % distance == 0
+                   and same(distance * size, self.rows * self.length))
+        return "lead" if is_lead else None
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.length}"
+
+
+def _runs(value: torch.Tensor, over: torch.Tensor) -> list[tuple[Number, Number]] | None:
+    """The dimensions of ``over`` that ``value`` has which is spread over it, neighbours joined,
+    outermost first: of each the elements of ``over`` from one index to the next, and their number.
+    None if it cannot be spread."""
+    if value.dim() > over.dim():
+        return None
+    runs: list[tuple[Number, Number]] = []
+    distance: Number = 1
+    is_joined = False
+    missing = over.dim() - value.dim()
+    for dim in reversed(range(over.dim())):
+        size = over.shape[dim]
+        own, stride = ((value.shape[dim - missing], value.stride(dim - missing))
+                       if dim >= missing else (1, 0))
+        if same(size, 1):
+            continue
+        # What is expanded is there once.
+        is_there = same(own, size) and not same(stride, 0)
+        if is_there and is_joined:
+            runs[0] = (runs[0][0], runs[0][1] * size)
+        elif is_there:
+            runs.insert(0, (distance, size))
+        elif not same(own, 1) and not same(stride, 0):
+            return None
+        is_joined = is_there
+        distance = distance * size
+    return runs
+
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+
+class Operation(NamedTuple):
+    """Facts about an operation of ATen.
+
+    Attributes:
+        kind: "numbers" or "conditions": one node of a row program, of all operands as such; "sum":
+            one of two, the second with a factor; "view": its operand's elements in their order (of
+            some, only where the memory's is kept); "constant"; "reduction" along dimensions, and
+            "softmax" or "norm", reductions that torch.compile's graphs have no more; "total": a
+            reduction of all elements; "product", which no row program has; "split" and "part",
+            which cut rows; "columns": whole numbers.
+        node: the row program's node.
+        argument: the place of a constant's number, or of a reduction's dimensions, among the
+            arguments.
+        place: the result that says where in its row an element is.
+        total: what it is to a row program where it combines the elements of all rows.
+    """
+
+    kind: str
+    node: str = ""
+    argument: int = 1
+    place: int | None = None
+    total: str = ""
+
+
+def _operations() -> Iterator[tuple[Any, Operation]]:
+    target: Any
+    for name in ("neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt",
+                 "tanh", "erf", "floor", "ceil", "trunc", "sin", "cos"):
+        yield getattr(aten, name).default, Operation("numbers", name)
+    for name, node in (("round", "roundeven"), ("maximum", "max"), ("minimum", "min")):
+        yield getattr(aten, name).default, Operation("numbers", node)
+    for kind in ("Tensor", "Scalar"):
+        for name in COMPARISONS:
+            yield getattr(getattr(aten, name), kind), Operation("numbers", name)
+        for name in ("add", "sub"):
+            yield getattr(getattr(aten, name), kind), Operation("sum", name)
+    for name in ("and", "or", "xor"):
+        yield getattr(aten, f"logical_{name}").default, Operation("conditions", name)
+        yield getattr(aten, f"bitwise_{name}").Tensor, Operation("conditions", name)
+    for target in (aten.logical_not, aten.bitwise_not):
+        yield target.default, Operation("conditions", "not")
+    for target in (aten.reshape, aten.view, aten._unsafe_view, aten.expand, aten.unsqueeze,
+                   aten.squeeze, aten.alias, aten.detach, aten.clone, aten.lift_fresh_copy,
+                   aten.as_strided, aten.permute):
+        yield target.default, Operation("view")
+    yield aten.squeeze.dim, Operation("view")
+    yield aten.squeeze.dims, Operation("view")
+    yield aten.full.default, Operation("constant")
+    yield aten.scalar_tensor.default, Operation("constant", argument=0)
+    for target in (aten.mean.dim, aten.var_mean.correction, aten.var.correction, aten.amin.default,
+                   aten.any.dim, aten.any.dims):
+        yield target, Operation("reduction")
+    yield aten.sum.dim_IntList, Operation("reduction", total="total")
+    yield aten.amax.default, Operation("reduction", total="total_max")
+    for name in ("max", "min"):
+        yield getattr(aten, f"arg{name}").default, Operation("reduction", place=0)
+        yield getattr(aten, name).dim, Operation("reduction", place=1)
+    yield aten.linalg_vector_norm.default, Operation("norm", argument=2)
+    for target in (aten._softmax, aten._log_softmax, aten.logsumexp):
+        yield target.default, Operation("softmax")
+    yield aten.sum.default, Operation("total", total="total")
+    yield aten.max.default, Operation("total", total="total_max")
+    yield aten.mean.default, Operation("total")
+    yield aten.any.default, Operation("total")
+    yield aten.prod.dim_int, Operation("product")
+    yield aten.split.Tensor, Operation("split")
+    yield aten.split_with_sizes.default, Operation("split")
+    yield aten.slice.Tensor, Operation("part")
+    for target in (aten.arange.default, aten.arange.start, aten.arange.start_step):
+        yield target, Operation("columns")
+
+
+OPERATIONS: dict[Any, Operation] = dict(_operations())
+"""All operations with facts besides their conversion."""
+
+_UNKNOWN = Operation("")
+
+
+def known(target: Any) -> Operation:
+    """The facts about an operation; no kind if the table does not have it."""
+    return OPERATIONS.get(target, _UNKNOWN)
+
+
+def of_kinds(*kinds: str) -> list[Any]:
+    """All operations of some kinds."""
+    return [target for target, operation in OPERATIONS.items() if operation.kind in kinds]
+
+
+def kind_of(node: Node) -> str:
+    """The kind of operation that a node calls."""
+    return known(node.target).kind if node.op == "call_function" else ""
+
+
+def reduces_rows(node: Node) -> bool:
+    """Whether a node reduces a tensor along dimensions, as row programs do."""
+    target = node.target
+    return kind_of(node) in ("reduction", "norm") or target is aten.logsumexp.default
+
+
+def is_reduction(node: Node) -> bool:
+    """Whether a node sums over dimensions, or takes the largest, or the like."""
+    return reduces_rows(node) or (kind_of(node) in ("total", "product")
+                                  and node.target is not aten.max.default)
+
 
 aten = torch.ops.aten
 
