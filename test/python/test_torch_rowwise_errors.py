@@ -103,7 +103,7 @@ def counts_rows(x: Rows):
     return x / x.shape[0]  # HERE: div computes with the number of rows
 
 
-def asks_for_the_number_of_rows(x: Rows):  # HERE: it depends on the number of rows, M > 3
+def asks_for_the_number_of_rows(x: Rows):  # HERE: it depends on the number of rows, M <= 3
     return x if x.shape[0] > 3 else -x
 
 

@@ -201,7 +201,8 @@ def alone(function: Callable[P, R]) -> Callable[P, R]:
 
 def _stand_ins(signature: Signature, tracer: Tracer) -> list[Tensor]:
     # Sizes that differ are symbols that differ; one of the row length would be no symbol.
-    leading = tuple(signature.length + 1 + place for place in range(1, signature.rank))
+    leading = tuple(size for size in range(2, signature.rank + 2)
+                    if size != signature.length)[:signature.rank - 1]
     result: list[Tensor] = []
     for name, kind in signature.kinds.items():
         last = 1 if kind == "scalar" else signature.length
