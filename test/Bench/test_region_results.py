@@ -70,8 +70,8 @@ def test_what_is_wrong_in_sums_is_found(monkeypatch):
         "nodes": [["aten.exp.default", [{"node": 0}], {}],
                   ["aten.sum.dim_IntList", [{"node": 1}, [0]], {}]]}
     evaluate, error = region_programs.evaluate, 0
-    monkeypatch.setattr(region_programs, "evaluate", lambda *arguments: [
-        result * (1 + error) for result in evaluate(*arguments)])
+    monkeypatch.setattr(region_programs, "evaluate", lambda *arguments, **options: [
+        result * (1 + error) for result in evaluate(*arguments, **options)])
     with lnbwd.simulate(), torch.no_grad():
         assert pattern_check.check(pattern, has_kernels=False) == []
         error = 1e-5
