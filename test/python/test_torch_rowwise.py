@@ -204,11 +204,12 @@ def test_what_is_detached_is_a_constant(device):
     assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
 
 
-@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("place", range(10))
 def test_slopes_at_kinks(device, place):
     def function(x: Rows):
         return (F.relu(x), x.clamp(min=0), x.clamp(-1, 1), x.abs(), F.hardtanh(x), F.relu6(x),
-                F.hardsigmoid(x), F.hardswish(x))
+                F.hardsigmoid(x), F.hardswish(x), torch.lerp(x, x * x, 0.3),
+                torch.lerp(x, x * x, 0.7))
 
     x = torch.tensor([[-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 6.0]], device=device)
     leaves = [x.clone().requires_grad_() for _ in range(2)]

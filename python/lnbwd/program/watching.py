@@ -288,11 +288,17 @@ def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = Non
     return loss.mean() if reduction == 1 else loss.sum() if reduction == 2 else loss
 
 
+def _lerp(start: Tensor, end: Tensor, weight: float) -> Tensor:
+    """As PyTorch's; up to 2.12 its decomposition computes the weight in tensors."""
+    step = end - start
+    return start + weight * step if abs(weight) < 0.5 else end - (1 - weight) * step
+
+
 _KINKS: dict[Any, Callable[..., Any]] = {
     aten.std.correction: _std, aten.std_mean.correction: _std_mean, aten.sinc.default: _sinc,
     aten.pow.Tensor_Scalar: _power, aten.logit.default: _logit,
     aten.binary_cross_entropy.default: _binary_cross_entropy,
-    aten.hardtanh.default: _hardtanh,
+    aten.hardtanh.default: _hardtanh, aten.lerp.Scalar: _lerp,
     aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
     aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
 """Functions whose gradient in PyTorch differs somewhere from that of their decomposition by
