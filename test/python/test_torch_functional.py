@@ -234,6 +234,17 @@ def test_group_norm_of_one_channel(device, size):
                 lambda *tensors: F.group_norm(tensors[0], 1, *tensors[1:]), inputs)
 
 
+def test_group_norms_of_pytorch_take_several_types(device):
+    """Of images that are not contiguous, and of groups of one element."""
+    parameters = [random(4, seed=i).to(device) for i in (1, 2)]
+    x = random(2, 4, 6, 5, dtype=BF16).to(device)
+    assert_same(lambda *tensors: functional.group_norm(tensors[0], 2, *tensors[1:]),
+                lambda *tensors: F.group_norm(tensors[0], 2, *tensors[1:]),
+                [x.transpose(2, 3), *parameters])
+    y = functional.group_norm(x[:, :, :1, :1].contiguous(), 4, *parameters)
+    assert torch.equal(y[0].flatten(), parameters[1].to(BF16))
+
+
 @pytest.mark.parametrize("name,flag", [("batch_norm", "training"),
                                        ("instance_norm", "use_input_stats")])
 @pytest.mark.parametrize("channels", [3, 1])

@@ -32,7 +32,7 @@ from ..ops.arguments import (
 from ..ops.choices import choices
 from ..ops.launching import has_clusters, is_capturing
 from ..ops.regions import Registered, call_of, is_plain, raw_region, register_draft
-from ..ops.registration import eager, gradients_by_torch, is_pytorchs
+from ..ops.registration import eager, gradients_by_torch, group_norm_by_torch, is_pytorchs
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
 from ..program.builder import Draft, Value
 from ..program.operands import ELEMENT_NAMES, Input
@@ -252,7 +252,7 @@ class _ChannelNorm(torch.autograd.Function):
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
             return (*gradients_by_torch(
                 lambda x, weight, bias:
-                F.group_norm(x, groups, weight, bias, eps) if groups else
+                group_norm_by_torch(x, groups, weight, bias, eps) if groups else
                 F.batch_norm(x, None, None, weight, bias, True, 0.0, eps),
                 (x, weight, bias), needs, dy), None, None, None)
         if ctx.programs is not None:
@@ -369,7 +369,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
         raise ValueError(f"num_groups: expected {wanted}, got {num_groups}")
     is_one = math.prod(input.shape[2:]) * channels == num_groups
     if is_one or _is_pytorchs("group_norm", input, weight, bias):
-        return F.group_norm(input, num_groups, weight, bias, check_eps(eps))
+        return group_norm_by_torch(input, num_groups, weight, bias, check_eps(eps))
     if input.is_cuda and torch.is_autocast_enabled("cuda"):
         input = input.float()
     size = math.prod(input.shape[2:])

@@ -15,10 +15,12 @@ wrong with an argument, or has PyTorch compute.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ..core.base.errors import LnbwdError
@@ -113,6 +115,17 @@ def gradients_like(x: Tensor, tensors: Sequence[Tensor | None],
     return tuple(x.new_empty(0) if tensor is None or not want
                  else torch.empty_like(tensor, memory_format=torch.contiguous_format)
                  for tensor, want in zip(tensors, mask, strict=True))
+
+
+def group_norm_by_torch(input: Tensor, groups: int, weight: Tensor | None,
+                        bias: Tensor | None, eps: float) -> Tensor:
+    """PyTorch's function. Without autocast it refuses several types on a GPU: they are widened."""
+    tensors = [t for t in (input, weight, bias) if t is not None]
+    widest = functools.reduce(torch.promote_types, (t.dtype for t in tensors))
+    if all(t.dtype == widest for t in tensors) or torch.is_autocast_enabled(input.device.type):
+        return F.group_norm(input, groups, weight, bias, eps)
+    weight, bias = (None if t is None else t.to(widest) for t in (weight, bias))
+    return F.group_norm(input.to(widest), groups, weight, bias, eps).to(input.dtype)
 
 
 def gradients_by_torch(function: Callable[..., Tensor], tensors: Sequence[Tensor | None],
