@@ -31,7 +31,7 @@ _INTEGERS = {torch.int64, torch.int32}
 _VIEWS = {*of_kinds("view"), aten.transpose.int, aten.t.default, aten.slice.Tensor, aten.select.int}
 
 _INDEXED = {aten.embedding, aten.gather, aten.index, aten._unsafe_index}
-"""What reads places of its first operand."""
+"""Operations that read places of their first operand."""
 
 _SCATTERS = {aten.scatter, aten.scatter_add, aten.scatter_reduce, aten.index_put, aten.index_put_,
              aten._unsafe_index_put, aten._unsafe_masked_index_put_accumulate,
@@ -98,7 +98,7 @@ def _has_index(node: Node) -> bool:
 
 
 def _base_of(node: Node) -> Node:
-    """What a node is a view of."""
+    """The node that a node is a view of."""
     while node.target in _VIEWS:
         node = node.args[0]  # type: ignore[assignment]
     return node

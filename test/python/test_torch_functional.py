@@ -235,7 +235,7 @@ def test_group_norm_of_one_channel(device, size):
 
 
 def test_group_norms_of_pytorch_take_several_types(device):
-    """Of images that are not contiguous, and of groups of one element."""
+    """PyTorch computes images that are not contiguous, and groups of one element."""
     parameters = [random(4, seed=i).to(device) for i in (1, 2)]
     x = random(2, 4, 6, 5, dtype=BF16).to(device)
     assert_same(lambda *tensors: functional.group_norm(tensors[0], 2, *tensors[1:]),

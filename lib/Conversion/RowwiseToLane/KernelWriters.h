@@ -73,7 +73,7 @@ struct KernelContext {
   mlir::IntegerAttr slices;
 };
 
-/// What writes a part of the body of a kernel.
+/// A writer of a part of the body of a kernel.
 class KernelWriter {
 protected:
   explicit KernelWriter(KernelContext &context)

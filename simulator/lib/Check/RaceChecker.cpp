@@ -216,7 +216,7 @@ void RaceChecker::namedSignalled(unsigned Number) {
   tell(T);
 }
 
-/// What members signal after the barrier is complete counts, too.
+/// A signal of a member after the barrier is complete counts, too.
 void RaceChecker::passNamed() {
   const BarrierClocks::Release &T = WG.Barriers.named(std::exchange(Named, 0));
   All.join(T.All);

@@ -211,7 +211,7 @@ public:
   }
   /// What those who signal this barrier say.
   Release &releaseOf(unsigned Barrier);
-  /// What those who signal a named barrier have said.
+  /// The signals of each named barrier.
   Release &named(unsigned Number);
   /// Whether a wave beside this one has not ended.
   bool othersRun(unsigned Wave) const;

@@ -423,7 +423,7 @@ bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                                 unsigned Lane, bool IsStore) {
   for (WaitCounter C : {WaitLoad, WaitAsync, WaitTensor}) {
     EventQueue &Q = Queues[C];
-    // What is stored meanwhile may be lost, or copied.
+    // A store meanwhile may be lost, or copied.
     for (unsigned N = 0; N < Q.Count && (!IsStore || C != WaitLoad); ++N) {
       const Event &Ev = Q.at(N);
       const bool Loads =
