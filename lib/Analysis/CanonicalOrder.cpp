@@ -30,7 +30,10 @@ struct LeafShape {
 /// rows, or fewer long ones, has chains for all workgroups of a chip. In a
 /// larger batch they add up leaves before they store them.
 static constexpr LeafShape leafShapes[] = {
-    {1024, 64, 8}, {4096, 64, 4}, {std::numeric_limits<int64_t>::max(), 16, 1}};
+    {1024, 64, 8},
+    {2048, 32, 4},
+    {4096, 32, 2},
+    {std::numeric_limits<int64_t>::max(), 16, 1}};
 
 static const LeafShape &getLeafShape(int64_t rowLength) {
   return *llvm::find_if(leafShapes, [&](const LeafShape &shape) {

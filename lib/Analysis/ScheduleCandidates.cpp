@@ -44,6 +44,10 @@ static constexpr int64_t mostComputeUnitThreads = 2048, leastThreads = 32;
 /// Columns of a lane, at most, where each tile of rows has a workgroup of its
 /// own.
 static constexpr int64_t mostUnboundedColumns = 48;
+/// Columns of a row, at most, where workgroups may have a leaf of the canonical
+/// order, or several, and end with them. 50 shapes took 0.988 times as long in
+/// the mean with these on an H200, up to 0.85; longer rows no less.
+static constexpr int64_t mostColumnsOfLeafGrids = 1024;
 /// What is tried, in this order: iterations of a workgroup at least, workgroups
 /// of a compute unit.
 static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
@@ -158,6 +162,15 @@ void ScheduleSpace::forEachGrid(Schedule fields, int64_t laneColumns,
         grids.push_back(grid);
         visit(fields);
       }
+    }
+    // A workgroup for each leaf, or for several, which begins when another
+    // ends.
+    int64_t length = op.getRowLength();
+    if (hasLeaves && !isAMD && !op.getOwnRows() &&
+        length <= mostColumnsOfLeafGrids &&
+        getLeafParts(length, fields.rowGroups) == 1) {
+      fields.workgroupsPerComputeUnit = 0;
+      visit(fields);
     }
     // A workgroup for each tile of rows, which has no others to keep in flight,
     // and would have partial sums of columns.

@@ -73,9 +73,10 @@ static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
 /// four with chains for more units took longer.
 static constexpr int64_t leastSplitColumnsInOrder = 1024;
 static constexpr double mostUnitsInOrder = 0.75;
-/// The least columns of such a row of an odd length over those of others: 1052
-/// rows of 1973 took 1.2 times as long in splits on an H100.
-static constexpr int64_t columnsOfOddRows = 2;
+/// Compute units that a chain of rows of an odd length counts for: of such rows
+/// 178 of 2001 took 0.4 times as long in splits on an H200, 1014 of 1465 took
+/// 1.6 times as long.
+static constexpr int64_t unitsOfOddRows = 2;
 
 /// Whether `op` is of the kind and the size that were measured: row sums of one
 /// phase, whose second reading is the whole cost of splits, and column sums,
@@ -97,9 +98,9 @@ static bool isFasterInSplits(RowwiseOp op, const ProgramFacts &program,
         int64_t(std::ceil(program.rows / double(getLeafRows(length))));
     int64_t slices = std::min(countSlices(length, length),
                               chip.workgroups.clusterWorkgroups);
-    return length >= leastSplitColumnsInOrder *
-                         (chooseVectorWidth(op) > 1 ? 1 : columnsOfOddRows) &&
-           double(chains * slices) <=
+    int64_t units = chooseVectorWidth(op) > 1 ? 1 : unitsOfOddRows;
+    return length >= leastSplitColumnsInOrder &&
+           double(chains * slices * units) <=
                mostUnitsInOrder * double(chip.computeUnits);
   }
   return op.getRowElementBits() < 32 && length >= leastSplitColumns &&

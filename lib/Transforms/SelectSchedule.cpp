@@ -125,6 +125,12 @@ private:
           !overridden->rowSplits)
         overridden->rowsPerWorkgroup =
             getLeastLeafRows(op.getRowLength(), overridden->rowGroups);
+      // A part of a leaf is no grid's tile of rows.
+      if (!findOverride(schedule, field::workgroupsPerComputeUnit) &&
+          !overridden->rowSplits &&
+          countLeafParts(op, overridden->rowGroups) > 1)
+        overridden->workgroupsPerComputeUnit =
+            std::max<int64_t>(1, overridden->workgroupsPerComputeUnit);
     }
     // The rules are for the schedule that it comes to, whoever chose which
     // field.

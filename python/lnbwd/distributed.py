@@ -31,7 +31,7 @@ from torch.distributed.tensor import DTensor, Partial, Replicate
 from .ops.arguments import check_whole
 
 # Rows of a leaf of rows of up to so many elements, and of longer ones.
-LEAF_ROWS, LONG_LEAF_ROWS = ((4096, 64),), 16
+LEAF_ROWS, LONG_LEAF_ROWS = ((1024, 64), (4096, 32)), 16
 
 
 def leaf_rows(row_length: int) -> int:

@@ -83,7 +83,7 @@ func.func @chains(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
 // -----
 
 func.func @leaves_side_by_side(%x: memref<?x4096xf32>, %y: memref<4096xf32>) {
-  // expected-error@+1 {{order=canonical: expected row_groups to be 4 times a power of two where a workgroup has all rows of 4096 columns, got 12}}
+  // expected-error@+1 {{order=canonical: expected row_groups to be 2 times a power of two where a workgroup has all rows of 4096 columns, got 12}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%y[n] add : memref<4096xf32>)
       attributes {canonical, schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 12, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128>} {
   ^row(%r: vector<4096xf32>):

@@ -24,6 +24,17 @@ func.func @registers(%dy: memref<16384x2048xbf16>, %x: memref<16384x2048xbf16>, 
   return
 }
 
+// Each workgroup of short rows adds up leaves of 64 rows, and ends.
+// CHECK-LABEL: func.func @short(
+// CHECK: rows_per_workgroup = 128, workgroups_per_compute_unit = 0,
+func.func @short(%dy: memref<100000x120xbf16>, %x: memref<100000x120xbf16>, %gamma: memref<120xbf16>,
+    %mean: memref<100000xf32>, %rstd: memref<100000xf32>, %dx: memref<100000x120xbf16>, %dgamma: memref<120xbf16>, %dbeta: memref<120xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<100000x120xbf16>) x(%x : memref<100000x120xbf16>) gamma(%gamma : memref<120xbf16>)
+      mean(%mean : memref<100000xf32>) rstd(%rstd : memref<100000xf32>)
+      outs dx(%dx : memref<100000x120xbf16>) dgamma(%dgamma : memref<120xbf16>) dbeta(%dbeta : memref<120xbf16>)
+  return
+}
+
 // Five leaves of two slices are chains for ten compute units: workgroups share
 // rows, and each has all rows of its columns.
 // CHECK-LABEL: func.func @few(
