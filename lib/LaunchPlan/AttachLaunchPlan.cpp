@@ -584,7 +584,6 @@ struct AttachLaunchPlan
         return signalPassFailure();
       module->setAttr(launchPlanAttr, StringAttr::get(&getContext(), *plan));
       addPlanSymbol(module, *plan, backend);
-      ++numPlans;
     }
   }
 };

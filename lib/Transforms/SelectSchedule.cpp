@@ -111,7 +111,6 @@ private:
                        ? ", nor its grid as tiles of columns; split the rows "
                          "into shorter ones"
                        : " in one pass; run lnbwd-split-two-pass before");
-      ++numSelected;
     }
     FailureOr<Schedule> overridden =
         overrideSchedule(*selected, schedule, emitOpError);

@@ -20,12 +20,11 @@ def RecordProgramPass
   let summary = "Note what a function computes, operation by operation";
   let description = [{
     Writes the row programs of a function down as JSON (docs/runtime.md,
-    `program`), into its attribute `lnbwd.program`, which becomes part of the
+    `program`), into its attribute `lnbwd.operation`, which becomes part of the
     launch plan: `lnbwd-run --verify` interprets it in float64 and compares the
     results of the kernels. Runs before programs are split and scheduled.
 
-    A function with an `lnbwd.operation`, which names a formula, or with an
-    `lnbwd.program` stays as it is.
+    A function that has the attribute stays as it is.
 
     Before:
 
@@ -44,12 +43,11 @@ def RecordProgramPass
 
     ```mlir
     func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>)
-        attributes {lnbwd.program = "[{\"name\":\"twice\",\"inputs\":[...],\"operations\":[[\"arith.addf\",\"64xf32\",0,0]],\"outputs\":[...]} ]"} {
+        attributes {lnbwd.operation = "[{\"name\":\"twice\",\"inputs\":[...],\"operations\":[[\"arith.addf\",\"64xf32\",0,0]],\"outputs\":[...]} ]"} {
       ...
     }
     ```
   }];
-  let statistics = [Statistic<"numRecorded", "recorded", "Functions recorded">];
 }
 
 def AttachLaunchPlanPass
@@ -85,7 +83,6 @@ def AttachLaunchPlanPass
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::lnbwd::LNBwdDialect"];
-  let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
 }
 
 #endif // LNBWD_LAUNCHPLAN_PASSES_TD
