@@ -55,9 +55,8 @@ def AttachLaunchPlanPass
   let summary = "Put the launch plan of a function beside its kernels";
   let description = [{
     Derives the launch plan (docs/runtime.md) from each function that launches
-    kernels, and puts it into their `gpu.module`: as the attribute `lnbwd.plan`,
-    and as the constant `lnbwd_plan`, which the code object carries. Fails on a
-    launch that a plan cannot express.
+    kernels, and puts it into their `gpu.module` as the constant `lnbwd_plan`,
+    which the code object carries. Fails on a launch that a plan cannot express.
 
     Before:
 
@@ -75,8 +74,8 @@ def AttachLaunchPlanPass
     After:
 
     ```mlir
-    gpu.module @f_kernels attributes {lnbwd.plan = "{\"format\":\"lnbwd-plan\",...}"} {
-      llvm.mlir.global external protected constant @lnbwd_plan("...")
+    gpu.module @f_kernels {
+      llvm.mlir.global external protected constant @lnbwd_plan("{\"format\":\"lnbwd-plan\",...}")
           {addr_space = 4 : i32, alignment = 1 : i64, section = ".lnbwd.plan"}
       gpu.func @k(...) kernel {...}
     }

@@ -73,6 +73,10 @@ public:
   /// Its chip, or the same error.
   static mlir::FailureOr<const ChipInfo *>
   getChip(mlir::gpu::GPUModuleOp module);
+  /// The launch plan of a GPU module, its constant of this name; empty if it
+  /// has none.
+  static std::string getPlan(mlir::gpu::GPUModuleOp module);
+  static constexpr llvm::StringLiteral planSymbol = "lnbwd_plan";
 
   /// Adds the passes that take a GPU module to LLVM's dialect, for `chip`;
   /// `features` are for LLVM, those of the chip and of the target id.
