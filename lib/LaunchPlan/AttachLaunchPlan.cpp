@@ -549,7 +549,7 @@ static void addPlanSymbol(gpu::GPUModuleOp module, StringRef plan,
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
   auto global = LLVM::GlobalOp::create(
       b, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::External,
-      TargetBackend::planSymbol, b.getStringAttr(text), /*alignment=*/1,
+      launchPlanSymbol, b.getStringAttr(text), /*alignment=*/1,
       backend.getConstantAddressSpace());
   if (std::optional<StringRef> section = backend.getPlanSection()) {
     global.setSection(*section);
@@ -573,7 +573,7 @@ struct AttachLaunchPlan
       });
       if (!module)
         continue;
-      if (!TargetBackend::getPlan(module).empty()) {
+      if (!getLaunchPlan(module).empty()) {
         function.emitError("expected the kernels of one function in a GPU "
                            "module, and @")
             << module.getName() << " has a launch plan already";

@@ -282,7 +282,7 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
   FailureOr<const ChipInfo *> chip = TargetBackend::getChip(module);
   if (failed(chip))
     return failure();
-  std::string plan = TargetBackend::getPlan(module);
+  std::string plan = getLaunchPlan(module);
   if (plan.empty())
     return module.emitOpError(
         "has no launch plan to report on; run lnbwd-attach-launch-plan before");

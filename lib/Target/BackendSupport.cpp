@@ -58,8 +58,8 @@ FailureOr<const ChipInfo *> TargetBackend::getChip(gpu::GPUModuleOp module) {
   return lnbwd::getChip(module);
 }
 
-std::string TargetBackend::getPlan(gpu::GPUModuleOp module) {
-  auto plan = module.lookupSymbol<LLVM::GlobalOp>(planSymbol);
+std::string lnbwd::getLaunchPlan(gpu::GPUModuleOp module) {
+  auto plan = module.lookupSymbol<LLVM::GlobalOp>(launchPlanSymbol);
   auto text = plan ? dyn_cast_if_present<StringAttr>(plan.getValueOrNull())
                    : StringAttr();
   return text ? text.getValue().drop_back().str() : "";

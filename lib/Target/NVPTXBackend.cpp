@@ -122,7 +122,7 @@ void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
 /// Puts the launch plan before the first directive, where a reader of the text
 /// finds it without a parser.
 static void insertPlan(std::string &ptx, gpu::GPUModuleOp module) {
-  std::string plan = TargetBackend::getPlan(module);
+  std::string plan = getLaunchPlan(module);
   size_t version = ptx.find(".version");
   if (plan.empty() || version == std::string::npos)
     return;

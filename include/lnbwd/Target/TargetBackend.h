@@ -73,10 +73,6 @@ public:
   /// Its chip, or the same error.
   static mlir::FailureOr<const ChipInfo *>
   getChip(mlir::gpu::GPUModuleOp module);
-  /// The launch plan of a GPU module, its constant of this name; empty if it
-  /// has none.
-  static std::string getPlan(mlir::gpu::GPUModuleOp module);
-  static constexpr llvm::StringLiteral planSymbol = "lnbwd_plan";
 
   /// Adds the passes that take a GPU module to LLVM's dialect, for `chip`;
   /// `features` are for LLVM, those of the chip and of the target id.
@@ -101,6 +97,11 @@ private:
   static const TargetBackend &getAMDGPU();
   static const TargetBackend &getNVPTX();
 };
+
+/// The launch plan of a GPU module, its constant of this name; empty if it has
+/// none.
+std::string getLaunchPlan(mlir::gpu::GPUModuleOp module);
+inline constexpr llvm::StringLiteral launchPlanSymbol = "lnbwd_plan";
 
 /// The format of this name ("mlir", "isa", ...).
 std::optional<EmitFormat> parseEmitFormat(llvm::StringRef name);
