@@ -48,9 +48,7 @@ public:
       return form;
     if (const Form *known = mappedForms.lookup(form))
       return known;
-    const Form *result = mapForm(form);
-    mappedForms[form] = result;
-    return result;
+    return mappedForms[form] = mapForm(form);
   }
 
 protected:
@@ -59,9 +57,7 @@ protected:
       return atom;
     if (const Atom *known = mappedAtoms.lookup(atom))
       return known;
-    const Atom *result = mapAtom(atom);
-    mappedAtoms[atom] = result;
-    return result;
+    return mappedAtoms[atom] = mapAtom(atom);
   }
   Polynomial map(const Polynomial &polynomial) {
     bool isOlder = llvm::all_of(polynomial, [&](const Monomial &monomial) {
@@ -458,18 +454,12 @@ private:
 };
 } // namespace
 
-//===----------------------------------------------------------------------===//
-// What is computed once
-//===----------------------------------------------------------------------===//
-//
-// Chooses among equal ways to compute a program's outputs: which scaled rows,
-// sums and row sums are atoms of their own. The form of an output stays equal,
-// and its cost does not grow. Each choice is a substitution in all forms at
-// once; a list of candidates that the program itself gives is gone through
-// once, so that there is an end.
-//
-
 namespace {
+/// Chooses among equal ways to compute a program's outputs: which scaled rows,
+/// sums and row sums are atoms of their own. The form of an output stays equal,
+/// and its cost does not grow. Each choice is a substitution in all forms at
+/// once. The program itself gives the candidates, each of which is tried once,
+/// so that there is an end.
 class Sharing {
 public:
   Sharing(RowForms &forms, SmallVectorImpl<const Form *> &outputs,
@@ -516,9 +506,8 @@ private:
     if (row->terms.size() < 2 || row->getLength() == 1)
       return;
     UseRowSum use(forms, row);
-    if (!use.isUseful(getNeeded()))
-      return;
-    if (NeededForms(map(use)).countRowSums() < getNeeded().countRowSums())
+    if (use.isUseful(getNeeded()) &&
+        NeededForms(map(use)).countRowSums() < getNeeded().countRowSums())
       apply(use);
   }
 
@@ -601,7 +590,6 @@ private:
   SmallVector<const Form *> values, rows;
   std::optional<NeededForms> needed;
 };
-
 } // namespace
 
 void lnbwd::shareForms(RowForms &forms, SmallVectorImpl<const Form *> &outputs,

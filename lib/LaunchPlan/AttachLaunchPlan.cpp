@@ -549,7 +549,7 @@ static void addPlanSymbol(gpu::GPUModuleOp module, StringRef plan,
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
   auto global = LLVM::GlobalOp::create(
       b, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::External,
-      "lnbwd_plan", b.getStringAttr(text), /*alignment=*/1,
+      launchPlanSymbol, b.getStringAttr(text), /*alignment=*/1,
       backend.getConstantAddressSpace());
   if (std::optional<StringRef> section = backend.getPlanSection()) {
     global.setSection(*section);
@@ -573,7 +573,7 @@ struct AttachLaunchPlan
       });
       if (!module)
         continue;
-      if (module->hasAttr(launchPlanAttr)) {
+      if (!getLaunchPlan(module).empty()) {
         function.emitError("expected the kernels of one function in a GPU "
                            "module, and @")
             << module.getName() << " has a launch plan already";
@@ -582,9 +582,7 @@ struct AttachLaunchPlan
       FailureOr<std::string> plan = PlanBuilder(function, *target).build();
       if (failed(plan))
         return signalPassFailure();
-      module->setAttr(launchPlanAttr, StringAttr::get(&getContext(), *plan));
       addPlanSymbol(module, *plan, backend);
-      ++numPlans;
     }
   }
 };

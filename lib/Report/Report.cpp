@@ -282,13 +282,13 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
   FailureOr<const ChipInfo *> chip = TargetBackend::getChip(module);
   if (failed(chip))
     return failure();
-  auto plan = module->getAttrOfType<StringAttr>(launchPlanAttr);
-  if (!plan)
+  std::string plan = getLaunchPlan(module);
+  if (plan.empty())
     return module.emitOpError(
         "has no launch plan to report on; run lnbwd-attach-launch-plan before");
   try {
-    return makeReport(lowered, module, runtime::parsePlan(plan.str()), emission,
-                      rows, **chip);
+    return makeReport(lowered, module, runtime::parsePlan(plan), emission, rows,
+                      **chip);
   } catch (const std::exception &error) {
     return module.emitOpError("cannot be reported on: ") << error.what();
   }

@@ -17,6 +17,7 @@
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -55,6 +56,13 @@ FailureOr<const ChipInfo *> TargetBackend::getChip(gpu::GPUModuleOp module) {
                               "it was lowered for a chip, for example by "
                               "--lnbwd-pipeline=\"chip=...\"");
   return lnbwd::getChip(module);
+}
+
+std::string lnbwd::getLaunchPlan(gpu::GPUModuleOp module) {
+  auto plan = module.lookupSymbol<LLVM::GlobalOp>(launchPlanSymbol);
+  auto text = plan ? dyn_cast_if_present<StringAttr>(plan.getValueOrNull())
+                   : StringAttr();
+  return text ? text.getValue().drop_back().str() : "";
 }
 
 namespace {

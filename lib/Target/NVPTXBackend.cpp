@@ -122,11 +122,11 @@ void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
 /// Puts the launch plan before the first directive, where a reader of the text
 /// finds it without a parser.
 static void insertPlan(std::string &ptx, gpu::GPUModuleOp module) {
-  auto plan = module->getAttrOfType<StringAttr>(launchPlanAttr);
+  std::string plan = getLaunchPlan(module);
   size_t version = ptx.find(".version");
-  if (!plan || version == std::string::npos)
+  if (plan.empty() || version == std::string::npos)
     return;
-  ptx.insert(version, ("// lnbwd-plan: " + plan.getValue() + "\n").str());
+  ptx.insert(version, "// lnbwd-plan: " + plan + "\n");
 }
 
 /// An installed ptxas; empty if there is none.

@@ -58,7 +58,6 @@ struct DropArgumentResults
         op->eraseOperands(dropped);
       if (failed(function.eraseResults(dropped)))
         return signalPassFailure();
-      numDropped += dropped.count();
     }
   }
 };

@@ -249,7 +249,6 @@ struct FinalizeColumnSums
         op.makeSumsPartial(llvm::to_vector(
             llvm::concat<Value>(partials.columns, partials.groups)));
       });
-      ++numFinalized;
     }
     SmallVector<RowwiseOp> products;
     getOperation()->walk([&](RowwiseOp op) {
@@ -261,7 +260,6 @@ struct FinalizeColumnSums
       RowwiseOp sum = splitProduct(rewriter, op, **found);
       if (sum && failed(setSchedule(sum, op, **found)))
         return signalPassFailure();
-      numFinalized += bool(sum);
     }
   }
 };

@@ -37,9 +37,9 @@ static arith::MulFOp getFusible(Value value) {
 
 /// Makes `op`, a sum or a difference, a multiply-add if a term is a product:
 /// the first term, if both are.
-template <typename Op> static bool fuse(Op op) {
+template <typename Op> static void fuse(Op op) {
   if (!bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::contract))
-    return false;
+    return;
   constexpr bool isDifference = std::is_same_v<Op, arith::SubFOp>;
   OpBuilder b(op);
   Location loc = op.getLoc();
@@ -51,7 +51,7 @@ template <typename Op> static bool fuse(Op op) {
     other = op.getLhs();
   }
   if (!product)
-    return false;
+    return;
   Value factor = product.getLhs();
   if (isDifference) {
     Value &negated = isSecond ? factor : other;
@@ -61,7 +61,6 @@ template <typename Op> static bool fuse(Op op) {
       math::FmaOp::create(b, loc, factor, product.getRhs(), other).getResult());
   op.erase();
   product.erase();
-  return true;
 }
 
 namespace {
@@ -85,9 +84,9 @@ struct FixOrder : lnbwd::impl::FixOrderPassBase<FixOrder> {
       }
       program.getBody().walk([&](Operation *op) {
         if (auto sum = dyn_cast<arith::AddFOp>(op))
-          numFused += fuse(sum);
+          fuse(sum);
         else if (auto difference = dyn_cast<arith::SubFOp>(op))
-          numFused += fuse(difference);
+          fuse(difference);
       });
       program.setCanonical(true);
       return WalkResult::advance();

@@ -38,6 +38,29 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// Reports that `op` has no schedule that can run, and what helps.
+static LogicalResult reportNone(RowwiseOp op, const ChipInfo &info) {
+  if (hasLeaves(op) && op.hasGroups() && !op.getColumnSums().empty())
+    return op.emitOpError("expected no sums over all rows beside groups of "
+                          "rows in the canonical order, got ")
+           << op.getOperandName(op.getColumnSums().getBeginOperandIndex())
+           << "; compute them in a program of their own";
+  // A half of two passes, which cannot be split any more.
+  bool isOfColumns =
+      op.getRowOuts().empty() && op.getScalarOuts().empty() && !op.hasRowSums();
+  return op.emitOpError("row length ")
+         << op.getRowLength() << " does not fit the registers of " << info.name
+         << (op.getCanonical()
+                 ? " in the canonical order; compile it with order=default"
+             : op.getAllSums().empty()
+                 ? ", not even where rows are read again for each row sum; "
+                   "split the program into ones with fewer row blocks"
+             : isOfColumns
+                 ? ", nor its grid as tiles of columns; split the rows into "
+                   "shorter ones"
+                 : " in one pass; run lnbwd-split-two-pass before");
+}
+
 namespace {
 struct SelectSchedule : lnbwd::impl::SelectSchedulePassBase<SelectSchedule> {
   using SelectSchedulePassBase::SelectSchedulePassBase;
@@ -87,31 +110,8 @@ private:
       selected = getAnalysis<ScheduleChoices>().choose(
           {op, info, rows,
            findOverride(schedule, field::rowSplits).value_or(0)});
-      if (!selected && hasLeaves(op) && op.hasGroups() &&
-          !op.getColumnSums().empty())
-        return op.emitOpError("expected no sums over all rows beside groups of "
-                              "rows in the canonical order, got ")
-               << op.getOperandName(op.getColumnSums().getBeginOperandIndex())
-               << "; compute them in a program of their own";
-      // A half of two passes, which cannot be split any more.
-      bool isOfColumns = op.getRowOuts().empty() &&
-                         op.getScalarOuts().empty() && !op.hasRowSums();
       if (!selected)
-        return op.emitOpError("row length ")
-               << op.getRowLength() << " does not fit the registers of "
-               << info.name
-               << (op.getCanonical()
-                       ? " in the canonical order; compile it with "
-                         "order=default"
-                   : op.getAllSums().empty()
-                       ? ", not even where rows are read again for each "
-                         "row sum; split the program into ones with fewer "
-                         "row blocks"
-                   : isOfColumns
-                       ? ", nor its grid as tiles of columns; split the rows "
-                         "into shorter ones"
-                       : " in one pass; run lnbwd-split-two-pass before");
-      ++numSelected;
+        return reportNone(op, info);
     }
     FailureOr<Schedule> overridden =
         overrideSchedule(*selected, schedule, emitOpError);

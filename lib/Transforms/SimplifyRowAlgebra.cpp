@@ -28,10 +28,8 @@ struct SimplifyRowAlgebra
     RowSimplifier simplifier(&getContext());
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
-    for (RowwiseOp op : programs) {
+    for (RowwiseOp op : programs)
       simplifier.normalize(op);
-      ++numSimplified;
-    }
   }
 };
 } // namespace

@@ -217,7 +217,6 @@ struct SplitSums : lnbwd::impl::SplitSumsPassBase<SplitSums> {
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs)
       split(rewriter, op);
-    numSplit += programs->size();
   }
 };
 } // namespace

@@ -57,21 +57,20 @@ static bool hasRowsOut(RowwiseOp op) {
   return !op.getRowOuts().empty() || !op.getScalarOuts().empty();
 }
 
-/// Splits `op` into halves. What needs no row sum is one already: returns
-/// whether it was split.
-static bool splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
+/// Splits `op` into halves. What needs no row sum is one already.
+static void splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
   rewriter.setInsertionPoint(op);
   SmallVector<Value> allocations;
   op = hoistNeededSums(rewriter, op, allocations);
   rewriter.setInsertionPointAfter(op);
   if (!hasRowsOut(op) && allocations.empty())
-    return false;
+    return;
   for (Value allocation : allocations)
     memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
   rewriter.setInsertionPointAfter(op);
   if (!hasRowsOut(op)) {
     op.setEntry((op.getEntry() + "_columns").str());
-    return true;
+    return;
   }
   llvm::BitVector inputs(op.getNumDpsInputs(), true);
   llvm::BitVector rows(op.getNumDpsInits());
@@ -84,7 +83,6 @@ static bool splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
   rowHalf.setEntry((op.getEntry() + "_rows").str());
   rowHalf.setIndependent(true);
   rewriter.eraseOp(op);
-  return true;
 }
 
 namespace {
@@ -135,7 +133,7 @@ struct SplitTwoPass : lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
 
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs)
-      numSplit += unsigned(splitIntoHalves(rewriter, op));
+      splitIntoHalves(rewriter, op);
     if (failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }

@@ -5,6 +5,7 @@
 // counted for each, kernels get the rows of one, and partial sums of columns are
 // those of all.
 // CHECK-LABEL: gpu.module @groups_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // CHECK-SAME:    {\22access\22:\22read\22,\22element\22:\22f32\22,\22kind\22:\22group_column\22,\22name\22:\22scale\22,\22row_length\22:512}
 // CHECK-SAME:    {\22access\22:\22write\22,\22element\22:\22f32\22,\22kind\22:\22group_column\22,\22name\22:\22sum\22,\22row_length\22:512}
 // CHECK-SAME:    \22workgroup_counts\22:[{\22per_group\22:true,\22rows_per_workgroup\22:32,\22workgroups_per_compute_unit\22:3}]

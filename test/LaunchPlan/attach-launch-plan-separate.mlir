@@ -4,6 +4,7 @@
 // Where matrices are multiplied, workgroups read rows that others may have
 // written: no output may lie over an input.
 // CHECK-LABEL: gpu.module @product_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // CHECK-SAME:    \22separate_buffers\22:true
 func.func @product(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>, %y: memref<?x64xbf16>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %w[n1, n0] : memref<64x64xbf16>) outs(%y[m, n0] : memref<?x64xbf16>)
@@ -20,6 +21,7 @@ func.func @product(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>, %y: memref<?x6
 
 // The second kernel reads what the first may have written over.
 // CHECK-LABEL: gpu.module @reads_again_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // CHECK-SAME:    \22separate_buffers\22:true
 func.func @reads_again(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %z: memref<?x64xf32>) {
   lnbwd.rowwise @first domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) attributes {operand_names = ["x", "y"]} {
@@ -40,6 +42,7 @@ func.func @reads_again(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %z: memref<?x
 // Sums over all rows come in two kernels, too, of which the second reads no
 // rows: dx may lie over dy.
 // CHECK-LABEL: gpu.module @row_program_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // CHECK-NOT:     separate_buffers
 func.func @row_program(%dy: memref<?x64xf32>, %x: memref<?x64xf32>, %rstd: memref<?xf32>, %dx: memref<?x64xf32>,
                        %dgamma: memref<64xf32>) {

@@ -10,6 +10,7 @@
 // Their loop takes what is beyond; a workgroup for each set has no loop, and no
 // such bound.
 // CHECK-LABEL: gpu.module @forward_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // AMD-SAME:      \22workgroup_counts\22:[{\22max_workgroups\22:16777215,\22rows_per_workgroup\22:8,\22workgroups_per_compute_unit\22:0}]
 // NVIDIA-SAME:   \22workgroup_counts\22:[{\22max_workgroups\22:134217727,\22rows_per_workgroup\22:2,\22workgroups_per_compute_unit\22:0}]
 // ONCE-SAME:     \22workgroup_counts\22:[{\22rows_per_workgroup\22:4,\22workgroups_per_compute_unit\22:0}]

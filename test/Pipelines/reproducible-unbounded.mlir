@@ -3,5 +3,6 @@
 // A grid without a bound depends on no device, only on M: nothing has to be
 // fixed, and it is not one workgroup.
 // CHECK-LABEL: gpu.module @layer_norm_bwd_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // CHECK-SAME:    \22workgroup_counts\22:[{\22max_workgroups\22:{{[0-9]+}},\22rows_per_workgroup\22:64,\22workgroups_per_compute_unit\22:0}]
 // CHECK-NOT:     fixed_workgroups

@@ -6,6 +6,7 @@
 // The grid of the program that leaves partial sums is a number of the plan, and
 // that of the MI300X's 304 compute units.
 // CHECK-LABEL: gpu.module @layer_norm_bwd_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // FIXED-SAME:    \22workgroup_counts\22:[{\22max_workgroups\22:304,\22rows_per_workgroup\22:[[#]],\22workgroups_per_compute_unit\22:0}]
 // DEVICE-SAME:   \22workgroup_counts\22:[{\22rows_per_workgroup\22:[[#]],\22workgroups_per_compute_unit\22:1}]
 // FIXED:       lnbwd.workgroup_count {{.*}} {fixed_workgroups = 304 : i64}

@@ -43,6 +43,7 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // so. After its rows it lets the next one of the program start; the last one
 // lets nothing start, since what follows a program need not wait.
 // CHECK-LABEL: gpu.module @early_kernels
+// CHECK-NEXT:    llvm.mlir.global
 // CHECK-SAME:    \22dependent_launch\22:true{{.*}}\22dependent_launch\22:true
 // CHECK:       gpu.func @k(
 // CHECK-NOT:     vector.load

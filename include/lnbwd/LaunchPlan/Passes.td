@@ -20,12 +20,11 @@ def RecordProgramPass
   let summary = "Note what a function computes, operation by operation";
   let description = [{
     Writes the row programs of a function down as JSON (docs/runtime.md,
-    `program`), into its attribute `lnbwd.program`, which becomes part of the
+    `program`), into its attribute `lnbwd.operation`, which becomes part of the
     launch plan: `lnbwd-run --verify` interprets it in float64 and compares the
     results of the kernels. Runs before programs are split and scheduled.
 
-    A function with an `lnbwd.operation`, which names a formula, or with an
-    `lnbwd.program` stays as it is.
+    A function that has the attribute stays as it is.
 
     Before:
 
@@ -44,12 +43,11 @@ def RecordProgramPass
 
     ```mlir
     func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>)
-        attributes {lnbwd.program = "[{\"name\":\"twice\",\"inputs\":[...],\"operations\":[[\"arith.addf\",\"64xf32\",0,0]],\"outputs\":[...]} ]"} {
+        attributes {lnbwd.operation = "[{\"name\":\"twice\",\"inputs\":[...],\"operations\":[[\"arith.addf\",\"64xf32\",0,0]],\"outputs\":[...]} ]"} {
       ...
     }
     ```
   }];
-  let statistics = [Statistic<"numRecorded", "recorded", "Functions recorded">];
 }
 
 def AttachLaunchPlanPass
@@ -57,9 +55,8 @@ def AttachLaunchPlanPass
   let summary = "Put the launch plan of a function beside its kernels";
   let description = [{
     Derives the launch plan (docs/runtime.md) from each function that launches
-    kernels, and puts it into their `gpu.module`: as the attribute `lnbwd.plan`,
-    and as the constant `lnbwd_plan`, which the code object carries. Fails on a
-    launch that a plan cannot express.
+    kernels, and puts it into their `gpu.module` as the constant `lnbwd_plan`,
+    which the code object carries. Fails on a launch that a plan cannot express.
 
     Before:
 
@@ -77,15 +74,14 @@ def AttachLaunchPlanPass
     After:
 
     ```mlir
-    gpu.module @f_kernels attributes {lnbwd.plan = "{\"format\":\"lnbwd-plan\",...}"} {
-      llvm.mlir.global external protected constant @lnbwd_plan("...")
+    gpu.module @f_kernels {
+      llvm.mlir.global external protected constant @lnbwd_plan("{\"format\":\"lnbwd-plan\",...}")
           {addr_space = 4 : i32, alignment = 1 : i64, section = ".lnbwd.plan"}
       gpu.func @k(...) kernel {...}
     }
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::lnbwd::LNBwdDialect"];
-  let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
 }
 
 #endif // LNBWD_LAUNCHPLAN_PASSES_TD

@@ -172,6 +172,9 @@ struct RowProgram {
 /// buffers.
 void checkRowProgram(const RowProgram &program, size_t buffers);
 
+/// Of each value, whether it is a matrix of which each row takes one row.
+std::vector<bool> findTables(const RowProgram &program);
+
 /// What the programs of one function are run on.
 struct ProgramInputs {
   int64_t rows = 0;

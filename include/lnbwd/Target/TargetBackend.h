@@ -98,6 +98,11 @@ private:
   static const TargetBackend &getNVPTX();
 };
 
+/// The launch plan of a GPU module, its constant of this name; empty if it has
+/// none.
+std::string getLaunchPlan(mlir::gpu::GPUModuleOp module);
+inline constexpr llvm::StringLiteral launchPlanSymbol = "lnbwd_plan";
+
 /// The format of this name ("mlir", "isa", ...).
 std::optional<EmitFormat> parseEmitFormat(llvm::StringRef name);
 llvm::StringRef getEmitFormatName(EmitFormat format);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MathExpansions.h"
+#include "OperationBuilder.h"
 
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
@@ -19,18 +20,10 @@
 
 #include "mlir/Conversion/ArithToAMDGPU/ArithToAMDGPU.h"
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
-
-#include <tuple>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_EXPANDMATHPASS
@@ -41,279 +34,6 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-/// The intrinsics of LLVM for functions of one float32 that every chip computes
-/// in one instruction, nearly. Each is that instruction and nothing else:
-/// subnormal numbers are 0 to it.
-struct HardwareFunctions {
-  StringLiteral exp2;
-  StringLiteral log2;
-  StringLiteral reciprocal;
-  StringLiteral reciprocalRoot;
-  StringLiteral root;
-  /// A division of any numbers that is off by two units in the last place;
-  /// empty where IEEE's is the cheapest.
-  StringLiteral division;
-  /// Whether log2 is off by some units in the last place of its result near 1
-  /// as well, where that is near 0.
-  bool isLog2RelativelyAccurate;
-};
-
-constexpr HardwareFunctions amdFunctions = {"llvm.amdgcn.exp2",
-                                            "llvm.amdgcn.log",
-                                            "llvm.amdgcn.rcp",
-                                            "llvm.amdgcn.rsq",
-                                            "llvm.amdgcn.sqrt",
-                                            "",
-                                            true};
-
-/// From 1/2 to 2 the error of log2 is an absolute one, 2^-22.
-constexpr HardwareFunctions nvidiaFunctions = {"llvm.nvvm.ex2.approx.ftz",
-                                               "llvm.nvvm.lg2.approx.ftz.f",
-                                               "llvm.nvvm.rcp.approx.ftz.f",
-                                               "llvm.nvvm.rsqrt.approx.ftz.f",
-                                               "llvm.nvvm.sqrt.approx.ftz.f",
-                                               "llvm.nvvm.div.full",
-                                               false};
-} // namespace
-
-static const HardwareFunctions &getHardwareFunctions(Backend backend) {
-  return backend == Backend::AMDGPU ? amdFunctions : nvidiaFunctions;
-}
-
-static SmallVector<Value> getElements(ImplicitLocOpBuilder &b, Value value) {
-  if (!isa<VectorType>(value.getType()))
-    return {value};
-  return llvm::to_vector(
-      ValueRange(vector::ToElementsOp::create(b, value).getResults()));
-}
-
-/// A scalar or vector type of other elements.
-static Type cloneType(Type type, Type element) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector ? vector.clone(element) : element;
-}
-
-namespace {
-/// Builds the expansions' arithmetic, elementwise, of operations. None of them
-/// may be fused or reordered: an expansion says itself where it rounds.
-class OperationBuilder {
-public:
-  using Value = mlir::Value;
-  using Condition = mlir::Value;
-  using Bits = mlir::Value;
-
-  OperationBuilder(Operation *op, const HardwareFunctions &functions)
-      : OperationBuilder(op, functions, op->getResult(0).getType()) {}
-  OperationBuilder(Operation *op, const HardwareFunctions &functions, Type type)
-      : b(op->getLoc(), op), functions(functions), type(type) {}
-
-  Value constant(double value) {
-    return constant(b.getF32FloatAttr(float(value)), type);
-  }
-  Value add(Value lhs, Value rhs) { return arith::AddFOp::create(b, lhs, rhs); }
-  Value sub(Value lhs, Value rhs) { return arith::SubFOp::create(b, lhs, rhs); }
-  Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(b, lhs, rhs); }
-  Value div(Value lhs, Value rhs) { return arith::DivFOp::create(b, lhs, rhs); }
-  Value fma(Value x, Value y, Value z) {
-    return math::FmaOp::create(b, x, y, z);
-  }
-  Value neg(Value x) { return arith::NegFOp::create(b, x); }
-  Value abs(Value x) { return callWhole("llvm.fabs", x); }
-  Value copySign(Value magnitude, Value sign) {
-    return callWhole("llvm.copysign", {magnitude, sign});
-  }
-  Value less(Value lhs, Value rhs) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
-  }
-  Value lessOrNaN(Value lhs, Value rhs) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, lhs, rhs);
-  }
-  Value isNaN(Value x) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-  }
-  Value roundedSqrt(Value x) { return callWhole("llvm.sqrt", x); }
-  Value select(Value condition, Value ifTrue, Value ifFalse) {
-    return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
-  }
-  Value clamp(Value x, double low, double high) {
-    Value most = constant(high);
-    return minNum(callWhole("llvm.maxnum", {x, constant(low)}), most);
-  }
-  Value min(Value lhs, Value rhs) {
-    return callWhole("llvm.minnum", {lhs, rhs}, LLVM::FastmathFlags::nnan);
-  }
-  Value minNum(Value lhs, Value rhs) {
-    return callWhole("llvm.minnum", {lhs, rhs});
-  }
-
-  Value toBits(Value x) {
-    return arith::BitcastOp::create(b, getBitsType(), x);
-  }
-  Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
-  Value bitsConstant(uint32_t value) {
-    return constant(b.getI32IntegerAttr(int32_t(value)), getBitsType());
-  }
-  Value addBits(Value lhs, Value rhs) {
-    return arith::AddIOp::create(b, lhs, rhs);
-  }
-  Value subBits(Value lhs, Value rhs) {
-    return arith::SubIOp::create(b, lhs, rhs);
-  }
-  Value subBits(Value lhs, uint32_t rhs) {
-    return subBits(lhs, bitsConstant(rhs));
-  }
-  Value andBits(Value lhs, uint32_t rhs) {
-    return arith::AndIOp::create(b, lhs, bitsConstant(rhs));
-  }
-  Value orBits(Value lhs, uint32_t rhs) {
-    return arith::OrIOp::create(b, lhs, bitsConstant(rhs));
-  }
-  Value xorBits(Value lhs, Value rhs) {
-    return arith::XOrIOp::create(b, lhs, rhs);
-  }
-  Value shiftLeft(Value x, uint32_t count) {
-    return arith::ShLIOp::create(b, x, bitsConstant(count));
-  }
-  Value shiftRight(Value x, uint32_t count) {
-    return arith::ShRUIOp::create(b, x, bitsConstant(count));
-  }
-  Value mulBits(Value lhs, Value rhs) {
-    return arith::MulIOp::create(b, lhs, rhs);
-  }
-  Value mulHighBits(Value lhs, Value rhs) {
-    return arith::MulUIExtendedOp::create(b, lhs, rhs).getHigh();
-  }
-  /// The 32 bits of a scalar of 64 from `first`, for all elements.
-  Value half(Value x, int64_t first) {
-    Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(first));
-    Value low = arith::TruncIOp::create(b, b.getI32Type(),
-                                        arith::ShRUIOp::create(b, x, shift));
-    return isa<VectorType>(type)
-               ? vector::BroadcastOp::create(b, type, low).getResult()
-               : low;
-  }
-  Value funnelShift(Value high, Value low, Value count) {
-    return LLVM::FshrOp::create(b, high, low, count);
-  }
-  Value selectBits(Value condition, Value ifTrue, Value ifFalse) {
-    return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
-  }
-  Value toNumber(Value x) { return arith::SIToFPOp::create(b, type, x); }
-  Value lessBits(Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
-  }
-  Value lessBits(Value lhs, uint32_t rhs) {
-    return lessBits(lhs, bitsConstant(rhs));
-  }
-  /// A branch that a lane takes if the condition holds for any of its elements.
-  /// In it each of those has a branch of its own, so that no registers hold
-  /// what several of them need.
-  std::pair<Value, Value>
-  whereRare(Value condition, Value x,
-            function_ref<std::pair<Value, Value>(Value)> compute, Value value,
-            Value bits) {
-    SmallVector<Value> conditions = getElements(b, condition);
-    Value any = conditions.front();
-    for (Value one : ArrayRef(conditions).drop_front())
-      any = arith::OrIOp::create(b, any, one);
-    return branchRarely(any, value, bits, [&]() -> std::pair<Value, Value> {
-      auto vector = dyn_cast<VectorType>(type);
-      if (!vector)
-        return compute(x);
-      type = vector.getElementType();
-      SmallVector<Value> values = getElements(b, value);
-      SmallVector<Value> allBits = getElements(b, bits);
-      SmallVector<Value> each = getElements(b, x);
-      for (size_t i = 0; i < each.size(); ++i)
-        std::tie(values[i], allBits[i]) =
-            branchRarely(conditions[i], values[i], allBits[i],
-                         [&] { return compute(each[i]); });
-      type = vector;
-      return {vector::FromElementsOp::create(b, vector, values),
-              vector::FromElementsOp::create(b, cast<VectorType>(getBitsType()),
-                                             allBits)};
-    });
-  }
-
-  bool isLog2RelativelyAccurate() { return functions.isLog2RelativelyAccurate; }
-  Value exp2(Value x) { return call(functions.exp2, x); }
-  Value log2(Value x) { return call(functions.log2, x); }
-  Value rcp(Value x) { return call(functions.reciprocal, x); }
-  Value rsqrt(Value x) { return call(functions.reciprocalRoot, x); }
-  Value sqrt(Value x) { return call(functions.root, x); }
-
-  /// Bytes as `Bits`, and the other way round.
-  Value fromBytes(Value bytes) {
-    return arith::ExtUIOp::create(b, getBitsType(), bytes);
-  }
-  Value toBytes(Value bits) {
-    return arith::TruncIOp::create(b, cloneType(bits.getType(), b.getI8Type()),
-                                   bits);
-  }
-
-  /// Calls an intrinsic that LLVM has for vectors as well. Upstream's
-  /// conversion for NVIDIA would turn the operation of the same name, be it
-  /// arith's, math's or LLVM's, into a call of the library.
-  Value callWhole(StringRef intrinsic, ValueRange operands,
-                  LLVM::FastmathFlags flags = LLVM::FastmathFlags::none) {
-    auto attribute = LLVM::FastmathFlagsAttr::get(b.getContext(), flags);
-    return LLVM::CallIntrinsicOp::create(b, TypeRange(type),
-                                         b.getStringAttr(intrinsic), operands,
-                                         attribute)
-        .getResult(0);
-  }
-
-  /// Calls the chip's function for each element.
-  Value call(StringRef function, ValueRange operands) {
-    StringAttr intrinsic = b.getStringAttr(function);
-    auto one = [&](ValueRange elements) -> Value {
-      return LLVM::CallIntrinsicOp::create(b, b.getF32Type(), intrinsic,
-                                           elements)
-          .getResult(0);
-    };
-    auto vector = dyn_cast<VectorType>(type);
-    if (!vector)
-      return one(operands);
-    SmallVector<Value> elements;
-    for (int64_t i = 0; i < vector.getNumElements(); ++i)
-      elements.push_back(
-          one(llvm::map_to_vector(operands, [&](Value operand) -> Value {
-            return vector::ExtractOp::create(b, operand, i);
-          })));
-    return vector::FromElementsOp::create(b, vector, elements);
-  }
-
-private:
-  /// What `compute` gives if the condition holds, else what there is.
-  std::pair<Value, Value>
-  branchRarely(Value condition, Value value, Value bits,
-               function_ref<std::pair<Value, Value>()> compute) {
-    condition = LLVM::ExpectOp::create(
-        b, condition, arith::ConstantIntOp::create(b, 0, /*width=*/1));
-    auto branch =
-        scf::IfOp::create(b, TypeRange{value.getType(), bits.getType()},
-                          condition, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    auto [rareValue, rareBits] = compute();
-    scf::YieldOp::create(b, ValueRange{rareValue, rareBits});
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, ValueRange{value, bits});
-    return {branch.getResult(0), branch.getResult(1)};
-  }
-  Value constant(TypedAttr value, Type type) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return arith::ConstantOp::create(b,
-                                       DenseElementsAttr::get(vector, value));
-    return arith::ConstantOp::create(b, value);
-  }
-  Type getBitsType() { return cloneType(type, b.getI32Type()); }
-
-  ImplicitLocOpBuilder b;
-  const HardwareFunctions &functions;
-  Type type;
-};
-
 struct ExpandMath : lnbwd::impl::ExpandMathPassBase<ExpandMath> {
   void runOnOperation() override;
   template <typename Builder>
@@ -779,7 +499,6 @@ void ExpandMath::runOnOperation() {
              isa<arith::MaxNumFOp, arith::MinNumFOp, PhiloxOp>(op))
       functions.push_back(op);
   });
-  numFunctions += functions.size();
   std::reverse(divisions.begin(), divisions.end());
   divisions.append(functions);
   for (Operation *op : divisions)

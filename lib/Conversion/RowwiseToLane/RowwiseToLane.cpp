@@ -93,7 +93,7 @@ void KernelContext::addLayouts() {
                    [&](unsigned operand) { return isTransposed(operand); }))
     acrossLayout = lane::LayoutOp::create(
         b, getLayoutType(groups, /*isAcross=*/true), first);
-  if (op.getCanonical())
+  if (getSliceColumns(op) > 1)
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), type.getWorkgroupColumns()));
 }
@@ -266,15 +266,13 @@ struct DistributeRows : lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
     if (failed(found))
       return signalPassFailure();
     const ChipInfo &chip = **found;
-    FailureOr<unsigned> kernels = distributePrograms(
-        getOperation(), chip,
-        [&](const RowKernel &kernel) { writeKernel(kernel, chip); },
-        [&](RowwiseOp op, SymbolTable &symbols) {
-          distributeProduct(op, symbols, chip);
-        });
-    if (failed(kernels))
-      return signalPassFailure();
-    numKernels += *kernels;
+    if (failed(distributePrograms(
+            getOperation(), chip,
+            [&](const RowKernel &kernel) { writeKernel(kernel, chip); },
+            [&](RowwiseOp op, SymbolTable &symbols) {
+              distributeProduct(op, symbols, chip);
+            })))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -139,7 +139,6 @@ struct BlockColumnSums : lnbwd::impl::BlockColumnSumsPassBase<BlockColumnSums> {
         blockInIterations(loop, wait, iterations);
       else
         block(loop, iterations);
-      ++numBlocked;
     }
   }
 };

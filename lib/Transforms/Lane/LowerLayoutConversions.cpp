@@ -118,7 +118,6 @@ struct LowerLayoutConversions
                                             IntegerType::get(&getContext(), 8));
     for (lane::ConvertLayoutOp op : all)
       lower(op, memory);
-    numLowered += unsigned(all.size());
   }
 };
 } // namespace

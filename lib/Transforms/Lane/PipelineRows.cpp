@@ -360,14 +360,12 @@ struct PipelineRows : lnbwd::impl::PipelineRowsPassBase<PipelineRows> {
     for (lane::ForRowsOp loop :
          lane::collectLoops(kernel, [](lane::ForRowsOp loop) {
            return loop.getPrefetch() || loop.getUnroll();
-         })) {
+         }))
       if (failed(pipeline(loop, **found)))
         return signalPassFailure();
-      ++numPipelined;
-    }
     for (lane::ForRowsOp loop :
          lane::collectLoops(kernel, [](lane::ForRowsOp) { return true; }))
-      numPeeled += lane::peelLastRows(loop, **found);
+      lane::peelLastRows(loop, **found);
   }
 
   LogicalResult pipeline(lane::ForRowsOp loop, const ChipInfo &chip);

@@ -175,10 +175,9 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
   return lane::writeBody(b, loop, mapping, inBounds, rows);
 }
 
-bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
+void lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
   int64_t numGroups = loop.getLayout().getType().getGroups();
-  bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
-  if (isPeeled) {
+  if (!loop.getWhole() && (numGroups > 1 || loop.getLastRowApart())) {
     IndexBuilder b(loop.getLoc(), loop);
     Value rows = loop.getEnd();
     Value fullRows = rows;
@@ -211,5 +210,4 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
   loop.setWhole(true);
   loop.getWorkgroupMutable().clear();
   loop.getWorkgroupsMutable().clear();
-  return isPeeled;
 }

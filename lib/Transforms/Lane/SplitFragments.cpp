@@ -160,7 +160,6 @@ public:
   /// what could not be split, which was reported.
   LogicalResult eraseSplit();
 
-  unsigned numSplit = 0;
   /// Whether blocks of neighbouring columns were met.
   bool hasBlocks = false;
 
@@ -322,7 +321,6 @@ void Splitter::splitAccesses(lane::AccessOpInterface op) {
     for (auto [fragment, part] :
          llvm::zip_equal(op->getResults(), access->getResults()))
       known[fragment].push_back(part);
-    ++numSplit;
   }
 }
 
@@ -333,9 +331,7 @@ Operation *Splitter::splitTogether(Operation *op, ArrayRef<size_t> runs) {
                        splitTypes(op->getResultTypes(), runs), op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
-  Operation *split = b.create(state);
-  ++numSplit;
-  return split;
+  return b.create(state);
 }
 
 void Splitter::splitAccesses(lane::StoreOp op) {
@@ -373,7 +369,6 @@ void Splitter::splitAccesses(lane::StoreOp op) {
       lane::StoreOp::create(b, op.getLoc(), choose(choose, column, 0), memory,
                             op.getRow(), op.getLayout(), op.getInBounds(),
                             b.getI64IntegerAttr(i), b.getI64IntegerAttr(e));
-      ++numSplit;
     }
 }
 
@@ -546,7 +541,6 @@ struct SplitFragments : lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
     splitter.splitBlock(getOperation().getBody().front());
     if (failed(splitter.eraseSplit()))
       return signalPassFailure();
-    numSplit += splitter.numSplit;
     // What follows from a block's largest element is one for a lane.
     if (splitter.hasBlocks && failed(sinkBroadcasts(getOperation())))
       return signalPassFailure();

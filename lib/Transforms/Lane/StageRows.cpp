@@ -199,10 +199,8 @@ struct StageRows : lnbwd::impl::StageRowsPassBase<StageRows> {
       FailureOr<lane::LoadOp> load = getLoad(loop);
       if (failed(load))
         return signalPassFailure();
-      if (!*load)
-        continue;
-      Stager(loop, *load, int64_t(*loop.getStages())).run();
-      ++numStaged;
+      if (*load)
+        Stager(loop, *load, int64_t(*loop.getStages())).run();
     }
   }
 };

@@ -8,6 +8,7 @@
 // RUN: lnbwd-opt %t/f32.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
 // RUN: lnbwd-opt %t/f16.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
 // RUN: lnbwd-opt %t/odd.mlir --lnbwd-pipeline=chip=gfx1250 --emit=hsaco | llvm-readelf --notes - | FileCheck %s
+// RUN: lnbwd-opt %t/f32.mlir --lnbwd-pipeline="chip=gfx1250 schedule=threads_per_row=256,row_groups=1,prefetch=1,unroll=2" --emit=isa 2>&1 | FileCheck %s --check-prefix=BANK --implicit-check-not=s_set_vgpr_msb
 
 // The model's estimate of registers holds for long rows and odd ones too.
 
@@ -17,6 +18,11 @@
 // CHECK-NOT: spill_count: {{[1-9]}}
 // CHECK-NOT: .private_segment_fixed_size: {{[1-9]}}
 // CHECK:     amdhsa.target
+
+// A kernel of gfx1250 that needs more registers than a bank has spills, and selects no other bank.
+
+// BANK: warning: kernel @layer_norm_bwd spills
+// BANK: .amdhsa_next_free_vgpr 256
 
 //--- f32.mlir
 func.func @layer_norm_bwd(%dy: memref<?x8192xf32>, %x: memref<?x8192xf32>, %g: memref<8192xf32>, %s: memref<?xf32>,

@@ -29,12 +29,10 @@ using namespace lnbwd;
 template <typename T> static bool is(Operation *op) { return isa<T>(op); }
 template <typename T> static bool is(Attribute value) { return isa<T>(value); }
 static bool isAnything(Operation * /*op*/) { return true; }
-/// The operations of other dialects go by their names, so that this dialect
-/// does not need to load those.
-template <const char *name> static bool isNamed(Operation *op) {
-  return op->getName().getStringRef() == name;
+/// By its name, so that this dialect does not need to load memref's.
+static bool isAlloc(Operation *op) {
+  return op->getName().getStringRef() == "memref.alloc";
 }
-static constexpr char gpuModule[] = "gpu.module", alloc[] = "memref.alloc";
 
 static bool isCount(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
@@ -55,23 +53,14 @@ static bool isRejectedSchedules(Attribute value) {
            return list && llvm::all_of(list, llvm::IsaPred<ScheduleAttr>);
          });
 }
-static std::optional<llvm::json::Value> parseJson(Attribute value) {
-  auto text = dyn_cast<StringAttr>(value);
-  llvm::Expected<llvm::json::Value> parsed =
-      llvm::json::parse(text ? text.getValue() : "");
-  if (parsed)
-    return std::move(*parsed);
-  llvm::consumeError(parsed.takeError());
-  return std::nullopt;
-}
-static bool isPlan(Attribute value) {
-  std::optional<llvm::json::Value> plan = parseJson(value);
-  const llvm::json::Object *object = plan ? plan->getAsObject() : nullptr;
-  return object && object->getString("format") == "lnbwd-plan";
-}
 static bool isOperation(Attribute value) {
-  std::optional<llvm::json::Value> program = parseJson(value);
-  return isa<NamedOperationAttr>(value) || (program && program->getAsArray());
+  auto text = dyn_cast<StringAttr>(value);
+  llvm::Expected<llvm::json::Value> program =
+      llvm::json::parse(text ? text.getValue() : "");
+  if (program)
+    return program->getAsArray();
+  llvm::consumeError(program.takeError());
+  return isa<NamedOperationAttr>(value);
 }
 
 void lnbwd::dropFastMath(Operation *root) {
@@ -106,9 +95,7 @@ static const OperationAttribute operationAttributes[] = {
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
-    {launchPlanAttr, isNamed<gpuModule>, "a gpu.module", isPlan,
-     "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
-    {rowScalarAttr, isNamed<alloc>, "a memref.alloc", isUnitOrCount,
+    {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrCount,
      "without a value, or the number of its parts, 64-bit, at least 1"},
     {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},
 };

@@ -38,13 +38,13 @@ func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<row_rank 
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.plan, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.argument on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.argument on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.plan on an operation, got it on an argument}}
-func.func private @f(memref<?x8xf32> {lnbwd.plan = "{}"})
+// expected-error@+1 {{expected lnbwd.chip on an operation, got it on an argument}}
+func.func private @f(memref<?x8xf32> {lnbwd.chip = "gfx942"})
 
 // -----
 
@@ -65,23 +65,6 @@ func.func private @f(memref<?x8xf32>) attributes {lnbwd.opration = 1}
 
 // expected-error@+1 {{expected lnbwd.kernel_info to be as in #lnbwd.kernel_info<entry = "k", row_length = 1024, schedule = <...>>, got "k"}}
 func.func private @f(memref<?x8xf32>) attributes {lnbwd.kernel_info = "k"}
-
-// -----
-
-// expected-error@+1 {{expected lnbwd.plan on a gpu.module; leave it out here}}
-func.func private @f(memref<?x8xf32>) attributes {lnbwd.plan = "{}"}
-
-// -----
-
-// expected-error@+1 {{'gpu.module' op expected lnbwd.plan to be a launch plan, a string of JSON with "format": "lnbwd-plan", got "{}"}}
-gpu.module @m attributes {lnbwd.plan = "{}"} {
-}
-
-// -----
-
-// expected-error@+1 {{expected lnbwd.plan to be a launch plan, a string of JSON with "format": "lnbwd-plan", got "{\22format\22"}}
-gpu.module @m attributes {lnbwd.plan = "{\22format\22"} {
-}
 
 // -----
 

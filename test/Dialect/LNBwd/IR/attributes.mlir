@@ -5,8 +5,7 @@
 // CHECK: module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 64,
 module attributes {lnbwd.rejected_schedules = {
     k = [#lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>]}} {
-  // CHECK: gpu.module @kernels attributes {lnbwd.plan = "{\22format\22:\22lnbwd-plan\22}"}
-  gpu.module @kernels attributes {lnbwd.plan = "{\22format\22:\22lnbwd-plan\22}"} {
+  gpu.module @kernels {
     // CHECK: lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k"
     gpu.func @k(%x: memref<?x8xf32>) kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<
         entry = "k", row_length = 8, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>>} {

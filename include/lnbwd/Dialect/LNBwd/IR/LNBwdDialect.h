@@ -99,8 +99,6 @@ inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
 /// The attribute of a module with the chip that it is compiled for, a target
 /// id.
 inline constexpr llvm::StringLiteral chipAttr = "lnbwd.chip";
-/// The attribute of a GPU module that carries the plan in the IR.
-inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 /// The attribute of a function's arguments, an ArgumentAttr.
 inline constexpr llvm::StringLiteral argumentAttr = "lnbwd.argument";
 /// The attribute of an allocation of row scalars, or of split ones: how many
