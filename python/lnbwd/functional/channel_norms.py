@@ -36,7 +36,7 @@ from ..ops.registration import eager, gradients_by_torch, group_norm_by_torch, i
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
 from ..program.builder import Draft, Value
 from ..program.operands import ELEMENT_NAMES, Input
-from ..program.torch_internals import reshaped
+from ..program.torch_internals.eager import reshaped
 
 Kinds = tuple[tuple[str, str], ...]
 """The element types of running statistics, and of the momentum, by name."""

@@ -18,7 +18,7 @@ from ..ops.arguments import (
 )
 from ..ops.launching import falls_back
 from ..ops.row_functions import Columns, Rows, Seed, rowwise, uniform
-from ..program.torch_internals import transforms_are_active
+from ..program.torch_internals.eager import transforms_are_active
 
 
 @rowwise

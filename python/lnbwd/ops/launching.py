@@ -21,7 +21,7 @@ from ..core.base import chip_table, settings
 from ..core.base.errors import LnbwdError, RuntimeStatusError
 from ..core.base.settings import order
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
-from ..program.torch_internals import stream_of
+from ..program.torch_internals.eager import stream_of
 from . import native
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]

@@ -47,7 +47,7 @@ from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import GRADIENTS, hints_near, norm_operands, norm_source, rows_hint
 from ..core.runtime.objects import ELEMENTS
 from ..program.operands import ELEMENT_NAMES, TYPES
-from ..program.torch_internals import has_autocast_kernel, reshaped, transforms_are_active
+from ..program.torch_internals.eager import has_autocast_kernel, reshaped, transforms_are_active
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm
 from .registration import (

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core.base.errors import LnbwdError
-from ..program.torch_internals import is_forward_mode, raw, transforms_are_active
+from ..program.torch_internals.eager import is_forward_mode, raw, transforms_are_active
 from . import native
 from .launching import falls_back
 
