@@ -47,8 +47,6 @@ from ..ops.registration import eager, gradients_by_torch, is_derived, refuse_for
 from ..program.torch_internals.eager import reshaped
 from .linear_layers import INPUTS, Gradient, Layer, find_layer
 
-__all__ = ["layer_norm_linear", "rms_norm_linear"]
-
 KERNEL, TORCH = "kernel", "torch"
 _WAYS = ("auto", KERNEL, TORCH)
 _whose = "auto"

@@ -25,8 +25,6 @@ from ..base.errors import CacheWarning
 from ..base.files import write_whole
 from .spec import Cached, GradientSpec
 
-__all__ = ["KernelCache", "default_folder"]
-
 _FORMAT = "lnbwd-kernel 1"
 _MAX_HEADER = 1 << 16
 

@@ -24,8 +24,6 @@ from . import compiler, store
 from .cache import KernelCache
 from .spec import GradientSpec, ProgramSpec, norm_source, whole_number
 
-__all__ = ["CompiledKernel", "Precompiled", "Report", "compile", "precompile", "report"]
-
 # Elements of x that a report is for where the number of rows is not given.
 _REPORT_ELEMENTS = 1 << 24
 

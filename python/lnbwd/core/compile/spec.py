@@ -19,9 +19,6 @@ from typing import ClassVar
 from ..base import chip_table, operations
 from ..base.operations import OPERATIONS
 
-__all__ = ["DTYPES", "GRADIENTS", "OPS", "ROWS_HINTS", "GradientSpec", "MeasurementSpec",
-           "ProgramSpec", "Source", "norm_operands", "norm_source", "rows_hint", "rows_option"]
-
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
 

@@ -20,10 +20,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm as InstanceNorm
 
 from ...core.base import settings
 
-__all__ = ["BatchNorm", "InstanceNorm", "Tracer", "call_kernel", "call_without_warnings",
-           "count_dispatch_modes", "decompositions", "formula_of", "graph_in_progress",
-           "has_autocast_kernel", "is_forward_mode", "is_operator", "raw",
-           "reshaped", "schema_of", "sharding_schema", "stream_of", "transforms_are_active"]
+__all__ = ["BatchNorm", "InstanceNorm"]
 
 
 def _find(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
