@@ -25,7 +25,6 @@ import math
 import os
 import pathlib
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -324,12 +323,8 @@ def run_main(options: argparse.Namespace) -> int:
         path.mkdir(parents=True, exist_ok=True)
         path /= "operations.json"
     about = {"format": FORMAT, "version": VERSION, "repetitions": options.repetitions}
-    start = time.monotonic()
     for entry in entries:
         if options.only and entry["name"] not in options.only:
-            continue
-        if options.time_budget and time.monotonic() - start > options.time_budget:
-            print(f"left out: {entry['name']} {entry['m']}x{entry['n']}: the time is spent")
             continue
         timed = Timed(machine, entry, options.kernels)
         checked = timed.check_ours()
@@ -375,8 +370,6 @@ def main() -> int:
                          "front of each call, whose time is taken off")
     running.add_argument("--dry-run", action="store_true",
                          help="on the host and the simulator; kernels of an AMD chip, tiny shapes")
-    running.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",
-                         help="start nothing further after so long (default: no limit)")
     for command in (compiling, running):
         command.add_argument("--only", nargs="+", default=[], metavar="NAME",
                              help="only these, as the table names them (default: all)")

@@ -135,8 +135,8 @@ def converted_nodes(graph: Any) -> Iterator[dict[str, Any]]:
     """The kind of each fused node of a scheduled graph, and the reason if no row program computes
     it."""
     from lnbwd.inductor import scheduling
-    from lnbwd.inductor import torch_internals as internals
     from lnbwd.inductor.places import NotConvertible
+    from lnbwd.program.torch_internals.graph import scheduled
 
     for node in graph.scheduler.nodes:
         if node.is_extern() or node.is_template() or not hasattr(node, "get_nodes"):
@@ -144,7 +144,7 @@ def converted_nodes(graph: Any) -> Iterator[dict[str, Any]]:
         kind = ("mix-order" if "MixOrder" in type(node).__name__ else "reduction" if any(
             one.is_reduction() for one in node.get_nodes()) else "pointwise")
         try:
-            scheduling.calls_of(internals.scheduled(node))
+            scheduling.calls_of(scheduled(node))
             yield {"kind": kind}
         except NotConvertible as error:
             yield {"kind": kind, "reason": str(error)}

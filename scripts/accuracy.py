@@ -29,7 +29,7 @@ import torch  # noqa: E402
 
 import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks too)
 from lnbwd.core.base.operations import LAYER_NORM  # noqa: E402
-from lnbwd.core.compile.spec import KernelSpec  # noqa: E402
+from lnbwd.core.compile.spec import norm_source  # noqa: E402
 
 FILE = SOURCE / "docs" / "results" / "accuracy.json"
 CHIPS = (chips.DEFAULT, next(chip for chip in chips.MANY if chips.FACTS[chip]["waveSize"] == 32))
@@ -175,8 +175,7 @@ def measure_many(seed: int, columns: int = MANY[1]) -> Table:
 def measure_forward(seed: int, rows: int = FORWARD_ROWS) -> Table:
     """Errors of a forward pass in float32: of torch and of each chip."""
     n = MANY[1]
-    text = KernelSpec(LAYER_NORM, n, "f32", CHIPS[0], "f32", "f32", False, False, False,
-                      epsilon=ln.EPSILON).mlir()
+    text = norm_source(LAYER_NORM, n=n, epsilon=ln.EPSILON).mlir
     rng = np.random.default_rng(seed)
     result: Table = {}
     for name, centre in {"normal": 0.0, "mean 1": 1.0, "large mean": 1e4}.items():

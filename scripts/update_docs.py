@@ -41,7 +41,7 @@ from doc_tools import (
 )
 from generate_chips import resolve
 from generate_clocks import clock_values, matrix_rates
-from lnbwd.core.compile.spec import KernelSpec
+from lnbwd.core.compile.spec import norm_source
 
 MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
@@ -119,8 +119,9 @@ def one_pass_limits(tools: Tools) -> str:
         functions = []
         for dtype, lengths in tried.items():
             for n in lengths:
-                spec = KernelSpec(LAYER_NORM_BWD, n, dtype, "any", dtype, dtype)
-                functions.append(spec.mlir().replace(f"@{spec.op}", f"@f_{dtype}_{n}", 1))
+                source = norm_source(LAYER_NORM_BWD, n=n, dtype=dtype)
+                functions.append(
+                    source.mlir.replace(f"@{LAYER_NORM_BWD}", f"@f_{dtype}_{n}", 1))
         output = tools.opt("-", f"--lnbwd-set-chip=chip={chip}", "--lnbwd-lower-to-rowwise",
                            "--lnbwd-split-two-pass", stdin="".join(functions))
         whole = dict.fromkeys(dtypes, 0)

@@ -43,7 +43,6 @@ from .core.base.version import __version__ as __version__
 from .core.compile import compiler
 from .core.compile.compiler import Gradient, compile_mlir, differentiate
 from .core.compile.kernels import CompiledKernel, Report, compile, precompile, report
-from .core.compile.spec import KernelSpec
 from .core.compile.store import kernel_cache, set_cache_folder
 from .core.compile.tuning import autotune
 
@@ -56,8 +55,8 @@ if TYPE_CHECKING:
     from .ops.launching import simulate
     from .ops.row_functions import Columns, Parts, Rows, Scalars, Seed, rowwise, uniform
 
-__all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
-           "LibraryError", "LnbwdError", "Parts", "Report", "Rows", "RuntimeStatusError",
+__all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "LibraryError",
+           "LnbwdError", "Parts", "Report", "Rows", "RuntimeStatusError",
            "Scalars", "Seed", "autotune", "batch_invariant", "compile", "compile_mlir", "compiler",
            "differentiate", "distributed", "errors", "functional", "inductor", "kernel_cache",
            "layer_norm", "layer_norm_linear", "nn", "override_aten", "patch", "precompile",

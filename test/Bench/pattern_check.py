@@ -28,8 +28,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import lnbwd
 import lnbwd.inductor
-from lnbwd.inductor.torch_internals import fusion
 from lnbwd.ops import native, regions
+from lnbwd.program.torch_internals import fusion
 from lnbwd_bench import results
 from lnbwd_bench.patterns import expected, faults, graph_of, inputs_of
 

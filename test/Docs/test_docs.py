@@ -112,6 +112,16 @@ def test_files_that_are_named_exist(page):
     assert not missing
 
 
+def test_functions_that_are_named_exist():
+    """Where architecture.md names a function of a file, the file has it."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`([\w/-]+\.\w+)`: `([\w:.]+)`", text)
+    assert len(named) > 25
+    missing = [(file, name) for file, name in named if not re.search(
+        rf"\b{re.split('::|[.]', name)[-1]}\b", (ROOT / file).read_text())]
+    assert not missing
+
+
 def mlir_functions():
     """Complete functions that pages quote, and the examples."""
     for file in PAGES:

@@ -20,7 +20,7 @@ BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve(
 sys.path.insert(0, str(ROOT / "python"))
 
 from lnbwd.core.base.operations import OPERATIONS, buffer_type, mlir  # noqa: E402
-from lnbwd.core.compile.spec import OPS, KernelSpec  # noqa: E402
+from lnbwd.core.compile.spec import OPS, norm_source  # noqa: E402
 
 N = 48
 TYPES = [(element, parameter) for element in ("f32", "bf16", "f16")
@@ -112,10 +112,8 @@ def test_every_option_is_written_alike(op, written):
 @pytest.mark.parametrize("op", [OPERATIONS[name] for name in OPS], ids=lambda op: op.name)
 def test_a_kernel_of_the_package_is_one_of_the_runner(op, written):
     """What is there by default is the same, too: PyTorch's operations without more options."""
-    bias = "f32" if op.has("beta") else ""
-    spec = KernelSpec(op.name, N, "bf16", "gfx942", weight_dtype="f32", bias_dtype=bias,
-                      want_dx=not op.is_forward, want_dweight=not op.is_forward,
-                      want_dbias=bool(bias) and not op.is_forward,
-                      epsilon=0.3 if op.is_forward else None)
+    source = norm_source(op.name, n=N, dtype="bf16", weight="f32",
+                         bias="f32" if op.has("beta") else False,
+                         epsilon=0.3 if op.is_forward else None)
     options = ["--eps", "0.3"] if op.is_forward else []
-    assert written(op, "--dtype", "bf16", "--param-dtype", "f32", *options) == spec.mlir()
+    assert written(op, "--dtype", "bf16", "--param-dtype", "f32", *options) == source.mlir

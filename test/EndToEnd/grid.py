@@ -97,10 +97,9 @@ def op_source(kernel: Kernel) -> str:
     """The operation as MLIR."""
     compiling.load_lnbwd()
     from lnbwd.core.base.operations import LAYER_NORM_BWD
-    from lnbwd.core.compile.spec import KernelSpec
+    from lnbwd.core.compile.spec import norm_source
 
-    return KernelSpec(LAYER_NORM_BWD, kernel.n, kernel.dtype, kernel.chip, kernel.dtype,
-                      kernel.dtype).mlir()
+    return norm_source(LAYER_NORM_BWD, n=kernel.n, dtype=kernel.dtype).mlir
 
 
 def compile_kernel(build: pathlib.Path, kernel: Kernel, folder: pathlib.Path,

@@ -18,7 +18,7 @@ import compiling
 import device as devices
 import grid
 from lnbwd.core.base.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM
-from lnbwd.core.compile.spec import KernelSpec
+from lnbwd.core.compile.spec import norm_source
 
 N = 1024
 GFX9 = ("gfx90a", "gfx942", "gfx950")
@@ -41,13 +41,10 @@ BYTE_BOUNDS = {1024: 1.6, 16384: 1.10}
 
 
 def count(build, folder, op, chip, dtype, m):
-    operation = OPERATIONS[op]
-    is_gradient = not operation.is_forward
-    spec = KernelSpec(op, N, dtype, chip, dtype, dtype if operation.has("beta") else "",
-                      want_dx=is_gradient, want_dweight=is_gradient, want_dbias=is_gradient,
-                      epsilon=None if is_gradient else 1e-5)
+    epsilon = 1e-5 if OPERATIONS[op].is_forward else None
+    source = norm_source(op, n=N, dtype=dtype, epsilon=epsilon)
     file = folder / f"{op}.hsaco"
-    compiling.compile_to(file, build, spec.mlir(), chip)
+    compiling.compile_to(file, build, source.mlir, chip)
     return devices.Kernel(devices.Runtime(build).open("sim", chip), file).count(m)
 
 

@@ -28,15 +28,18 @@ import sys
 import tempfile
 import time
 import warnings
+from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import layer_norm as ln
 import numpy as np
 
-from lnbwd import CompileError, KernelSpec, compiler, runtime
+from lnbwd import CompileError, compiler, runtime
 from lnbwd.core.base.errors import LnbwdError
 from lnbwd.core.compile import cache
+from lnbwd.core.compile.kernels import make_spec
+from lnbwd.core.compile.spec import GRADIENTS, ProgramSpec
 
 
 def random_length(rng: random.Random) -> int:
@@ -54,7 +57,8 @@ def random_schedule(rng: random.Random) -> str:
     return ",".join(f"{name}={fields[name]}" for name in names)
 
 
-def random_spec(rng: random.Random) -> KernelSpec:
+def random_norm(rng: random.Random) -> dict[str, Any]:
+    """Arguments of make_spec."""
     dtype = rng.choice(("f16", "bf16", "f32"))
     rms = rng.random() < 0.25
     weight = rng.choice(("", dtype, "f32"))
@@ -64,40 +68,43 @@ def random_spec(rng: random.Random) -> KernelSpec:
                  bool(bias) and rng.random() < 0.75]
         if any(wants):
             break
-    return KernelSpec("rms_norm_bwd" if rms else "layer_norm_bwd", random_length(rng), dtype,
-                      rng.choice(ln.CHIPS), weight, bias, *wants,
-                      schedule=random_schedule(rng) if rng.random() < 0.5 else "",
-                      two_pass=rng.choice(("auto", "auto", "auto", "always", "never")))
+    return {"op": "rms_norm_bwd" if rms else "layer_norm_bwd", "n": random_length(rng),
+            "dtype": dtype, "chip": rng.choice(ln.CHIPS), "weight": weight, "bias": bias,
+            "grads": [grad for grad, want in zip(GRADIENTS, wants, strict=True) if want],
+            "schedule": random_schedule(rng) if rng.random() < 0.5 else "",
+            "two_pass": rng.choice(("auto", "auto", "auto", "always", "never"))}
 
 
 def kernel_case(rng: random.Random) -> str:
-    spec = random_spec(rng)
+    norm = random_norm(rng)
+    n, dtype, weight = norm["n"], norm["dtype"], norm["weight"]
+    spec = make_spec(**norm)
     elements = rng.choice((3000, 30000, 120000))
-    m = rng.randint(0, max(1, min(600, elements // spec.n)))
-    text = f"{spec.to_json()} m={m}"
+    m = rng.randint(0, max(1, min(600, elements // n)))
+    text = f"{norm} m={m}"
     try:
-        k = ln.kernel_of_text(spec.mlir(), spec.chip, spec.pipeline_options())
+        k = ln.kernel_of_text(spec.source, spec.chip, spec.pipeline_options())
     except CompileError as error:
-        if not spec.schedule and spec.two_pass == "auto":
+        if not spec.pipeline_options():
             raise AssertionError(f"a valid operation was refused: {text}: {error}") from error
         if "error:" not in error.diagnostics and not str(error):
             raise AssertionError(f"a refusal without a message: {text}") from error
         return "refused"
-    inputs = ln.random_inputs(rng.getrandbits(32), m, spec.n, spec.dtype, spec.weight_dtype,
+    inputs = ln.random_inputs(rng.getrandbits(32), m, n, dtype, weight,
                               mean=rng.choice((0, 0, 3, -20)), scale=rng.choice((1, 1, 0.1, 30)))
-    if not spec.weight_dtype:
+    if not weight:
         inputs.pop("gamma")
-    if spec.op == "rms_norm_bwd":
+    if norm["op"] == "rms_norm_bwd":
         with np.errstate(divide="ignore"):
             inputs["rstd"] = (1 / np.sqrt((inputs["x"] ** 2).mean(axis=1) + ln.EPSILON)).astype(
                 np.float32).astype(np.float64)
     results = ln.run(k, inputs, m)
-    expected = ln.reference(inputs, spec.op)
+    expected = ln.reference(inputs, norm["op"])
     term = np.abs(inputs["rstd"][:, None] * inputs["dy"] * inputs.get("gamma", 1.0)).max(initial=0)
     terms = {"dx": term, "dgamma": np.abs(inputs["x"] * inputs["rstd"][:, None] * inputs["dy"]).sum(
         axis=0).max(initial=0) if m else 0,
         "dbeta": np.abs(inputs["dy"]).sum(axis=0).max(initial=0)}
-    kinds = {"dx": spec.dtype, "dgamma": spec.weight_dtype, "dbeta": spec.bias_dtype}
+    kinds = {"dx": dtype, "dgamma": weight, "dbeta": norm["bias"]}
     for name, got in results.items():
         error = ln.worst_error(got, expected[name], kinds[name], terms[name])
         if error > (ln.DX_TOLERANCE if name == "dx" else ln.TOLERANCE)[kinds[name]]:
@@ -137,9 +144,9 @@ def damaged_text(rng: random.Random, text: str) -> str:
 
 
 def mlir_case(rng: random.Random) -> str:
-    spec = random_spec(rng)
+    spec = make_spec(**random_norm(rng))
     try:
-        compiler.compile_mlir(damaged_text(rng, spec.mlir()), spec.chip)
+        compiler.compile_mlir(damaged_text(rng, spec.source), spec.chip)
     except CompileError as error:
         assert str(error), "a refusal without a message"
         return "refused"
@@ -147,25 +154,25 @@ def mlir_case(rng: random.Random) -> str:
 
 
 def options_case(rng: random.Random) -> str:
-    spec = random_spec(rng)
+    spec = make_spec(**random_norm(rng))
     options = spec.pipeline_options() or "schedule=threads_per_row=64"
     chip = spec.chip if rng.random() < 0.7 else damaged_text(rng, spec.chip)
     try:
-        compiler.compile_mlir(spec.mlir(), chip, pipeline_options=damaged_text(rng, options))
+        compiler.compile_mlir(spec.source, chip, pipeline_options=damaged_text(rng, options))
     except CompileError as error:
         assert str(error), "a refusal without a message"
         return "refused"
     return "compiled"
 
 
-_codes: dict[str, tuple[KernelSpec, bytes]] = {}
+_codes: dict[str, tuple[ProgramSpec, bytes]] = {}
 
 
 def objects_case(rng: random.Random) -> str:
     chip = rng.choice(ln.CHIPS)
     if chip not in _codes:
-        spec = KernelSpec("layer_norm_bwd", 192, "f32", chip, "f32", "f32")
-        _codes[chip] = spec, compiler.compile_mlir(spec.mlir(), chip).code
+        spec = make_spec("layer_norm_bwd", n=192, chip=chip)
+        _codes[chip] = spec, compiler.compile_mlir(spec.source, chip).code
     spec, code = _codes[chip]
     data = bytearray(code)
     plan = code.find(b'{"format"')

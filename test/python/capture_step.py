@@ -95,13 +95,12 @@ def dropped_objects():
     """Kernels, buffers and events in a cycle, which only the collector frees."""
     from lnbwd import runtime
     from lnbwd.core.compile import store
-    from lnbwd.core.compile.spec import KernelSpec
+    from lnbwd.core.compile.spec import norm_source
 
     device = runtime.Device.open("cuda:0")
     objects = [device.create_event(), device.allocate(1 << 20)]
     code = store.kernel_store().code_for(
-        lambda chip, form: KernelSpec("layer_norm", WIDTH, "f32", chip, "f32", "f32", False, False,
-                                      False, format=form, epsilon=1e-5), device.chip)
+        norm_source("layer_norm", n=WIDTH).spec, device.chip)
     objects.append(runtime.Kernel(device, runtime.Program.for_chip(code, device.info.arch)))
     objects.append(objects)
 

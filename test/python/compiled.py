@@ -20,7 +20,7 @@ import lnbwd.inductor
 from conftest import HAS_GPU
 from lnbwd.core.base import settings
 from lnbwd.inductor import Decision
-from lnbwd.inductor.torch_internals import fusion
+from lnbwd.program.torch_internals import fusion
 
 DEVICE = "cuda" if HAS_GPU else "cpu"
 F32, BF16 = torch.float32, torch.bfloat16

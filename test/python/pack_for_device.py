@@ -59,8 +59,7 @@ def wanted_specs(chip, tests, sample):
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec
-    from lnbwd.core.compile import spec, store
+    from lnbwd.core.compile import kernels, spec, store
     from lnbwd.functional import linear_layers
     from lnbwd.program.mlir import mlir
     from lnbwd.program.row_program import RowProgram
@@ -68,13 +67,13 @@ def wanted_specs(chip, tests, sample):
     form = store.code_format(chip)
     specs = []
     for fields in recorded_kernels(tests):
-        kind = getattr(spec, fields.pop("kind"))
-        specs.append(kind(**{**fields, "chip": chip, "format": form}))
+        specs.append(spec.ProgramSpec(**{**fields, "chip": chip, "format": form}))
 
     def add(op, n, dtype, weight, bias, grads, epsilons):
-        specs.append(KernelSpec(f"{op}_bwd", n, dtype, chip, weight, bias, *grads, format=form))
-        specs.extend(KernelSpec(op, n, dtype, chip, weight, bias, False, False, False, format=form,
-                                epsilon=epsilon) for epsilon in epsilons)
+        norm = {"n": n, "dtype": dtype, "chip": chip, "weight": weight, "bias": bias}
+        specs.append(kernels.make_spec(f"{op}_bwd", **norm, grads=[
+            grad for grad, want in zip(spec.GRADIENTS, grads, strict=True) if want]))
+        specs.extend(kernels.make_spec(op, **norm, epsilon=epsilon) for epsilon in epsilons)
 
     for config in () if sample else device_configs():
         add(config.op, config.n, config.dtype, config.weight, config.bias, config.grads, (1e-5,))

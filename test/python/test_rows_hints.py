@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels are chosen for a range of the number of rows, and right for any."""
 
+import dataclasses
 import itertools
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 import lnbwd
 from lnbwd.core.compile import kernels, spec, store
-from lnbwd.core.compile.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
+from lnbwd.core.compile.spec import ROWS_HINTS, ProgramSpec, norm_source, rows_hint, rows_option
 from lnbwd.ops import native, regions
 
 
@@ -36,16 +37,15 @@ def test_chips_whose_schedules_were_measured_have_hints():
 
 
 def test_specs_hand_the_hint_to_the_compiler():
-    plain = KernelSpec("layer_norm_bwd", 64, "f32", "sm_90", "f32", "f32", format="ptx")
-    hinted = kernels.make_spec("layer_norm_bwd", n=64, dtype="f32", chip="sm_90", format="ptx",
-                               rows=4096)
+    plain, hinted = (kernels.make_spec("layer_norm_bwd", n=64, chip="sm_90", format="ptx",
+                                       rows=rows) for rows in (0, 4096))
     assert hinted.pipeline_options() == "rows=4096"
-    assert hinted.mlir() == plain.mlir()
+    assert hinted.source == plain.source
     assert hinted.digest() != plain.digest()
     assert ProgramSpec("x", "sm_90", "reproducible", rows=64).pipeline_options() == (
         "reproducible rows=64")
-    with pytest.raises(ValueError, match="rows: expected the number of rows"):
-        KernelSpec("layer_norm_bwd", 64, "f32", "sm_90", "f32", "f32", rows=-1)
+    with pytest.raises(ValueError, match="rows: expected the usual number of rows"):
+        ProgramSpec("x", "sm_90", rows=-1)
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def scaled_softmax(x: lnbwd.Rows, s: lnbwd.Scalars):
 
 def test_without_a_compiler_a_kernel_for_another_number_of_rows_serves(tmp_path, no_compiler):
     def make(rows):
-        return lambda chip, form: KernelSpec("layer_norm_bwd", 61, "f32", chip, "f32", "f32",
-                                             format=form, rows=rows)
+        source = dataclasses.replace(norm_source("layer_norm_bwd", n=61), rows=rows)
+        return source.spec
 
     another = store.KernelStore(kernels.KernelCache(tmp_path))
     another.cache.store(make(4096)("sm_90", "ptx"), "some", b"code")

@@ -16,12 +16,12 @@ from torch._inductor.graph import GraphLowering
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from conftest import HAS_GPU
-from lnbwd.inductor import choice, scheduling, torch_internals
+from lnbwd.inductor import choice, scheduling
 from lnbwd.inductor.choice import Choice
 from lnbwd.inductor.converter import Argument, Call
-from lnbwd.inductor.torch_internals import attempts, fusion, registration
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
+from lnbwd.program.torch_internals import attempts, fusion, graph, registration
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor"),
               pytest.mark.skipif(HAS_GPU, reason="there Inductor does what is pretended here")]
@@ -58,7 +58,7 @@ class Given(Choice):
 
     def start(self):
         if self.is_changed:
-            kernels = torch_internals.own_kernels(torch_internals.scheduled(self.node))
+            kernels = fusion.own_kernels(graph.scheduled(self.node))
             self._is_joined = kernels is None
             self.microseconds = {"rows": self.rows, "torch": self.torch * len(kernels or [])}
         else:
@@ -196,7 +196,7 @@ def test_gradients_of_embeddings_without_atomics(monkeypatch):
                 4, 8, dtype=dtype, device=device)) is NotImplemented
 
     monkeypatch.setattr(registration, "has_triton", lambda: True)
-    with torch_internals.whole_embeddings({"cuda"}):
+    with registration.whole_embeddings({"cuda"}):
         assert is_whole(torch.bfloat16) and not is_whole(torch.float32)
         assert not is_whole(torch.bfloat16, "cpu")
         monkeypatch.setattr(registration, "has_triton", lambda: False)
@@ -240,9 +240,9 @@ def make(monkeypatch, no_compiler):
         Output("row", "f32", builder.add("input", 0))])
     call = Call(program, (Argument("x", 0, 1 << 20), Argument("y", 0, 1 << 20)), (0,), (1024,))
     monkeypatch.setattr(choice, "_peak", lambda device: (8 << 20) / 10)
-    monkeypatch.setattr(torch_internals, "dtype_of", lambda name: F32)
-    monkeypatch.setattr(torch_internals, "has_triton", lambda: True)
-    monkeypatch.setattr(torch_internals, "scheduled", lambda node: [])
+    monkeypatch.setattr(graph, "dtype_of", lambda name: F32)
+    monkeypatch.setattr(graph, "has_triton", lambda: True)
+    monkeypatch.setattr(graph, "scheduled", lambda node: [])
 
     def made(ours, torch_us=None, is_changed=False, **fields):
         kernel = types.SimpleNamespace(microseconds=ours, program=types.SimpleNamespace(
@@ -250,7 +250,7 @@ def make(monkeypatch, no_compiler):
         found = Priced(Nodes(), [dataclasses.replace(call, **fields)], [kernel],
                        torch.device(DEVICE), is_changed)
         found.ours, found.torch_us = ours, torch_us
-        monkeypatch.setattr(torch_internals, "compiled_kernels", lambda node: [lambda: None])
+        monkeypatch.setattr(fusion, "compiled_kernels", lambda node: [lambda: None])
         monkeypatch.setattr(torch.cuda, "device", lambda device: torch.no_grad())
         found.start()
         found.finish()
@@ -271,7 +271,7 @@ def test_nodes_are_compared_if_they_are_not_near_the_bandwidth(make, ours, torch
 
 def test_a_changed_node_is_compared_with_all_its_kernels(make, monkeypatch):
     """Unless it is so fast that two kernels are no faster."""
-    monkeypatch.setattr(torch_internals, "own_kernels", lambda nodes: [lambda: None] * 2)
+    monkeypatch.setattr(fusion, "own_kernels", lambda nodes: [lambda: None] * 2)
     assert make(15.4, is_changed=True).microseconds == {"rows": 15.4}
     assert make(15.6, 15.0, is_changed=True).reason
     assert not make(15.6, 15.5, is_changed=True).reason
@@ -288,11 +288,11 @@ def test_indices_of_each_table(monkeypatch):
 
 
 def test_kernels_of_a_node_are_added_up(monkeypatch):
-    kernels = [torch_internals.CompiledKernel([], tuple, time) for time in (3.0, 5.0)]
+    kernels = [fusion.CompiledKernel([], tuple, time) for time in (3.0, 5.0)]
     monkeypatch.setattr(choice, "time_calls",
                         lambda call, sets: call if isinstance(call, float) else 9.0)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 40, 1 << 40))
-    monkeypatch.setattr(torch_internals, "dtype_of", lambda name: F32)
+    monkeypatch.setattr(graph, "dtype_of", lambda name: F32)
     monkeypatch.setattr(Choice, "_arguments", lambda self: [Argument("x", 0, 8)])
     assert Choice(None, (), (), torch.device(DEVICE))._measured(kernels) == {
         "rows": 9.0, "torch": 8.0}
@@ -330,16 +330,16 @@ def test_what_another_kernel_has_computed_is_not_computed_again(monkeypatch):
 
     rows, node = scheduling._Rows(), Node("op1")
     rows._prepared = {node: scheduling._Prepared(["first", "second"])}
-    monkeypatch.setattr(torch_internals, "scheduled", lambda _: [])
+    monkeypatch.setattr(graph, "scheduled", lambda _: [])
     monkeypatch.setattr(rows, "_prepare", lambda nodes: {
-        one: scheduling._Prepared(torch_internals.scheduled(one)) for one in nodes}, raising=False)
+        one: scheduling._Prepared(graph.scheduled(one)) for one in nodes}, raising=False)
     assert rows._take(node)  # And nothing is written, for which there would have to be a graph.
 
 
 def test_what_is_fused_with_scatters_by_itself_stays(split, timed, monkeypatch):
     """Where Inductor by itself adds to places of a tensor in the same kernel, that would take a
     kernel beside the row program."""
-    is_scatter = torch_internals.is_scatter
+    is_scatter = graph.is_scatter
     monkeypatch.setattr(fusion, "is_scatter", lambda node: (  # As on a GPU.
         attempts.own.classes is None or is_scatter(node)))
     found = run(lambda table, ids, w: F.embedding(ids, table) * w, leaf(10, 64),

@@ -25,10 +25,12 @@ import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import inductor
 from lnbwd.core.base import settings
-from lnbwd.inductor import scheduling, torch_internals
+from lnbwd.inductor import scheduling
 from lnbwd.inductor.places import Digits, NeedsCut, NotConvertible
 from lnbwd.inductor.scheduling import classes, count_programs
 from lnbwd.ops import regions
+from lnbwd.program.torch_internals import graph as internals
+from lnbwd.program.torch_internals.registration import registered
 
 backends = importlib.import_module("lnbwd.inductor.backend")  # The package has a function so.
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
@@ -133,7 +135,7 @@ def test_inductor_stays(device):
 
     thread = threading.Thread(target=compile_meanwhile)
     thread.start()
-    with torch_internals.registered(classes(), count_programs):
+    with registered(classes(), count_programs):
         inside.set()
         done.wait()
     thread.join()
@@ -145,7 +147,7 @@ def test_inductor_after_an_error(device):
     from torch._inductor.codegen.common import device_codegens
 
     before = device_codegens[DEVICE]
-    with pytest.raises(ZeroDivisionError), torch_internals.registered(classes(), count_programs):
+    with pytest.raises(ZeroDivisionError), registered(classes(), count_programs):
         assert device_codegens[DEVICE] is not before
         raise ZeroDivisionError
     assert device_codegens[DEVICE] is before
@@ -214,7 +216,7 @@ def test_graphs_have_a_key_of_ours():
 
 
 def test_generated_cpp_is_left_to_inductor(monkeypatch):
-    monkeypatch.setattr(torch_internals, "writes_cpp", lambda: True)
+    monkeypatch.setattr(internals, "writes_cpp", lambda: True)
     x = on_device([normal(6, 64)])
     with simulated():
         got, [code] = run_and_get_code(torch.compile(centred, backend="lnbwd"), *x)

@@ -1,9 +1,12 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Private names of PyTorch that operators and row functions use: a failure here says which name a
-new version has moved, and lnbwd.program.torch_internals is the file to change."""
+"""Private names of PyTorch: a failure here says which name a new version has moved, and the file of
+lnbwd.program.torch_internals to change."""
 
+import ast
+import pathlib
+import pkgutil
 import types
 import warnings
 
@@ -12,9 +15,29 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lnbwd.core.base import settings
-from lnbwd.program import torch_internals as internals
+from lnbwd.program import torch_internals
+from lnbwd.program.torch_internals import eager as internals
 
-REMEDY = "find what took its place, and name that in python/lnbwd/program/torch_internals.py"
+FILES = sorted(pathlib.Path(torch_internals.__file__).parent.glob("*.py"))
+REMEDY = "find what took its place, and name that in python/lnbwd/program/torch_internals"
+
+
+def names_of(file):
+    """The names of PyTorch in a file, as pkgutil finds them."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module.startswith("torch"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).startswith("torch._"):
+            yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("file, name", sorted({(file.name, name) for file in FILES
+                                               for name in names_of(file)}))
+def test_this_version_has_what_a_file_names(file, name):
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError) as error:
+        pytest.fail(f"PyTorch {torch.__version__} has no {name}: {REMEDY}/{file} ({error})")
 
 
 @pytest.mark.parametrize("owner, name", [

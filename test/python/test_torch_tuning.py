@@ -16,7 +16,7 @@ import torch
 import lnbwd
 from lnbwd import errors, schedule
 from lnbwd.core.compile import store, tuning
-from lnbwd.core.compile.spec import KernelSpec
+from lnbwd.core.compile.kernels import make_spec
 from lnbwd.ops import launching, native, norms, regions
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
@@ -88,7 +88,7 @@ def tune(monkeypatch, tmp_path, new_process):
 
 
 def spec_of(text=""):
-    return KernelSpec("rms_norm_bwd", N, "f32", CHIP, "f32", "", True, True, False, schedule=text)
+    return make_spec("rms_norm_bwd", n=N, chip=CHIP, schedule=text)
 
 
 def test_the_fastest_is_taken_and_kept_for_the_next_process(tune):
@@ -242,9 +242,8 @@ def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
 
 def test_the_model_ranks_what_is_tried_on_chips_that_it_knows():
     """Compiled alone: the schedules that the cost model names, of sm_90."""
-    found = tuning._candidates(KernelSpec("layer_norm", 1024, "bf16", "sm_90", "bf16", "bf16",
-                                          False, False, False, format="ptx", epsilon=1e-5,
-                                          rows=4096), tuning.CANDIDATES)
+    found = tuning._candidates(make_spec("layer_norm", n=1024, dtype="bf16", chip="sm_90",
+                                         format="ptx", rows=4096), tuning.CANDIDATES)
     texts = [candidate.text for candidate in found]
     assert texts[0] == "" and 4 < len(texts) <= 1 + tuning.CANDIDATES
     assert any(schedule.parse_printed(text)["dependent_launch"] for text in texts[1:])

@@ -29,8 +29,9 @@ import chips  # noqa: E402
 import compiling  # noqa: E402
 import reference as references  # noqa: E402
 from device import ELEMENT_BYTES, SMALLEST, decode, encode  # noqa: E402
-from lnbwd import KernelSpec, runtime  # noqa: E402
+from lnbwd import runtime  # noqa: E402
 from lnbwd.core.base.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS  # noqa: E402
+from lnbwd.core.compile.kernels import make_spec  # noqa: E402
 
 CHIPS = chips.MANY
 EPSILON = 1e-5
@@ -97,11 +98,10 @@ def kernel_of_text(text: str, chip: str, options: str = "") -> runtime.Kernel:
 
 
 def kernel(n: int, dtype: str, chip: str, parameters: str = "", gamma: bool = True,
-           schedule: str = "", **wants: bool) -> runtime.Kernel:
-    weight = (parameters or dtype) if gamma else ""
-    spec = KernelSpec(LAYER_NORM_BWD, n, dtype, chip, weight, parameters or dtype,
-                      schedule=schedule, want_dweight=wants.pop("want_dweight", gamma), **wants)
-    return kernel_of_text(spec.mlir(), chip, spec.pipeline_options())
+           schedule: str = "") -> runtime.Kernel:
+    spec = make_spec(LAYER_NORM_BWD, n=n, dtype=dtype, chip=chip, bias=parameters or dtype,
+                     weight=(parameters or dtype) if gamma else False, schedule=schedule)
+    return kernel_of_text(spec.source, chip, spec.pipeline_options())
 
 
 def run(k: runtime.Kernel, inputs: dict[str, np.ndarray], rows: int,

@@ -30,13 +30,13 @@ from ..ops.arguments import (
     check_whole,
 )
 from ..ops.choices import choices
-from ..ops.launching import has_clusters, is_capturing
+from ..ops.launching import has_clusters, is_capturing, is_pytorchs
 from ..ops.regions import Registered, call_of, is_plain, raw_region, register_draft
-from ..ops.registration import eager, gradients_by_torch, group_norm_by_torch, is_pytorchs
+from ..ops.registration import eager, gradients_by_torch, group_norm_by_torch
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
 from ..program.builder import Draft, Value
 from ..program.operands import ELEMENT_NAMES, Input
-from ..program.torch_internals import reshaped
+from ..program.torch_internals.eager import reshaped
 
 Kinds = tuple[tuple[str, str], ...]
 """The element types of running statistics, and of the momentum, by name."""

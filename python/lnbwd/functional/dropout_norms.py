@@ -16,9 +16,8 @@ from ..ops.arguments import (
     check_parameter,
     check_rms_eps,
 )
-from ..ops.launching import falls_back
+from ..ops.launching import is_pytorchs
 from ..ops.row_functions import Columns, Rows, Seed, rowwise, uniform
-from ..program.torch_internals import transforms_are_active
 
 
 @rowwise
@@ -45,9 +44,7 @@ def _add_norm(is_centred: bool, input: Tensor, residual: Tensor | None, weight: 
         check_parameter(name, parameter, input.shape[-1:], "input", input, TYPES)
     p = check_number("p", p, "a probability from 0 to 1", 0, 1)
     p = p if training else 0.0
-    if p == 1 or (p and (torch.compiler.is_compiling() or transforms_are_active()
-                         or input.dtype == torch.float64 or (
-                             input.is_cpu and falls_back("lnbwd.functional.dropout_add_norm")))):
+    if p == 1 or (p and is_pytorchs("lnbwd.functional.dropout_add_norm", input)):
         input, p = torch.nn.functional.dropout(input, p), 0.0
     seed = torch.randint(2 ** 62, (), device=input.device) if p else None
     return _dropout_add_norm(input, residual, weight, bias, seed, p, eps, is_centred)

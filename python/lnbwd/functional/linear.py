@@ -44,10 +44,8 @@ from ..ops.launching import check_device, dense, falls_back, is_capturing
 from ..ops.norms import NORMS
 from ..ops.regions import is_plain
 from ..ops.registration import eager, gradients_by_torch, is_derived, refuse_forward_mode
-from ..program.torch_internals import reshaped
+from ..program.torch_internals.eager import reshaped
 from .linear_layers import INPUTS, Gradient, Layer, find_layer
-
-__all__ = ["layer_norm_linear", "rms_norm_linear"]
 
 KERNEL, TORCH = "kernel", "torch"
 _WAYS = ("auto", KERNEL, TORCH)

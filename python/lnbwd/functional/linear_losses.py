@@ -36,7 +36,7 @@ from ..ops.launching import falls_back
 from ..ops.regions import is_plain
 from ..ops.registration import define, define_kernel, gradients_like, refuse_forward_mode
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
-from ..program.torch_internals import transforms_are_active
+from ..program.torch_internals.eager import transforms_are_active
 
 OfLogits = Callable[[slice, Tensor, Tensor, "Tensor | None"], object]
 """A function ``(rows, logits, losses, bias_gradient)`` that computes one chunk.

@@ -24,7 +24,7 @@ from ..ops.arguments import (
 from ..ops.launching import falls_back
 from ..ops.norms import NORMS, Norm, convert_parameter, is_overridden, overridden
 from ..ops.registration import is_derived
-from ..program.torch_internals import transforms_are_active
+from ..program.torch_internals.eager import transforms_are_active
 
 # What normalized_shape usually is; other kinds are turned into a list.
 _SHAPES = (tuple, torch.Size, list)

@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
+from ..ops.launching import is_pytorchs
 from ..ops.regions import Registered, register_draft
-from ..ops.registration import eager, gradients_by_torch, is_pytorchs, refuse_forward_mode
+from ..ops.registration import eager, gradients_by_torch, refuse_forward_mode
 from ..program.builder import Draft, Value
 from ..program.operands import ELEMENT_NAMES, Input
-from ..program.torch_internals import reshaped
+from ..program.torch_internals.eager import reshaped
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]
 

@@ -21,7 +21,7 @@ from ..ops.arguments import (
 )
 from ..ops.launching import falls_back
 from ..ops.row_functions import Rows, Scalars, rowwise
-from ..program.torch_internals import transforms_are_active
+from ..program.torch_internals.eager import transforms_are_active
 
 
 def _widened(input: Tensor) -> torch.dtype:

@@ -27,7 +27,8 @@ from ..core.compile import compiler, tuning
 from ..ops import launching
 from ..ops.segment_sum import DTYPES, MOST_ELEMENTS, segment_sum
 from ..program.graphs.reductions import compared
-from . import torch_internals as internals
+from ..program.torch_internals import registration as internals
+from ..program.torch_internals.attempts import compile_again
 from .scheduling import classes, count_programs
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -199,7 +200,7 @@ def _compile_inner(module: torch.fx.GraphModule, *arguments: Any, **options: Any
         return internals.compile_fx_inner(copy.deepcopy(module), *arguments, **options)
 
     with internals.registered(classes(), count_programs), internals.without_scatters():
-        return internals.compile_again(compile)
+        return compile_again(compile)
 
 
 def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,

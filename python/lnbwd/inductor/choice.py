@@ -29,7 +29,8 @@ from ..core.compile import compiler, tuning
 from ..core.compile.spec import MeasurementSpec
 from ..core.compile.store import kernel_cache
 from ..ops import launching, regions
-from . import torch_internals as internals
+from ..program.torch_internals import fusion
+from ..program.torch_internals import graph as internals
 from .values import Argument, Call
 
 log = logging.getLogger("lnbwd.regions")
@@ -76,7 +77,7 @@ class Choice:
     is_changed: bool = False
     microseconds: dict[str, float] = field(default_factory=dict)
     _is_joined: bool = False
-    _compiled: Sequence[Callable[[], internals.CompiledKernel]] = ()
+    _compiled: Sequence[Callable[[], fusion.CompiledKernel]] = ()
 
     @property
     def reason(self) -> str:
@@ -111,11 +112,11 @@ class Choice:
             return
         try:
             if self.is_changed:
-                compiled = internals.own_kernels(nodes)
+                compiled = fusion.own_kernels(nodes)
                 self._is_joined = compiled is None
                 self._compiled = compiled or ()
             else:
-                self._compiled = internals.compiled_kernels(self.node)
+                self._compiled = fusion.compiled_kernels(self.node)
         except Exception as error:
             log.info("Inductor's kernel is not timed: %s: %s", type(error).__name__, error)
 
@@ -180,7 +181,7 @@ class Choice:
             found[buffer] = min(count, found.get(buffer, count))
         return found
 
-    def _measured(self, kernels: Sequence[internals.CompiledKernel]) -> dict[str, float]:
+    def _measured(self, kernels: Sequence[fusion.CompiledKernel]) -> dict[str, float]:
         size = sum(one.count * internals.dtype_of(one.buffer).itemsize
                    for one in self._arguments())
         count = int(min(_MOST_SETS, _ROTATED_BYTES // size + 1))

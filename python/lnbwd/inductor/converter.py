@@ -22,9 +22,9 @@ from ..ops.launching import ALIGNMENT
 from ..program.mlir import mlir
 from ..program.operands import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Input, Output
 from ..program.row_program import operands_of, reached
+from ..program.torch_internals.loops import LoopBody, run_body
 from .loads import Loads
 from .places import Digits, Form, NeedsCut, NotConvertible, add
-from .torch_internals.loops import LoopBody, run_body
 from .values import (
     EIGHTS,
     FLOATS,

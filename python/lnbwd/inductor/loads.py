@@ -14,9 +14,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from ..program.operands import Input, Output
-from .operations import Operations
-from .places import Digits, Form, NotConvertible
-from .torch_internals.loops import (
+from ..program.torch_internals.loops import (
     FloorDiv,
     Identity,
     Max,
@@ -25,6 +23,8 @@ from .torch_internals.loops import (
     ModularIndexing,
     PythonMod,
 )
+from .operations import Operations
+from .places import Digits, Form, NotConvertible
 from .values import (
     EIGHTS,
     FLOATS,

@@ -18,8 +18,8 @@ import torch
 
 from ..program.operands import ELEMENT_NAMES
 from ..program.row_program import Builder
+from ..program.torch_internals.loops import DefaultHandler, emulates_casts
 from .places import Digits, Form, NotConvertible, add
-from .torch_internals.loops import DefaultHandler, emulates_casts
 from .values import EIGHTS, FLOATS, INTEGERS, LARGEST_EXACT, WIDE, Value, range_of
 
 _NARROW = (torch.float16, torch.bfloat16)

@@ -18,7 +18,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from .torch_internals.loops import (
+from ..program.torch_internals.loops import (
     FloorDiv,
     Identity,
     Max,

@@ -22,7 +22,9 @@ import torch
 from ..core.base import settings
 from ..core.base.errors import CompileError, LnbwdError
 from ..ops import launching, regions
-from . import torch_internals as internals
+from ..program.torch_internals import graph as internals
+from ..program.torch_internals.attempts import LeftError, attempt
+from ..program.torch_internals.loops import FloorDiv
 from .choice import Choice, is_timed
 from .converter import Argument, Call, Memory, convert
 from .decisions import Decision, as_text, set_up_log
@@ -118,12 +120,12 @@ def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any]) -> Call:
         == rows * one.length), None)
     if size is None:
         raise NotConvertible("has sizes that are symbols")
-    count = internals.FloorDiv(size, one.length)
+    count = FloorDiv(size, one.length)
     numbers: tuple[Any, ...] = (count,)
     if one.has_groups:
-        numbers = (count, internals.FloorDiv(count, of_group) if groups is None else groups)
+        numbers = (count, FloorDiv(count, of_group) if groups is None else groups)
     arguments = tuple(
-        a if a.count == b.count else dataclasses.replace(a, count=internals.FloorDiv(
+        a if a.count == b.count else dataclasses.replace(a, count=FloorDiv(
             size * a.count, rows * one.length))
         for a, b in zip(first.arguments, second.arguments, strict=True))
     program = dataclasses.replace(same[0], expected_rows=internals.hint_of(count))
@@ -262,7 +264,7 @@ class _Rows:
             LeftError: the graph has to be compiled again, since nodes are left that Inductor by
                 itself has otherwise.
         """
-        attempt = internals.attempt()
+        current = attempt()
         first = dict[object, Choice]()
         chosen = [(found, found.choice) for found in nodes if found.choice is not None]
         for _, choice in chosen:
@@ -277,11 +279,11 @@ class _Rows:
         for found in nodes:
             if found.reason and internals.is_changed(found.nodes):
                 left |= found.names
-                if not attempt.is_last:
+                if not current.is_last:
                     log.info("compiled again: %s: %s", ", ".join(sorted(found.origins)),
                              found.reason)
-        if not attempt.is_last and left - attempt.left:
-            raise internals.LeftError(frozenset(left))
+        if not current.is_last and left - current.left:
+            raise LeftError(frozenset(left))
 
     def _take(self, node: Any) -> bool:
         if self._prepared is None:

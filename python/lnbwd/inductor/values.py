@@ -15,8 +15,8 @@ import torch
 
 from ..program.operands import ELEMENT_NAMES, TABLES
 from ..program.row_program import RowProgram
+from ..program.torch_internals.loops import LoopBody
 from .places import Form, NotConvertible
-from .torch_internals.loops import LoopBody
 
 LARGEST_EXACT = 2 ** 24 - 1
 """Integers up to here are float32 inside where their ranges are known: no other integer is rounded

@@ -21,7 +21,7 @@ from ..functional.linear import layer_norm_linear
 from ..functional.linear_losses import linear_cross_entropy
 from ..functional.softmaxes import cross_entropy, log_softmax, softmax
 from ..ops.launching import falls_back
-from ..program import torch_internals
+from ..program.torch_internals.eager import BatchNorm, InstanceNorm
 from .norms import LayerNorm, RMSNorm
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
@@ -62,7 +62,7 @@ class GroupNorm(torch.nn.GroupNorm):
         return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-class _BatchNorm(torch_internals.BatchNorm):
+class _BatchNorm(BatchNorm):
     """A batch norm by lnbwd's kernels; see :func:`lnbwd.functional.batch_norm`."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class _BatchNorm(torch_internals.BatchNorm):
                           self.eps)
 
 
-class _InstanceNorm(torch_internals.InstanceNorm):
+class _InstanceNorm(InstanceNorm):
     """An instance norm by lnbwd's kernels; see :func:`lnbwd.functional.instance_norm`."""
 
     def _apply_instance_norm(self, input: Tensor) -> Tensor:

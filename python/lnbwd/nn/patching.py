@@ -27,8 +27,6 @@ from .causal_models import LastLinear, defer_logits
 from .norms import NORMS as MODULES
 from .recognition import Recipe, recognise
 
-__all__ = ["Patch", "patch", "unpatch"]
-
 _BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
     module: module.__bases__[0] for module in MODULES.values()}
 _SWAPS = {old: new for new, old in _BACK.items()}

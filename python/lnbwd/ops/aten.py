@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from ..core.base.errors import LnbwdError
-from ..program.torch_internals import call_kernel, formula_of, schema_of
+from ..program.torch_internals.eager import call_kernel, formula_of, schema_of
 from . import native, regions
 from .arguments import KERNEL_TYPES
 from .launching import device_key, kernel_key

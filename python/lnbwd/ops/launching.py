@@ -21,10 +21,8 @@ from ..core.base import chip_table, settings
 from ..core.base.errors import LnbwdError, RuntimeStatusError
 from ..core.base.settings import order
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
-from ..program.torch_internals import stream_of
+from ..program.torch_internals.eager import stream_of, transforms_are_active
 from . import native
-
-__all__ = ["falls_back", "simulate", "simulated_chip"]
 
 DEFAULT_CHIP = chip_table.SIMULATED
 """The chip that is simulated where none is named."""
@@ -61,6 +59,14 @@ def falls_back(what: str = "a module of lnbwd") -> bool:
                        "one in 'with lnbwd.simulate():'",
                        UserWarning, stacklevel=3)
     return True
+
+
+def is_pytorchs(what: str, input: torch.Tensor, *others: torch.Tensor | None) -> bool:
+    """Whether PyTorch computes this call: in a graph or a transform, of no elements, in float64,
+    and with a warning on the CPU."""
+    return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
+            or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
+            or input.is_meta or (input.is_cpu and falls_back(what)))
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from ..core.base.errors import LibraryError, LnbwdError
 from ..core.base.operations import ELEMENTS, KINDS, OPERATIONS
 from ..core.runtime.bindings import Handle, find_library, library_version, open_library
 from ..program.operands import ELEMENT_NAMES
-from ..program.torch_internals import call_without_warnings
+from ..program.torch_internals.eager import call_without_warnings
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"

@@ -33,6 +33,7 @@ PyTorch.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import struct
@@ -42,12 +43,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..core.base import chip_table
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
-from ..core.compile.spec import KernelSpec, Source, hints_near, rows_hint
+from ..core.compile.spec import GRADIENTS, hints_near, norm_operands, norm_source, rows_hint
 from ..core.runtime.objects import ELEMENTS
 from ..program.operands import ELEMENT_NAMES, TYPES
-from ..program.torch_internals import has_autocast_kernel, reshaped, transforms_are_active
+from ..program.torch_internals.eager import has_autocast_kernel, reshaped, transforms_are_active
 from . import native, regions
 from .arguments import KERNEL_TYPES, check_eps, check_norm
 from .registration import (
@@ -79,27 +79,27 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
     absent = [None] * (3 - len(types))
     element, weight, bias = names = [ELEMENT_NAMES[t] if t else "" for t in (*types, *absent)]
     epsilon, wants = (what, ()) if isinstance(what, float) else (None, what)
-    wants_x, wants_weight, wants_bias = (*wants, False, False, False)[:3]
+    grads = [grad for grad, want in zip(GRADIENTS, wants, strict=False) if want]
     wanted = "".join(str(int(want)) for want in wants)
     text = f"{op} {n} {' '.join(name or '-' for name in names)} {wanted or epsilon} {rows}"
-
-    spec = KernelSpec(op, n, element, chip_table.SIMULATED, weight, bias, wants_x, wants_weight,
-                      wants_bias, epsilon=epsilon)
 
     def stand_ins() -> Iterable[str]:
         return (f"{text.rpartition(' ')[0]} {other}" for other in hints_near(rows))
 
     def operands(is_output: bool) -> list[regions.Operand]:
         return [regions.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)
-                for operand, name in spec.operands()
+                for operand, name in norm_operands(op, element, weight, bias, grads)
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
     elements = [ELEMENTS.index(name) if name else -1 for name in names]
     key = _KEY.pack(n, rows, -1 if epsilon is None else epsilon, int(wanted[::-1] or "0", 2),
                     list(OPERATIONS).index(op), *elements)
-    source = Source(spec.mlir(), rows, (rows, None), is_region=False, name=spec.name)
-    regions.register_program(text, operands(False), operands(True), source, stand_ins=stand_ins,
-                             key=key)
+    source = norm_source(op, n=n, dtype=element, weight=weight, bias=bias, grads=grads or None,
+                         epsilon=epsilon)
+    regions.register_program(
+        text, operands(False), operands(True),
+        dataclasses.replace(source, rows=rows, tuned_for=(rows, None)), stand_ins=stand_ins,
+        key=key)
     return text
 
 

@@ -47,7 +47,7 @@ from ..core.compile.store import kernel_store
 from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
-from ..program.torch_internals import count_dispatch_modes, reshaped, transforms_are_active
+from ..program.torch_internals.eager import count_dispatch_modes, reshaped, transforms_are_active
 from . import native, registration
 from .launching import (
     ALIGNMENT,

@@ -24,9 +24,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core.base.errors import LnbwdError
-from ..program.torch_internals import is_forward_mode, raw, transforms_are_active
+from ..program.torch_internals.eager import is_forward_mode, raw, transforms_are_active
 from . import native
-from .launching import falls_back
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")
 _tags = (torch.Tag.pt2_compliant_tag,)
@@ -39,14 +38,6 @@ def is_derived(*tensors: Tensor | None) -> bool:
             if tensor is not None and tensor.requires_grad:
                 return True
     return is_forward_mode() or transforms_are_active()
-
-
-def is_pytorchs(what: str, input: Tensor, *others: Tensor | None) -> bool:
-    """Whether PyTorch computes this call: in a graph or a transform, of no elements, in float64,
-    and with a warning on the CPU."""
-    return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
-            or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
-            or input.is_meta or (input.is_cpu and falls_back(what)))
 
 
 def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], *,

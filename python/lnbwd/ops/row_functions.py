@@ -34,7 +34,7 @@ from ..core.base.errors import place_of, refusal
 from ..core.compile.spec import rows_hint
 from ..program.evaluation import random_numbers
 from ..program.operands import FLOAT8
-from ..program.torch_internals import transforms_are_active
+from ..program.torch_internals.eager import transforms_are_active
 from .arguments import TYPES, check_dense, check_parameter, check_tensor, part_dims, part_of, spread
 from .choices import choices
 from .launching import falls_back

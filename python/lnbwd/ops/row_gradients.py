@@ -33,7 +33,7 @@ from ..core.compile.store import derive_gradient
 from ..program.mlir import mlir
 from ..program.operands import TYPES
 from ..program.row_program import RowProgram
-from ..program.torch_internals import reshaped, transforms_are_active
+from ..program.torch_internals.eager import reshaped, transforms_are_active
 from ..program.tracing import Trace
 from ..program.watching import Signature
 from . import native, region_programs, regions

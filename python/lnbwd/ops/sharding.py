@@ -24,7 +24,7 @@ import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor.experimental import register_sharding
 
-from ..program.torch_internals import sharding_schema
+from ..program.torch_internals.eager import sharding_schema
 
 _Rule = tuple[list[Any], list[Any]]
 

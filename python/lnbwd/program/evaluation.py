@@ -13,7 +13,17 @@ import torch
 from torch import Tensor
 
 from ..core.base.operations import ELEMENTS
-from .operands import COMPARISONS, INTEGERS, RANDOM_STEP, SUM_KINDS, SUMS, TABLES, TYPES
+from .operands import (
+    COMPARISONS,
+    INTEGERS,
+    RANDOM_STEP,
+    SUM_KINDS,
+    SUMS,
+    TABLES,
+    TYPES,
+    Input,
+    Output,
+)
 from .row_program import RowProgram, count_groups
 
 
@@ -30,173 +40,228 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         rounds: whether ``round`` and the outputs' types round.
         rows: M, where neither an input nor the program says it.
     """
-    wide = dtype or torch.float32
-    tensors = [tensor.detach().reshape(-1, program.length) if i.kind == "table" else
-               tensor.detach().reshape(-1) if i.kind == "elements" else
-               tensor.detach().reshape(-1, i.row_length(program.length)).to(
-                   wide if ELEMENTS[i.dtype].use.startswith("float") else TYPES[i.dtype])
-               for i, tensor in zip(program.inputs, inputs, strict=True)]
-    # (PyTorch makes bytes of booleans 0 or 1 where it moves them.)
-    tensors = [t.view(torch.uint8) if i.dtype == "i8" else t
-               for i, t in zip(program.inputs, tensors, strict=True)]
-    counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
-              if i.dims.has_groups and i.dims.has_rows]
-    rows = max(counts) if counts else program.rows or rows or 1
-    groups = (program.groups or count_groups(program.inputs, inputs, rows, program.length)
-              if program.has_groups else 1)
-    for place, given in enumerate(program.inputs):
-        if given.kind == "lead":
-            tensors[place] = tensors[place].repeat_interleave(given.parts[0][0], 1)
-        elif given.kind == "group_column":
-            if given.parts:
-                element = torch.arange(program.length, device=tensors[place].device)
-                tensors[place] = tensors[place][:, _places(element, given.parts)]
-            tensors[place] = tensors[place].repeat_interleave(rows // max(groups, 1), 0)
-        elif given.parts:
-            step = 1 if given.is_row(program.length) else program.length
-            element = torch.arange(0, rows * program.length, step, device=tensors[place].device)
-            tensors[place] = tensors[place].reshape(-1)[
-                _places(element, given.parts)].reshape(rows, -1)
-        elif given.dims.tells_groups:
-            tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else
-                              tensors[place].repeat_interleave(rows // max(groups, 1), 0))
-    functions: dict[str, Any] = {
-        "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
-        "max": torch.maximum, "min": torch.minimum, "and": torch.bitwise_and,
-        "or": torch.bitwise_or, "xor": torch.bitwise_xor, "not": torch.bitwise_not,
-        "shl": torch.bitwise_left_shift, "shr": torch.bitwise_right_shift,
-        "floordiv": torch.floor_divide, "mod": torch.remainder, "select": torch.where,
-        "roundeven": torch.round}
-    types = program.types()
-    device = tensors[0].device if tensors else None
-    values: list[Tensor] = []
-    exact: dict[int, Tensor] = {}  # Of what is an integer, and rounded to `wide`.
+    state = _Evaluation(program, inputs, dtype or torch.float32, rounds, rows)
+    for name, *operands in program.nodes:
+        state.values.append(state.value_of(name, operands))
+    return [state.result(output) for output in program.outputs]
 
-    def constant(number: float, kind: str) -> Tensor:
+
+_FUNCTIONS: dict[str, Any] = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
+    "max": torch.maximum, "min": torch.minimum, "and": torch.bitwise_and,
+    "or": torch.bitwise_or, "xor": torch.bitwise_xor, "not": torch.bitwise_not,
+    "shl": torch.bitwise_left_shift, "shr": torch.bitwise_right_shift,
+    "floordiv": torch.floor_divide, "mod": torch.remainder, "select": torch.where,
+    "roundeven": torch.round}
+"""PyTorch's functions for nodes that it calls by other names."""
+
+
+class _Evaluation:
+    """The values of a program's nodes, M ``rows`` in B ``groups``.
+
+    Attributes:
+        tensors: the inputs, a row or a number of each for every row of the program.
+        values: the values of the nodes before the present one.
+        exact: the integers among them that ``values`` has rounded to the type of computation.
+    """
+
+    def __init__(self, program: RowProgram, inputs: Sequence[Tensor], wide: Any, rounds: bool,
+                 rows: int | None) -> None:
+        self.program, self.wide, self.rounds = program, wide, rounds
+        self.types = program.types()
+        self.values: list[Tensor] = []
+        self.exact: dict[int, Tensor] = {}
+        tensors = [self._read(given, tensor)
+                   for given, tensor in zip(program.inputs, inputs, strict=True)]
+        counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
+                  if i.dims.has_groups and i.dims.has_rows]
+        self.rows = rows = max(counts) if counts else program.rows or rows or 1
+        self.groups = (program.groups or count_groups(program.inputs, inputs, rows, program.length)
+                       if program.has_groups else 1)
+        self.device = tensors[0].device if tensors else None
+        self.tensors = [self._spread(given, tensor)
+                        for given, tensor in zip(program.inputs, tensors, strict=True)]
+
+    # Inputs ---------------------------------------------------------------------------------------
+
+    def _read(self, given: Input, tensor: Tensor) -> Tensor:
+        """The rows of an input, floats in the type of computation."""
+        tensor = tensor.detach()
+        if given.kind == "table":
+            tensor = tensor.reshape(-1, self.program.length)
+        elif given.kind == "elements":
+            tensor = tensor.reshape(-1)
+        else:
+            tensor = tensor.reshape(-1, given.row_length(self.program.length)).to(
+                self.wide if ELEMENTS[given.dtype].use.startswith("float") else TYPES[given.dtype])
+        # (PyTorch makes bytes of booleans 0 or 1 where it moves them.)
+        return tensor.view(torch.uint8) if given.dtype == "i8" else tensor
+
+    def _spread(self, given: Input, tensor: Tensor) -> Tensor:
+        """The elements of an input that each row of the program reads."""
+        rows, length, size = self.rows, self.program.length, self.rows // max(self.groups, 1)
+        if given.kind == "lead":
+            return tensor.repeat_interleave(given.parts[0][0], 1)
+        if given.kind == "group_column":
+            if given.parts:
+                element = torch.arange(length, device=tensor.device)
+                tensor = tensor[:, _places(element, given.parts)]
+            return tensor.repeat_interleave(size, 0)
+        if given.parts:
+            step = 1 if given.is_row(length) else length
+            element = torch.arange(0, rows * length, step, device=tensor.device)
+            return tensor.reshape(-1)[_places(element, given.parts)].reshape(rows, -1)
+        if given.dims.tells_groups:
+            return (tensor.repeat(self.groups, 1) if given.dims.has_rows else
+                    tensor.repeat_interleave(size, 0))
+        return tensor
+
+    # Nodes ----------------------------------------------------------------------------------------
+
+    def value_of(self, name: str, operands: Sequence[Any]) -> Tensor:
+        """The value of a node: of two dimensions, one of which may be of size 1."""
+        found: Tensor
+        if (of := getattr(self, f"_of_{name}", None)) is not None:
+            found = of(*operands)
+        elif name in SUMS:
+            row = self.values[operands[0]].expand(-1, self.program.length)
+            found = row.sum(1, True, dtype=row.dtype) if name == "row_sum" else row.amax(1, True)
+        else:
+            kind = self.types[len(self.values)] if name not in COMPARISONS else (
+                self.program.type_of(len(self.values), operands, self.types))
+            found = (_FUNCTIONS.get(name) or getattr(torch, name))(*(
+                self._of_constant(self.program.nodes[operand][1], kind)
+                if kind in INTEGERS and self.program.nodes[operand][0] == "constant"
+                else self.values[operand] for operand in operands))
+        return found
+
+    def _of_constant(self, number: float, kind: str = "f32") -> Tensor:
         # Made on the device: a copy from the host would end the capture of a CUDA graph.
         if kind != "f32":
-            return torch.full((1, 1), int(number), dtype=TYPES[kind], device=device)
-        return torch.full((1, 1), number, dtype=torch.float32, device=device).to(wide)
+            return torch.full((1, 1), int(number), dtype=TYPES[kind], device=self.device)
+        return torch.full((1, 1), number, dtype=torch.float32, device=self.device).to(self.wide)
 
-    for name, *operands in program.nodes:
-        if name == "input":
-            value = tensors[operands[0]]
-            if program.inputs[operands[0]].kind in TABLES:
-                pass
-            elif program.inputs[operands[0]].dtype == "i8":
-                value = value != 0
-            elif program.inputs[operands[0]].kind != "number":
-                exact[len(values)], value = value, value.to(wide)
-            else:
-                exact[len(values)] = value  # It may be a seed.
-        elif name == "constant":
-            value = constant(operands[0], "f32")
-        elif name == "index":
-            exact[len(values)] = number = torch.arange(program.length, device=device)[None]
-            value = number.to(wide)
-        elif name == "place":
-            distance, size = operands
-            is_row = distance < program.length
-            element = torch.arange(0, *((program.length, 1) if is_row else (
-                rows * program.length, program.length)), device=device)
-            number = (element // distance % size).reshape((1, -1) if is_row else (-1, 1))
-            exact[len(values)], value = number, number.to(wide)
-        elif name == "take":
-            table = values[operands[0]]
-            chosen = program.nodes[operands[1]]
-            index = (tensors[chosen[1]] if chosen[0] == "input" else values[operands[1]]).long()
-            last = table.shape[0] - 1
-            index = torch.where(index < 0, last, index.clamp(max=last))
-            kind = types[len(values)]
-            value = table[index if table.dim() == 1 else index[:, 0]].to(
-                wide if kind == "f32" else torch.bool if kind == "i1" else TYPES[kind])
-        elif name == "sum_rows":
-            value = _sum_rows([values[operand] for operand in operands], rows, wide)
-        elif name == "integer":
-            [given, dtype] = operands
-            node = program.nodes[given]
-            value = (constant(node[1], "i64") if node[0] == "constant" else
-                     exact.get(given, values[given]))
-            # Through the widest, of which each conversion keeps the last bits.
-            value = value.long().to(TYPES[dtype]).to(TYPES[INTEGERS[dtype]])
-        elif name == "float":
-            value = values[operands[0]].to(wide)
-        elif name == "random":
-            value = random_numbers(values[operands[0]], rows, program.length).to(wide)
-        elif name == "round":
-            value = values[operands[0]]
-            if rounds:
-                value = _narrow(value, TYPES[operands[1]]).to(wide)
-        elif name == "detach":
-            value = values[operands[0]]
-        elif name == "block_max":
-            blocks = values[operands[0]].expand(-1, program.length).unflatten(
-                -1, (-1, *operands[1:]))
-            value = blocks.amax(-2, True).expand(blocks.shape).flatten(1)
-        elif name == "byte":
-            value = tensors[program.nodes[operands[0]][1]].to(wide)
-        elif name == "power_inverse":
-            bits = values[operands[0]].float().view(torch.int32)
-            value = (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(wide)
-        elif name in SUMS:
-            row = values[operands[0]].expand(-1, program.length)
-            value = row.sum(1, True, dtype=row.dtype) if name == "row_sum" else row.amax(1, True)
-        else:
-            function = functions.get(name) or getattr(torch, name)
-            kind = types[len(values)] if name not in COMPARISONS else program.type_of(
-                len(values), operands, types)
-            value = function(*(
-                constant(program.nodes[operand][1], kind)
-                if kind in INTEGERS and program.nodes[operand][0] == "constant"
-                else values[operand] for operand in operands))
-        values.append(value)
-    outputs = []
-    for output in program.outputs:
-        value = values[output.value]
+    def _integers(self, value: Tensor) -> Tensor:
+        """The value of a node that is an integer."""
+        self.exact[len(self.values)] = value
+        return value.to(self.wide)
+
+    def _of_input(self, place: int) -> Tensor:
+        given, value = self.program.inputs[place], self.tensors[place]
+        if given.kind in TABLES:
+            return value
+        if given.dtype == "i8":
+            return value != 0
+        if given.kind == "number":  # It may be a seed.
+            self.exact[len(self.values)] = value
+            return value
+        return self._integers(value)
+
+    def _of_index(self) -> Tensor:
+        return self._integers(torch.arange(self.program.length, device=self.device)[None])
+
+    def _of_place(self, distance: int, size: int) -> Tensor:
+        length = self.program.length
+        bounds, shape = (((length, 1), (1, -1)) if distance < length else
+                         ((self.rows * length, length), (-1, 1)))
+        element = torch.arange(0, *bounds, device=self.device)
+        return self._integers((element // distance % size).reshape(shape))
+
+    def _of_take(self, of_table: int, of_index: int) -> Tensor:
+        table, chosen = self.values[of_table], self.program.nodes[of_index]
+        index = (self.tensors[chosen[1]] if chosen[0] == "input" else self.values[of_index]).long()
+        last = table.shape[0] - 1
+        index = torch.where(index < 0, last, index.clamp(max=last))
+        kind = self.types[len(self.values)]
+        return table[index if table.dim() == 1 else index[:, 0]].to(
+            self.wide if kind == "f32" else torch.bool if kind == "i1" else TYPES[kind])
+
+    def _of_sum_rows(self, *operands: int) -> Tensor:
+        """The sums of rows of a table that parts of a list name, or of neighbouring rows."""
+        table, begin, end, *lists = (self.values[operand] for operand in operands)
+        begin, end = (one.long().expand(self.rows, 1)[:, 0] for one in (begin, end))
+        count = (lists[0] if lists else table).shape[0]
+        end = torch.where(end < 0, count, end.clamp(max=count))
+        lengths = (end - torch.where(begin < 0, end, torch.minimum(begin, end)))
+        row = torch.arange(self.rows, device=table.device).repeat_interleave(lengths)
+        place = torch.arange(len(row), device=table.device) - (lengths.cumsum(0) - end)[row]
+        if lists:
+            place = lists[0][place].long()
+            place = torch.where(place < 0, len(table) - 1, place.clamp(max=len(table) - 1))
+        total = torch.zeros(self.rows, table.shape[1], dtype=self.wide, device=table.device)
+        return total.index_add_(0, row, table[place].to(self.wide))
+
+    def _of_integer(self, given: int, dtype: str) -> Tensor:
+        node = self.program.nodes[given]
+        value = (self._of_constant(node[1], "i64") if node[0] == "constant" else
+                 self.exact.get(given, self.values[given]))
+        # Through the widest, of which each conversion keeps the last bits.
+        return value.long().to(TYPES[dtype]).to(TYPES[INTEGERS[dtype]])
+
+    def _of_float(self, operand: int) -> Tensor:
+        return self.values[operand].to(self.wide)
+
+    def _of_random(self, seed: int) -> Tensor:
+        return random_numbers(self.values[seed], self.rows, self.program.length).to(self.wide)
+
+    def _of_round(self, operand: int, dtype: str) -> Tensor:
+        value = self.values[operand]
+        return _narrow(value, TYPES[dtype]).to(self.wide) if self.rounds else value
+
+    def _of_block_max(self, operand: int, *sizes: int) -> Tensor:
+        row = self.values[operand].expand(-1, self.program.length)
+        blocks: Tensor = row.unflatten(-1, (-1, *sizes))
+        return blocks.amax(-2, True).expand(blocks.shape).flatten(1)
+
+    def _of_byte(self, operand: int) -> Tensor:
+        return self.tensors[self.program.nodes[operand][1]].to(self.wide)
+
+    def _of_power_inverse(self, operand: int) -> Tensor:
+        bits = self.values[operand].float().view(torch.int32)
+        return (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(self.wide)
+
+    # Outputs --------------------------------------------------------------------------------------
+
+    def result(self, output: Output) -> Tensor:
+        """The tensor of an output."""
+        rows, length, value = self.rows, self.program.length, self.values[output.value]
         if output.is_strided:
-            # The first element of each block is that of which the indices along others are 0.
-            count = rows * program.length if output.is_row(program.length) else rows
-            value = value.expand(rows, count // rows).reshape(-1)
-            index = torch.arange(output.row_length(program.length), device=value.device)
-            element = torch.zeros_like(index)
-            for distance, size, stride in sorted(output.parts, key=lambda part: -part[2]):
-                element = element + (index // stride).clamp(max=size - 1) * distance
-                index = index % stride  # In a gap there is any number.
-            value = value[element // (rows * program.length // count)]
+            value = self._with_gaps(output, value)
         elif output.kind in SUM_KINDS:
-            combine = torch.sum if SUM_KINDS[output.kind] == "add" else torch.amax
-            shape = (groups, rows // max(groups, 1)) if output.dims.has_groups else (-1,)
-            is_row = output.is_row(program.length)
-            length = output.row_length(program.length) if output.parts or is_row else 1
-            value = value.expand(rows, program.length if is_row else 1)
-            value = combine(value.reshape(*shape, length), -2)
+            value = self._combined(output, value)
         elif output.kind == "row":
-            value = value.expand(rows, program.length)[:, ::output.block].contiguous()
+            value = value.expand(rows, length)[:, ::output.block].contiguous()
         else:
             value = value.expand(rows, 1).reshape(-1)
-        node = program.nodes[output.value]
+        node = self.program.nodes[output.value]
         if output.dtype in INTEGERS and node[0] == "constant" and isinstance(node[1], int):
-            value = constant(node[1], "i64").expand(value.shape)
+            value = self._of_constant(node[1], "i64").expand(value.shape)
         if output.dtype == "i8" and value.dtype != torch.bool:
             value = value.to(torch.uint8).view(torch.bool)
-        outputs.append(_narrow(value, TYPES[output.dtype]) if rounds else value)
-    return outputs
+        return _narrow(value, TYPES[output.dtype]) if self.rounds else value
 
+    def _with_gaps(self, output: Output, value: Tensor) -> Tensor:
+        """The elements of an output by their place in memory; in a gap there is any number."""
+        length = self.program.length
+        # The first element of each block is that of which the indices along others are 0.
+        count = self.rows * length if output.is_row(length) else self.rows
+        value = value.expand(self.rows, count // self.rows).reshape(-1)
+        index = torch.arange(output.row_length(length), device=value.device)
+        element = torch.zeros_like(index)
+        for distance, size, stride in sorted(output.parts, key=lambda part: -part[2]):
+            element = element + (index // stride).clamp(max=size - 1) * distance
+            index = index % stride
+        return value[element // (self.rows * length // count)]
 
-def _sum_rows(operands: Sequence[Tensor], rows: int, wide: Any) -> Tensor:
-    """The sums of rows of a table that parts of a list name, or of neighbouring rows."""
-    table, begin, end, *lists = operands
-    begin, end = (one.long().expand(rows, 1)[:, 0] for one in (begin, end))
-    count = (lists[0] if lists else table).shape[0]
-    end = torch.where(end < 0, count, end.clamp(max=count))
-    lengths = (end - torch.where(begin < 0, end, torch.minimum(begin, end)))
-    row = torch.arange(rows, device=table.device).repeat_interleave(lengths)
-    place = torch.arange(len(row), device=table.device) - (lengths.cumsum(0) - end)[row]
-    if lists:
-        place = lists[0][place].long()
-        place = torch.where(place < 0, len(table) - 1, place.clamp(max=len(table) - 1))
-    total = torch.zeros(rows, table.shape[1], dtype=wide, device=table.device)
-    return total.index_add_(0, row, table[place].to(wide))
+    def _combined(self, output: Output, value: Tensor) -> Tensor:
+        """The rows of an output, added, or the largest elements of them."""
+        shape = ((self.groups, self.rows // max(self.groups, 1)) if output.dims.has_groups
+                 else (-1,))
+        is_row = output.is_row(self.program.length)
+        length = output.row_length(self.program.length) if output.parts or is_row else 1
+        value = value.expand(self.rows, self.program.length if is_row else 1)
+        value = value.reshape(*shape, length)
+        return value.sum(-2) if SUM_KINDS[output.kind] == "add" else value.amax(-2)
 
 
 def _places(element: Tensor, parts: Sequence[tuple[int, ...]]) -> Tensor:

@@ -46,7 +46,7 @@ from .graphs.nodes import (
 from .graphs.reductions import turn_to_maxima
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
-from .torch_internals import is_operator
+from .torch_internals.eager import is_operator
 from .watching import Label, Signature, Watch, alone
 
 aten, prims = torch.ops.aten, torch.ops.prims

@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 from ..core.base.errors import refusal
 from .graphs.nodes import INTEGERS, known
 from .operands import ELEMENT_NAMES, Input
-from .torch_internals import Tracer, decompositions, graph_in_progress
+from .torch_internals.eager import Tracer, decompositions, graph_in_progress
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lnbwd import CompileError
+from lnbwd.core.compile.spec import norm_source
 
 DTYPES = ("f16", "bf16", "f32")
 
@@ -202,8 +203,8 @@ def test_dx_over_dy(chip, dtype, n):
 # registers spilled to memory at large N, nine to ten times slower.
 @pytest.mark.parametrize("n", (8192, 16384, 65536))
 def test_no_spills_at_large_n(chip, n, tmp_path):
-    spec = ln.KernelSpec("layer_norm_bwd", n, "bf16", chip, "bf16", "bf16")
-    code = ln.compiling.compile_text(ln.BUILD, spec.mlir(), chip)
+    source = norm_source("layer_norm_bwd", n=n, dtype="bf16")
+    code = ln.compiling.compile_text(ln.BUILD, source.mlir, chip)
     (tmp_path / "k.hsaco").write_bytes(code)
     notes = subprocess.run(["/usr/lib/llvm-22/bin/llvm-readelf", "--notes", tmp_path / "k.hsaco"],
                            capture_output=True, text=True, check=True).stdout

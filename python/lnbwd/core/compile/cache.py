@@ -13,6 +13,7 @@ reported once, and not used.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -23,8 +24,6 @@ from ..base import settings
 from ..base.errors import CacheWarning
 from ..base.files import write_whole
 from .spec import Cached, GradientSpec
-
-__all__ = ["KernelCache", "default_folder"]
 
 _FORMAT = "lnbwd-kernel 1"
 _MAX_HEADER = 1 << 16
@@ -123,9 +122,11 @@ class KernelCache:
         """Keeps the code. False, after one warning, if the folder does not take it."""
         if self.folder is None:
             return False
+        described = dataclasses.asdict(spec)
+        described.pop("source")
         header = {"format": _FORMAT, "digest": spec.digest(), "size": len(code),
                   "sha256": hashlib.sha256(code).hexdigest(), "compiler": compiler,
-                  "spec": spec.to_json()}
+                  "spec": described}
         folder = self._entry_folder(spec)
         try:
             folder.mkdir(parents=True, exist_ok=True)

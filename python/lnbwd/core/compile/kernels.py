@@ -18,13 +18,11 @@ from .. import runtime
 from ..base import schedule as schedules
 from ..base.errors import LibraryError, LnbwdError
 from ..base.files import write_whole
-from ..base.operations import DEFAULT_EPSILONS, ELEMENTS, KINDS, OPERATIONS
+from ..base.operations import ELEMENTS, KINDS
 from ..base.settings import order
 from . import compiler, store
 from .cache import KernelCache
-from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec, dtype_name, whole_number
-
-__all__ = ["CompiledKernel", "Precompiled", "Report", "compile", "precompile", "report"]
+from .spec import GradientSpec, ProgramSpec, norm_source, whole_number
 
 # Elements of x that a report is for where the number of rows is not given.
 _REPORT_ELEMENTS = 1 << 24
@@ -78,7 +76,7 @@ class CompiledKernel:
         compile_seconds: the time of compilation; 0 if it came from a cache.
     """
 
-    def __init__(self, specs: Sequence[KernelSpec]) -> None:
+    def __init__(self, specs: Sequence[ProgramSpec]) -> None:
         start = time.perf_counter()
         self._specs = {spec.chip: spec for spec in specs}
         self._compiled: dict[str, compiler.Compiled] = {}
@@ -86,7 +84,7 @@ class CompiledKernel:
                        for chip, spec in self._specs.items()}
         self.spec = specs[0]
         self.chips = tuple(self._specs)
-        self.mlir = self.spec.mlir()
+        self.mlir = self.spec.source
         self.compile_seconds = time.perf_counter() - start if self._compiled else 0.0
 
     def __repr__(self) -> str:
@@ -222,12 +220,13 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
     """
     spec = kernel.for_chip(kernel._one("report")).spec
     if rows is None:
-        rows = max(1, _REPORT_ELEMENTS // spec.n)
+        longest = max(argument.row_length for argument in kernel.program.arguments)
+        rows = max(1, _REPORT_ELEMENTS // longest)
     if rows < 1:
         raise ValueError(f"rows: expected 1 or more, got {rows}")
 
     def text(form: str) -> str:
-        return compiler.compile_mlir(spec.mlir(), spec.chip, format=form, report_rows=rows,
+        return compiler.compile_mlir(spec.source, spec.chip, format=form, report_rows=rows,
                                      pipeline_options=spec.pipeline_options()).code.decode()
 
     data = json.loads(text("report-json"))
@@ -235,46 +234,20 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
         data[name] for name in ("rows", "minimal_bytes", "bytes", "seconds", "share_of_peak")))
 
 
-def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,
-              bias: bool | object = True, grads: Sequence[str] | None = None,
-              schedule: str | Mapping[str, int] = "", two_pass: str = "auto", format: str = "",
-              epsilon: float | None = None, rows: int = 0) -> KernelSpec:
+def make_spec(op: str, *, chip: str, schedule: str | Mapping[str, int] = "",
+              two_pass: str = "auto", format: str = "", rows: int = 0,
+              **norm: Any) -> ProgramSpec:
     """The spec that the arguments of :func:`compile` describe."""
-    element = dtype_name(dtype)
-
-    def parameter(value: bool | object, name: str) -> str:
-        if value is True:
-            return element
-        return "" if value is False or value is None else dtype_name(value, name)
-
-    weight_dtype = parameter(weight, "weight")
-    known_op = OPERATIONS.get(op)
-    has_no_bias = known_op is not None and not known_op.has("beta")
-    bias_dtype = "" if has_no_bias and bias is True else parameter(bias, "bias")
-    is_forward = known_op is not None and known_op.is_forward
-    known = {"dx": not is_forward, "dweight": not is_forward and bool(weight_dtype),
-             "dbias": not is_forward and bool(bias_dtype)}
-    if is_forward and epsilon is None:
-        epsilon = DEFAULT_EPSILONS[op]
-    if grads is not None:
-        if isinstance(grads, str):
-            raise TypeError(f"grads: expected a list of names, got the text {grads!r}; write "
-                            f"grads=[{grads!r}]")
-        if not grads:
-            raise ValueError("grads: expected at least one gradient, got none")
-        for grad in grads:
-            if grad not in known:
-                raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")
-        known = {grad: grad in grads for grad in known}
+    source = norm_source(op, **norm)
     if not isinstance(schedule, (str, Mapping)):
         raise TypeError(f"schedule: expected a text or a mapping, got {schedule!r}")
     if isinstance(schedule, Mapping) and not schedule:
         raise ValueError("schedule: expected fields by name, got an empty mapping; leave it out "
                          "for the compiler's choice")
     fields = schedule if isinstance(schedule, str) else schedules.overrides(schedule)
-    return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
-                      known["dweight"], known["dbias"], "".join(fields.split()), two_pass,
-                      format or store.code_format(chip), epsilon, rows, order())
+    return ProgramSpec(source.mlir, chip, "" if two_pass == "auto" else f"two-pass={two_pass}",
+                       format or store.code_format(chip), rows, order(), "".join(fields.split()),
+                       source.name)
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
@@ -329,13 +302,13 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
 class Precompiled:
     """One kernel, or derived gradient, that :func:`precompile` saw to, and its size in bytes."""
 
-    spec: Spec | GradientSpec
+    spec: ProgramSpec | GradientSpec
     was_cached: bool
     size: int
     seconds: float
 
 
-def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
+def precompile(requests: Iterable[ProgramSpec | GradientSpec | Mapping[str, Any]], *,
                cache: str | os.PathLike[str] | None = None,
                jobs: int | None = None) -> list[Precompiled]:
     """Compiles kernels into the cache on disk, so that later runs find them there, on machines
@@ -343,7 +316,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
 
     Args:
         requests: kernels: the arguments of :func:`lnbwd.compile` as a dict each, with ``chip`` or
-            ``chips``, or a :class:`KernelSpec` or :class:`.spec.ProgramSpec`.
+            ``chips``, or :class:`.spec.ProgramSpec`.
         cache: the cache's folder; None: the usual one.
         jobs: how many are compiled at once, 1 or more; None: as many as there are processors.
 
@@ -360,9 +333,9 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
     """
     threads = (os.cpu_count() or 1) if jobs is None else whole_number(
         "jobs", jobs, 1, "the number of compilations at once, 1 or more")
-    specs: list[Spec | GradientSpec] = []
+    specs: list[ProgramSpec | GradientSpec] = []
     for request in requests:
-        if isinstance(request, (KernelSpec, ProgramSpec, GradientSpec)):
+        if isinstance(request, (ProgramSpec, GradientSpec)):
             specs.append(request)
             continue
         if not isinstance(request, Mapping):
@@ -381,7 +354,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         raise LnbwdError("cache: expected a folder, but the kernel cache is switched off "
                          "(LNBWD_CACHE_DIR=off)")
 
-    def one(spec: Spec | GradientSpec) -> Precompiled:
+    def one(spec: ProgramSpec | GradientSpec) -> Precompiled:
         start = time.perf_counter()
         code = target.load(spec, identity)
         was_cached = code is not None

@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Specs, from which kernels are compiled: the operation, its shape class, its types and its
-chip."""
+"""Specs, from which kernels are compiled: a program, a chip and options of the compiler; and the
+programs of norms, which have names."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ import functools
 import hashlib
 import json
 import operator
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base import chip_table, operations
 from ..base.operations import OPERATIONS
-
-__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "MeasurementSpec",
-           "ProgramSpec", "Source", "rows_hint", "rows_option"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -78,11 +75,6 @@ def whole_number(name: str, value: object, least: int, what: str) -> int:
     return number
 
 
-def _check_rows(spec: KernelSpec | ProgramSpec) -> None:
-    object.__setattr__(spec, "rows", whole_number(
-        "rows", spec.rows, 0, "the number of rows that is usual, 1 or more, or 0 where none is"))
-
-
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
     """"f16", "bf16" or "f32", from this name, a name like "float16", or a torch.dtype.
 
@@ -97,27 +89,13 @@ def dtype_name(dtype: object, argument: str = "dtype") -> str:
     return name
 
 
-def _join(options: str, **others: object) -> str:
-    """Joins options of lnbwd-pipeline, without empty ones."""
-    return " ".join([options] * bool(options) + [f"{k}={v}" for k, v in others.items() if v])
-
-
 def _digest(*decisive: str) -> str:
     return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
 
 
-class _Described:
-    """Base of cache keys."""
-
-    def to_json(self) -> dict[str, object]:
-        """The fields but a source, for people."""
-        fields = dataclasses.asdict(self)  # type: ignore[call-overload]
-        return {name: value for name, value in fields.items() if name != "source"}
-
-
 @dataclass(frozen=True)
-class ProgramSpec(_Described):
-    """A kernel of any function of lnbwd operations, given as text.
+class ProgramSpec:
+    """One kernel. Two equal specs give the same code by the same compiler.
 
     Attributes:
         source: a module with one function, as MLIR text.
@@ -141,21 +119,24 @@ class ProgramSpec(_Described):
     name: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        _check_rows(self)
-
-    def mlir(self) -> str:
-        """The source."""
-        return self.source
+        object.__setattr__(self, "rows", whole_number(
+            "rows", self.rows, 0, "the usual number of rows, 1 or more, or 0 where none is"))
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
-        return _join(self.options, schedule=self.schedule, rows=self.rows, order=self.order)
+        fields = {"schedule": self.schedule, "rows": self.rows, "order": self.order}
+        return " ".join([self.options] * bool(self.options)
+                        + [f"{name}={value}" for name, value in fields.items() if value])
 
     def digest(self) -> str:
-        """Names the kernel, as :meth:`KernelSpec.digest` does."""
+        """Names the kernel: 32 hexadecimal digits over everything that decides its code but
+        the compiler's version."""
         return _digest(self.source, self.chip, self.pipeline_options(), self.format)
 
-    source_name: ClassVar[str] = "program.mlir"
+    @property
+    def source_name(self) -> str:
+        """The name of the source in diagnostics."""
+        return f"{self.name.partition(' ')[0] or 'program'}.mlir"
 
     def __str__(self) -> str:
         name = self.name or f"a row program of {len(self.source)} characters"
@@ -190,131 +171,83 @@ class Source:
                            rows=max(rows, ROWS_HINTS[0]) if hint and rows else hint)
 
 
-@dataclass(frozen=True)
-class KernelSpec(_Described):
-    """One kernel. Two equal specs give the same code by the same compiler.
-
-    Attributes:
-        op: one of :data:`OPS`.
-        n: N, the length of a row: the product of the normalised dimensions.
-        dtype: the type of dy, x and dx: "f16", "bf16" or "f32".
-        chip: "gfx942", "sm_90", ...
-        weight_dtype: the type of the scale and its gradient, ``dtype`` or "f32"; empty: the
-            operation has no scale.
-        bias_dtype: the type of the shift's gradient, likewise; empty: it has no shift.
-        want_dx, want_dweight, want_dbias: the gradients that are computed; at least one, but
-            none of a forward pass. The first stands for those of all row blocks.
-        epsilon: of a forward pass: what is added to the variance or the mean square.
-        two_pass: "auto", "always" or "never".
-        format: "hsaco", "ptx" or "cubin".
-        rows, order, schedule: as of :class:`ProgramSpec`.
-    """
-
-    op: str
-    n: int
-    dtype: str
-    chip: str
-    weight_dtype: str = ""
-    bias_dtype: str = ""
-    want_dx: bool = True
-    want_dweight: bool = True
-    want_dbias: bool = True
-    schedule: str = ""
-    two_pass: str = "auto"
-    format: str = "hsaco"
-    epsilon: float | None = None
-    rows: int = 0
-    order: str = ""
-
-    def __post_init__(self) -> None:
-        if self.op not in OPS:
-            raise ValueError(f"op: expected one of {', '.join(OPS)}, got {self.op!r}")
-        length = whole_number("n", self.n, 1, "the length of a row, 1 or more")
-        object.__setattr__(self, "n", length)
-        _check_rows(self)
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        for name in ("weight_dtype", "bias_dtype"):
-            value = getattr(self, name)
-            if value not in ("", self.dtype, "f32"):
-                known = "f32" if self.dtype == "f32" else f"{self.dtype} (the type of x) or f32"
-                raise ValueError(f"{name}: expected {known}, got {value!r}")
-        if not OPERATIONS[self.op].has("beta") and (self.bias_dtype or self.want_dbias):
-            raise ValueError(f"bias: {self.op} has none; leave it out")
-        if OPERATIONS[self.op].is_forward:
-            if self.want_dx or self.want_dweight or self.want_dbias:
-                raise ValueError(f"grads: {self.op} is a forward pass and has none")
-            if self.epsilon is None or not 0 <= self.epsilon < float("inf"):
-                raise ValueError(f"epsilon: expected a number that is 0 or more, and finite, got "
-                                 f"{self.epsilon!r}")
-            return
-        if self.epsilon is not None:
-            raise ValueError(f"epsilon: {self.op} takes the forward pass's rstd; leave it out")
-        for want, value in (("dweight", self.weight_dtype), ("dbias", self.bias_dtype)):
-            if getattr(self, f"want_{want}") and not value:
-                raise ValueError(f"want_{want}: there is no {want[1:]} whose gradient it would be")
-        if not (self.want_dx or self.want_dweight or self.want_dbias):
-            raise ValueError("want_dx, want_dweight, want_dbias: expected at least one gradient")
-
-    @property
-    def source_name(self) -> str:
-        """The name of the source in diagnostics."""
-        return f"{self.op}-n{self.n}.mlir"
-
-    @property
-    def name(self) -> str:
-        """The operation in words, for any chip."""
-        types = self.dtype
-        if self.weight_dtype:
-            types += f", weight {self.weight_dtype}"
-        wants = [name for name in ("dx", "dweight", "dbias") if getattr(self, f"want_{name}")]
-        what = (f"gradients {'+'.join(wants)}" if self.epsilon is None
-                else f"epsilon {self.epsilon:g}")
-        return f"{self.op} with rows of {self.n} x {types}, {what}"
-
-    def __str__(self) -> str:
-        return f"{self.name}, on {self.chip} ({self.format})"
-
-    def pipeline_options(self) -> str:
-        """The options of lnbwd-pipeline beside chip."""
-        two_pass = "" if self.two_pass == "auto" else f"two-pass={self.two_pass}"
-        return _join(two_pass, schedule=self.schedule, rows=self.rows, order=self.order)
-
-    def operands(self) -> Iterator[tuple[operations.Operand, str]]:
-        """The operands that there are, in the order of the kernel's arguments, and their types."""
-        columns = {"gamma": self.weight_dtype, "beta": self.bias_dtype,
-                   "dgamma": self.weight_dtype if self.want_dweight else "",
-                   "dbeta": self.bias_dtype if self.want_dbias else ""}
-        op = OPERATIONS[self.op]
-        for operand in op.operands:
-            role = operand.role
-            element = columns[role.name] if role.kind == "column" else self.dtype
-            # A gradient is one of x with saved statistics: y, and beta that is in it, are not read.
-            is_read = operand.is_output or op.is_forward or role.name not in ("y", "beta")
-            is_wanted = op.is_forward or self.want_dx or role.kind != "row_block"
-            if (element and is_read and (is_wanted or not operand.is_output)
-                    and not role.has_own_element):
-                yield operand, "f32" if role.kind == "row_scalar" else element
-
-    def mlir(self) -> str:
-        """The function that is compiled, as MLIR text."""
-        types = {operand.name: operations.buffer_type(operand.role.kind, element, [self.n])
-                 for operand, element in self.operands()}
-        epsilon = [] if self.epsilon is None else [f"epsilon = {self.epsilon:.17e} : f64"]
-        return operations.mlir(self.op, types, epsilon)
-
-    def digest(self) -> str:
-        """Names the kernel: 32 hexadecimal digits over everything that decides its code but
-        the compiler's version."""
-        return _digest(self.mlir(), self.chip, self.pipeline_options(), self.format)
+GRADIENTS = ("dx", "dweight", "dbias")
+"""The gradients of a norm, as PyTorch calls them."""
 
 
-Spec = KernelSpec | ProgramSpec
-"""The cache keys of kernels."""
+def norm_operands(op: str, dtype: str, weight: str, bias: str, grads: Collection[str],
+                  ) -> Iterator[tuple[operations.Operand, str]]:
+    """The operands of a norm's kernel in the order of its arguments, and their elements; arguments
+    as of :func:`norm_source`, but an absent parameter is an empty text."""
+    columns = {"gamma": weight, "beta": bias, "dgamma": weight if "dweight" in grads else "",
+               "dbeta": bias if "dbias" in grads else ""}
+    of = OPERATIONS[op]
+    for operand in of.operands:
+        role = operand.role
+        element = columns[role.name] if role.kind == "column" else dtype
+        # A gradient is one of x with saved statistics: y, and beta that is in it, are not read.
+        is_read = operand.is_output or of.is_forward or role.name not in ("y", "beta")
+        is_wanted = of.is_forward or "dx" in grads or role.kind != "row_block"
+        if (element and is_read and (is_wanted or not operand.is_output)
+                and not role.has_own_element):
+            yield operand, "f32" if role.kind == "row_scalar" else element
+
+
+def norm_source(op: str, *, n: object, dtype: object = "f32", weight: object = True,
+                bias: object = True, grads: Sequence[str] | None = None,
+                epsilon: float | None = None) -> Source:
+    """The program of a named norm; arguments and errors as of :func:`lnbwd.compile`."""
+    if op not in OPS:
+        raise ValueError(f"op: expected one of {', '.join(OPS)}, got {op!r}")
+    length = whole_number("n", n, 1, "the length of a row, 1 or more")
+    element, is_forward = dtype_name(dtype), OPERATIONS[op].is_forward
+    if not OPERATIONS[op].has("beta"):
+        if bias not in (True, False, None, ""):
+            raise ValueError(f"bias: {op} has none; leave it out")
+        bias = False
+
+    def parameter(name: str, value: object) -> str:
+        found = element if value is True else dtype_name(value, name) if value else ""
+        if found not in ("", element, "f32"):
+            known = "f32" if element == "f32" else f"{element} (the type of x) or f32"
+            raise ValueError(f"{name}: expected {known}, got {value!r}")
+        return found
+
+    parameters = parameter("weight", weight), parameter("bias", bias)
+    there = dict(zip(GRADIENTS, (True, *parameters), strict=True))
+    if isinstance(grads, str):
+        raise TypeError(f"grads: expected a list of names, got the text {grads!r}; write "
+                        f"grads=[{grads!r}]")
+    if is_forward:
+        if grads is not None:
+            raise ValueError(f"grads: {op} is a forward pass and has none")
+        epsilon = operations.DEFAULT_EPSILONS[op] if epsilon is None else epsilon
+        if not 0 <= epsilon < float("inf"):
+            raise ValueError(f"epsilon: expected a number that is 0 or more, and finite, got "
+                             f"{epsilon!r}")
+        wanted, what = [], f"epsilon {epsilon:g}"
+    else:
+        if epsilon is not None:
+            raise ValueError(f"epsilon: {op} takes the forward pass's rstd; leave it out")
+        if grads is not None and not grads:
+            raise ValueError("grads: expected at least one gradient, got none")
+        for grad in grads or ():
+            if grad not in there:
+                raise ValueError(f"grads: expected names of {', '.join(there)}, got {grad!r}")
+            if not there[grad]:
+                raise ValueError(f"grads: there is no {grad[1:]} whose gradient {grad} would be")
+        wanted = [grad for grad, has in there.items() if has and (grads is None or grad in grads)]
+        what = f"gradients {'+'.join(wanted)}"
+    types = {operand.name: operations.buffer_type(operand.role.kind, of_operand, [length])
+             for operand, of_operand in norm_operands(op, element, *parameters, wanted)}
+    epsilons = [] if epsilon is None else [f"epsilon = {epsilon:.17e} : f64"]
+    weights = f", weight {parameters[0]}" if parameters[0] else ""
+    return Source(operations.mlir(op, types, epsilons), is_region=False,
+                  name=f"{op} with rows of {length} x {element}{weights}, {what}")
 
 
 @dataclass(frozen=True)
-class GradientSpec(_Described):
+class GradientSpec:
     """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
 
     Attributes:
@@ -329,7 +262,7 @@ class GradientSpec(_Described):
     chip: ClassVar[str] = "any"
 
     def digest(self) -> str:
-        """Names the gradient, as :meth:`KernelSpec.digest` does a kernel."""
+        """Names the gradient, as :meth:`ProgramSpec.digest` does a kernel."""
         return _digest("gradient", self.source, *map(",".join, (self.wrt, self.of, self.saved)))
 
     def __str__(self) -> str:
@@ -337,7 +270,7 @@ class GradientSpec(_Described):
 
 
 @dataclass(frozen=True)
-class MeasurementSpec(_Described):
+class MeasurementSpec:
     """The key of a measurement on a device; caches keep the result, JSON, like a kernel.
 
     Attributes:
@@ -358,9 +291,9 @@ class MeasurementSpec(_Described):
     torch: str = ""
 
     def digest(self) -> str:
-        """Names the measurement, as :meth:`KernelSpec.digest` does a kernel."""
+        """Names the measurement, as :meth:`ProgramSpec.digest` does a kernel."""
         return _digest(self.kind, self.source, self.device, self.torch, str(self.rows))
 
 
-Cached = Spec | GradientSpec | MeasurementSpec
+Cached = ProgramSpec | GradientSpec | MeasurementSpec
 """Whatever the cache on disk keeps something by."""

@@ -21,7 +21,7 @@ from ..base.settings import order
 from ..runtime.objects import Device, Kernel, Program
 from . import compiler, tuning
 from .cache import KernelCache, default_folder
-from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Source, Spec
+from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Source
 
 
 @functools.lru_cache(maxsize=1)
@@ -56,7 +56,7 @@ class KernelStore:
         self._kernels: dict[tuple[str, Device], Kernel] = {}
         self._lock = threading.Lock()
 
-    def find(self, spec: Spec | GradientSpec) -> bytes | None:
+    def find(self, spec: ProgramSpec | GradientSpec) -> bytes | None:
         """The code of a spec from memory or from disk."""
         code = self._codes.get(spec.digest())
         if code is None:
@@ -65,7 +65,7 @@ class KernelStore:
                 self._codes[spec.digest()] = code
         return code
 
-    def compile(self, spec: Spec | GradientSpec) -> compiler.Compiled:
+    def compile(self, spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
         """Compiles a kernel, or derives a gradient, whatever the caches have, and keeps it.
 
         Raises:
@@ -87,7 +87,7 @@ class KernelStore:
         self._codes[spec.digest()] = result.code
         return result
 
-    def code(self, spec: Spec | GradientSpec) -> bytes:
+    def code(self, spec: ProgramSpec | GradientSpec) -> bytes:
         """The machine code of a spec, or the MLIR of a gradient: found, or compiled.
 
         Raises:
@@ -96,7 +96,7 @@ class KernelStore:
         code = self.find(spec)
         return self.compile(spec).code if code is None else code
 
-    def code_for(self, make: Callable[[str, str], Spec], chip: str) -> bytes:
+    def code_for(self, make: Callable[[str, str], ProgramSpec], chip: str) -> bytes:
         """The code to run on a device whose chip is ``chip``.
 
         That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
@@ -159,13 +159,13 @@ class KernelStore:
         return kernel
 
 
-def compile_spec(spec: Spec | GradientSpec) -> compiler.Compiled:
+def compile_spec(spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
     """A kernel by the compiler, or the MLIR of a gradient; nothing is kept."""
     if isinstance(spec, GradientSpec):
         text = compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of, saved=spec.saved).mlir
         return compiler.Compiled(text.encode(), "", "", "")
     return compiler.compile_mlir(
-        spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
+        spec.source, spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
         source_name=spec.source_name)
 
 

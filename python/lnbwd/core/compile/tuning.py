@@ -31,7 +31,7 @@ from ..base.settings import order
 from ..runtime.objects import Buffer, Device, Event, Kernel, Program
 from . import compiler
 from .cache import KernelCache
-from .spec import MeasurementSpec, Spec
+from .spec import MeasurementSpec, ProgramSpec
 
 CANDIDATES = 12
 """More schedules to try than the compiler's own choice."""
@@ -90,14 +90,14 @@ class _Candidate(NamedTuple):
     code: bytes
 
 
-def _compile(spec: Spec, options: str = "", save_temps: str = "") -> compiler.Compiled:
+def _compile(spec: ProgramSpec, options: str = "", save_temps: str = "") -> compiler.Compiled:
     with _compiling:
         return compiler.compile_mlir(
-            spec.mlir(), spec.chip, pipeline_options=f"{spec.pipeline_options()} {options}".strip(),
+            spec.source, spec.chip, pipeline_options=f"{spec.pipeline_options()} {options}".strip(),
             format=spec.format, source_name=spec.source_name, save_temps=save_temps)
 
 
-def _candidates(spec: Spec, count: int) -> list[_Candidate]:
+def _candidates(spec: ProgramSpec, count: int) -> list[_Candidate]:
     """The compiler's own choice, and ``count`` others at most, those that the compiler finds best,
     which are not the same code and do not spill."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
@@ -237,7 +237,7 @@ def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = 
         return _time_launches(loaded, rotation, device.allocate(effort.filler_bytes), effort)
 
 
-def _search(spec: Spec, device: Device, rows: int, groups: int | None,
+def _search(spec: ProgramSpec, device: Device, rows: int, groups: int | None,
             count: int) -> tuple[_Candidate, dict[str, Any]]:
     """Returns the best schedule ("": the compiler's own) and the measurements."""
     found = _candidates(spec, count)
@@ -279,7 +279,7 @@ def _read(data: bytes | None, device: Device) -> Tuned | None:
     return found
 
 
-def tuned(spec: Spec, device: Device, rows: int, groups: int | None = None,
+def tuned(spec: ProgramSpec, device: Device, rows: int, groups: int | None = None,
           is_region: bool = False, *, cache: KernelCache) -> Tuned:
     """The fastest schedule for a kernel on a device, from the cache or searched for now.
 

@@ -255,9 +255,6 @@ def is_reduction(node: Node) -> bool:
                                   and node.target is not aten.max.default)
 
 
-aten = torch.ops.aten
-
-
 def is_view(node: Node) -> bool:
     """Whether a node hands its operand's elements on in another shape."""
     return kind_of(node) == "view"

@@ -19,6 +19,9 @@ import torch
 from torch._inductor import config, decomposition, ir, lowering, scheduler
 from torch._inductor.codegen import common
 from torch._inductor.compile_fx import compile_fx
+from torch._inductor.compile_fx import compile_fx_inner as compile_fx_inner
+from torch._inductor.custom_graph_pass import CustomGraphPass as CustomGraphPass
+from torch._inductor.custom_graph_pass import get_hash_for_files as get_hash_for_files
 from torch._inductor.dependencies import extract_read_writes
 from torch._inductor.virtualized import V
 from torch.utils._triton import has_triton

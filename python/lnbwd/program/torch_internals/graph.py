@@ -10,11 +10,17 @@ from typing import Any
 
 import torch
 from torch._inductor import ir, scheduler
-from torch._inductor.codegen.cpp import CppScheduling
-from torch._inductor.loop_body import LoopBody
-from torch._inductor.virtualized import V
+from torch._inductor.codegen.cpp import CppScheduling as CppScheduling
+from torch._inductor.codegen.cuda_combined_scheduling import (
+    CUDACombinedScheduling as CUDACombinedScheduling,
+)
+from torch._inductor.codegen.triton import TritonScheduling as TritonScheduling
+from torch._inductor.loop_body import LoopBody as LoopBody
+from torch._inductor.virtualized import V as V
+from torch._subclasses.fake_tensor import unset_fake_temporarily as unset_fake_temporarily
+from torch.utils._triton import has_triton as has_triton
 
-from ...program.graphs.nodes import is_reduction
+from ..graphs.nodes import is_reduction
 from .attempts import attempt
 
 

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""All private names of PyTorch that operators and row functions use. Those of Inductor are in
-:mod:`lnbwd.inductor.torch_internals`.
+"""The private names of PyTorch that operators and row functions use.
 
 Where a version of PyTorch lacks a name, the substitute here takes its place, and one warning says
 what is lost. What takes long to import is imported by the function that needs it.
@@ -19,12 +18,9 @@ from torch.autograd import forward_ad
 from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm as InstanceNorm
 
-from ..core.base import settings
+from ...core.base import settings
 
-__all__ = ["BatchNorm", "InstanceNorm", "Tracer", "call_kernel", "call_without_warnings",
-           "count_dispatch_modes", "decompositions", "formula_of", "graph_in_progress",
-           "has_autocast_kernel", "is_forward_mode", "is_operator", "raw",
-           "reshaped", "schema_of", "sharding_schema", "stream_of", "transforms_are_active"]
+__all__ = ["BatchNorm", "InstanceNorm"]
 
 
 def _find(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
