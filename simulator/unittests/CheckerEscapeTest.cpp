@@ -175,6 +175,23 @@ TEST_P(CheckerCompilerEscapes, ResultOfALongProduct) {
   EXPECT_SAYS(run(Kernel(19)), "needs 20 wait states");
 }
 
+// llvm-project #183546: no vector instructions between a matrix instruction and
+// a dual one that overwrites one of its factors.
+TEST_P(CheckerCompilerEscapes, FactorIsOverwrittenByADualInstruction) {
+  if (Chip != "gfx1250")
+    GTEST_SKIP();
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_HAZARDS);
+  const std::string First =
+      "v_wmma_f32_16x16x32_f16 v[8:15], v[16:23], v[24:31], v[8:15]\n"
+      "v_nop\nv_nop\nv_nop\n";
+  for (const char *Second :
+       {"v_dual_mov_b32 v32, 0 :: v_dual_mov_b32 v31, 0",
+        "v_dual_mov_b32 v30, 0 :: v_dual_mov_b32 v33, 0"}) {
+    EXPECT_CLEAN(run(First + "v_nop\n" + Second));
+    EXPECT_SAYS(run(First + Second), "3 vector instructions later of 4");
+  }
+}
+
 // FlyDSL #1087: a spilled pair of scalar registers is never written, and is the
 // base of a buffer descriptor.
 TEST_P(CheckerCompilerEscapes, BaseOfADescriptorIsNotDefined) {
@@ -194,5 +211,5 @@ INSTANTIATE_TEST_SUITE_P(Families, CheckerEscapes,
                          [](const auto &Info) { return Info.param; });
 INSTANTIATE_TEST_SUITE_P(Families, CheckerCompilerEscapes,
                          ::testing::Values("gfx90a", "gfx942", "gfx950",
-                                           "gfx1100", "gfx1201"),
+                                           "gfx1100", "gfx1201", "gfx1250"),
                          [](const auto &Info) { return Info.param; });
