@@ -137,9 +137,8 @@ TEST_P(CheckerCompilerEscapes, FlagBeforeTheWriteBackIsDone) {
 }
 
 // llvm-project #202333: no wait states between a wide store in a branch and
-// what overwrites its data. #213394: the pass that places waits relies on a
-// branch that another pass removes; there on the wait of gfx1250, which is not
-// simulated, here on a wait state that the branch was.
+// what overwrites its data. As in #213394, the pass that places waits relies on
+// a branch that another pass removes.
 TEST_P(CheckerCompilerEscapes, DataOfAWideStoreIsOverwritten) {
   if (Chip != "gfx942" && Chip != "gfx950")
     GTEST_SKIP();
@@ -155,6 +154,19 @@ TEST_P(CheckerCompilerEscapes, DataOfAWideStoreIsOverwritten) {
   EXPECT_SAYS(run(Kernel("s_or_b64 exec, exec, s[8:9]")), "wait state");
   EXPECT_CLEAN(run(Kernel("s_nop 0\ns_cbranch_execz end")));
   EXPECT_SAYS(run(Kernel("s_nop 0")), "wait state");
+}
+
+// llvm-project #213394: the pass that places waits for xcnt relies on a branch
+// that another pass removes.
+TEST_P(CheckerCompilerEscapes, BranchAfterWhichNoAddressIsTranslated) {
+  if (Chip != "gfx1250")
+    GTEST_SKIP();
+  auto Kernel = [](const std::string &Branch) {
+    return "s_load_b32 s8, s[4:5], 0x0\n" + Branch +
+           "\nnext: s_mov_b32 s4, 0\ns_wait_kmcnt 0x0";
+  };
+  EXPECT_CLEAN(run(Kernel("s_cbranch_execz next")));
+  EXPECT_SAYS(run(Kernel("")), "a wait for xcnt of 0 is missing");
 }
 
 // llvm-project #222040: wait states are counted 19 instructions back, and a
