@@ -24,7 +24,10 @@
 #include "lld/Common/Driver.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/OptBisect.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -66,6 +69,15 @@ void widenScalars(llvm::Function &function) {
   }
 }
 
+/// Whether it multiplies by gfx1250's instructions.
+bool hasWideProduct(llvm::Function &function) {
+  return llvm::any_of(llvm::instructions(function), [](const auto &each) {
+    auto *call = dyn_cast<llvm::IntrinsicInst>(&each);
+    return call && call->getCalledFunction()->getName().starts_with(
+                       "llvm.amdgcn.wmma.f32.16x16x32.");
+  });
+}
+
 /// Upstream's serialiser with the link step in this process; keeps the texts
 /// that lie on the way.
 class Serializer : public ROCDL::SerializeGPUModuleBase {
@@ -103,6 +115,12 @@ protected:
       for (llvm::Function &function : llvmModule)
         if (!function.isDeclaration())
           function.addFnAttr("amdgpu-num-vgpr", std::to_string(most));
+    // LLVM 22 keeps no distance between products and dual instructions that
+    // overwrite their factors (llvm-project #183546).
+    if (llvm::any_of(llvmModule, hasWideProduct))
+      adjustCodeGeneration(llvm::PassRegistry::getPassRegistry()
+                               ->getPassInfo(StringRef("gcn-create-vopd"))
+                               ->getTypeInfo());
     if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
       return failure();
     llvmText = printModule(llvmModule);

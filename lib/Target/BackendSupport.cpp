@@ -115,16 +115,16 @@ void lnbwd::addConversions(OpPassManager &pm,
   modulePM.addPass(createCSEPass());
 }
 
-void lnbwd::adjustCodeGeneration(bool isSinking) {
-  static thread_local bool isSinkingHere = true;
-  isSinkingHere = isSinking;
+void lnbwd::adjustCodeGeneration(llvm::AnalysisID omitted) {
+  static thread_local llvm::AnalysisID omittedHere = nullptr;
+  omittedHere = omitted;
   static const llvm::RegisterTargetPassConfigCallback callback(
       [](llvm::TargetMachine &machine, llvm::legacy::PassManagerBase &,
          llvm::TargetPassConfig *config) {
         if (machine.getTargetTriple().isAMDGCN())
           addMissedWaitStates(*config);
-        if (!isSinkingHere)
-          config->disablePass(&llvm::MachineSinkingLegacyID);
+        if (omittedHere)
+          config->disablePass(omittedHere);
       });
 }
 

@@ -18,6 +18,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Pass.h"
 
 namespace llvm {
 class TargetPassConfig;
@@ -41,9 +42,8 @@ mlir::LogicalResult reportUnsupportedFormat(mlir::gpu::GPUModuleOp module,
                                             llvm::StringRef formats);
 
 /// Changes LLVM's passes for all targets, once for the process, since nothing
-/// guards its list of changes; `isSinking` is of what this thread compiles
-/// next.
-void adjustCodeGeneration(bool isSinking = true);
+/// guards its list of changes; what this thread compiles next omits a pass.
+void adjustCodeGeneration(llvm::AnalysisID omitted = nullptr);
 
 /// Has AMD's code generation add wait states that LLVM misses.
 void addMissedWaitStates(llvm::TargetPassConfig &config);

@@ -22,6 +22,7 @@
 #include "mlir/Transforms/Passes.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/Passes.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/Support/FileSystem.h"
@@ -191,11 +192,12 @@ FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
       options.onIntermediate("ll", llvmText);
   };
   NVVM::SerializeGPUModuleBase::init();
-  adjustCodeGeneration(llvm::none_of(
+  bool isSinking = llvm::none_of(
       module.getOps<FunctionOpInterface>(), [](FunctionOpInterface function) {
         auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
         return info && info.getNoSinking();
-      }));
+      });
+  adjustCodeGeneration(isSinking ? nullptr : &llvm::MachineSinkingLegacyID);
   NVPTXSerializer serializer(module, target, keepLLVM, options.maxRegisters);
   std::optional<SmallVector<char, 0>> text = serializer.run();
   if (!text)

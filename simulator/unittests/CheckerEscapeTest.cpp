@@ -137,9 +137,8 @@ TEST_P(CheckerCompilerEscapes, FlagBeforeTheWriteBackIsDone) {
 }
 
 // llvm-project #202333: no wait states between a wide store in a branch and
-// what overwrites its data. #213394: the pass that places waits relies on a
-// branch that another pass removes; there on the wait of gfx1250, which is not
-// simulated, here on a wait state that the branch was.
+// what overwrites its data. As in #213394, the pass that places waits relies on
+// a branch that another pass removes.
 TEST_P(CheckerCompilerEscapes, DataOfAWideStoreIsOverwritten) {
   if (Chip != "gfx942" && Chip != "gfx950")
     GTEST_SKIP();
@@ -155,6 +154,19 @@ TEST_P(CheckerCompilerEscapes, DataOfAWideStoreIsOverwritten) {
   EXPECT_SAYS(run(Kernel("s_or_b64 exec, exec, s[8:9]")), "wait state");
   EXPECT_CLEAN(run(Kernel("s_nop 0\ns_cbranch_execz end")));
   EXPECT_SAYS(run(Kernel("s_nop 0")), "wait state");
+}
+
+// llvm-project #213394: the pass that places waits for xcnt relies on a branch
+// that another pass removes.
+TEST_P(CheckerCompilerEscapes, BranchAfterWhichNoAddressIsTranslated) {
+  if (Chip != "gfx1250")
+    GTEST_SKIP();
+  auto Kernel = [](const std::string &Branch) {
+    return "s_load_b32 s8, s[4:5], 0x0\n" + Branch +
+           "\nnext: s_mov_b32 s4, 0\ns_wait_kmcnt 0x0";
+  };
+  EXPECT_CLEAN(run(Kernel("s_cbranch_execz next")));
+  EXPECT_SAYS(run(Kernel("")), "a wait for xcnt of 0 is missing");
 }
 
 // llvm-project #222040: wait states are counted 19 instructions back, and a
@@ -173,6 +185,23 @@ TEST_P(CheckerCompilerEscapes, ResultOfALongProduct) {
   };
   EXPECT_CLEAN(run(Kernel(20)));
   EXPECT_SAYS(run(Kernel(19)), "needs 20 wait states");
+}
+
+// llvm-project #183546: no vector instructions between a matrix instruction and
+// a dual one that overwrites one of its factors.
+TEST_P(CheckerCompilerEscapes, FactorIsOverwrittenByADualInstruction) {
+  if (Chip != "gfx1250")
+    GTEST_SKIP();
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_HAZARDS);
+  const std::string First =
+      "v_wmma_f32_16x16x32_f16 v[8:15], v[16:23], v[24:31], v[8:15]\n"
+      "v_nop\nv_nop\nv_nop\n";
+  for (const char *Second :
+       {"v_dual_mov_b32 v32, 0 :: v_dual_mov_b32 v31, 0",
+        "v_dual_mov_b32 v30, 0 :: v_dual_mov_b32 v33, 0"}) {
+    EXPECT_CLEAN(run(First + "v_nop\n" + Second));
+    EXPECT_SAYS(run(First + Second), "3 vector instructions later of 4");
+  }
 }
 
 // FlyDSL #1087: a spilled pair of scalar registers is never written, and is the
@@ -194,5 +223,5 @@ INSTANTIATE_TEST_SUITE_P(Families, CheckerEscapes,
                          [](const auto &Info) { return Info.param; });
 INSTANTIATE_TEST_SUITE_P(Families, CheckerCompilerEscapes,
                          ::testing::Values("gfx90a", "gfx942", "gfx950",
-                                           "gfx1100", "gfx1201"),
+                                           "gfx1100", "gfx1201", "gfx1250"),
                          [](const auto &Info) { return Info.param; });

@@ -32,6 +32,8 @@ import samples
 from lnbwd import operations
 
 AMD_CHIPS = chips_of_tests.MANY
+# gfx1250 has matrix instructions of its own.
+PRODUCT_CHIPS = (*AMD_CHIPS, "gfx1250")
 ROWS = (0, 1, 5, 70)
 F32_ROUNDOFF = 2.0 ** -24
 # One rounding of the type and a little room, as in docs/numerics.md.

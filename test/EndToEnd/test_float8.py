@@ -18,7 +18,7 @@ import device as devices
 # Bits of the fraction, bias of the exponent, the largest number's bits.
 FORMATS = {"f8E4M3FN": (3, 7, 0x7e), "f8E5M2": (2, 15, 0x7b), "f8E4M3FNUZ": (3, 8, 0x7f),
            "f8E5M2FNUZ": (2, 16, 0x7f)}
-CHIPS = ("gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
+CHIPS = ("gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201", "gfx1250")
 
 
 def decode(dtype: str) -> np.ndarray:

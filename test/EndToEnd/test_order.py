@@ -17,7 +17,7 @@ import device as devices
 import family
 import ptx_machine
 
-AMD = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
+AMD = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201", "gfx1250")
 CHIPS = (*AMD, "sm_90")
 OPERATIONS = ("layer_norm_bwd", "rms_norm_bwd", "layer_norm", "rms_norm")
 LEAF_ROWS = 64      # of up to 1024 columns

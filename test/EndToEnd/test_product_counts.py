@@ -14,7 +14,7 @@ from product_counts import SIZE, TILE, check_workgroup
 FORMS = ("rhs_transposed", "", "lhs_transposed")
 
 
-@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS)
+@pytest.mark.sample(chip=family.PRODUCT_CHIPS, form=FORMS)
 def test_counts(build, tmp_path, chip, form):
     # What is summed over are rows of both in the last form.
     rows = SIZE if form == "lhs_transposed" else TILE

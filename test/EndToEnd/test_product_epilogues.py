@@ -117,7 +117,7 @@ def check_launch(launch, form, element, sizes, row_counts, plain=False):
         assert error <= TOLERANCE[out] * largest, (rows, error)
 
 
-@pytest.mark.sample(chip=family.AMD_CHIPS, element=("bf16", "f16", "f32"), form=FORMS)
+@pytest.mark.sample(chip=family.PRODUCT_CHIPS, element=("bf16", "f16", "f32"), form=FORMS)
 def test_ragged(build, runtime, tmp_path, chip, element, form):
     """Also without an instruction (float32 of some chips), and without rows."""
     sizes = (100, 74)

@@ -57,7 +57,7 @@ def check(runtime, chip, file, form, types, sizes, row_counts, output="f32"):
                      output)
 
 
-@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS,
+@pytest.mark.sample(chip=family.PRODUCT_CHIPS, form=FORMS,
                     types=(("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"), ("bf16", "f32")))
 def test_ragged(build, runtime, tmp_path, chip, form, types):
     """Neither M nor the other sizes are those of tiles; accesses of 4 elements and of 2."""
@@ -74,7 +74,7 @@ def test_odd(build, runtime, tmp_path, form):
     check(runtime, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (5, 65))
 
 
-@pytest.mark.sample("each", chip=family.AMD_CHIPS, form=FORMS, output=("f16", "bf16"))
+@pytest.mark.sample("each", chip=family.PRODUCT_CHIPS, form=FORMS, output=("f16", "bf16"))
 def test_rounded(build, runtime, tmp_path, chip, form, output):
     """Sums are rounded once to the output's type, also those that are added up of parts."""
     sizes, types = (100, 74), ("bf16", "bf16")

@@ -15,6 +15,8 @@
 #ifndef LNBWD_TOOLS_LNBWD_RUN_SIMULATOR_H
 #define LNBWD_TOOLS_LNBWD_RUN_SIMULATOR_H
 
+#include "Options.h"
+
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
@@ -63,12 +65,12 @@ public:
   /// The counts as JSON; empty if checks are off.
   std::string counts() const;
   /// Predicts what `launch` launches and waits for, and returns the JSON of
-  /// lnbwdSimGetTimingJson. `options` are those of lnbwdSimSetTiming. A
-  /// timeline for Perfetto goes to the file, unless its name is empty. Throws
-  /// if the options are wrong or the file cannot be written.
+  /// lnbwdSimGetTimingJson. A timeline for Perfetto goes to the trace's file,
+  /// if there is one. Of a chip whose times are not predicted nothing, with a
+  /// warning, if only --time asks. Throws if the options are wrong or the file
+  /// cannot be written.
   std::string predict(const std::function<void()> &launch,
-                      const std::string &options,
-                      const std::string &timelineFile) const;
+                      const Options &options) const;
 
 private:
   // Found by name; null where the device is not the simulator.

@@ -173,8 +173,7 @@ static int run(Options options) {
     throw UsageFailure("--predict: expected the simulator (--device sim), got "
                        "a device that can be measured (--time)");
   if (info.is_simulated && (options.predict || options.time)) {
-    report.prediction = simulator.predict(
-        [&] { guarded.launch(); }, options.timeOptions, options.traceFile);
+    report.prediction = simulator.predict([&] { guarded.launch(); }, options);
   } else if (options.time) {
     if (!options.timeOptions.empty() || !options.traceFile.empty())
       throw UsageFailure("--time-options, --trace: expected the simulator "

@@ -229,7 +229,7 @@ bool HazardChecker::checkBeside(const Inst *I, const Effects &E) {
   if (E.Counted == CountClass::Transcendental)
     return true;
   for (const MatrixResult &M : Products) {
-    const uint64_t Since = Vectors - M.Vectors;
+    const uint64_t Since = before(I) - M.Vectors;
     const unsigned Needs =
         M.I ? besideMatrix(*M.I->Matrix) + (I->Matrix ? 1 : 0) : 0;
     if (Since >= Needs || Needs == unsigned(I->Matrix != nullptr))
@@ -259,7 +259,7 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   if (Hazards.Newer & NewerTrans) {
     // The two youngest are all that can still be under way.
     for (const TransResult &R : Slow)
-      if (R.I && Vectors - R.Vectors <= 5)
+      if (R.I && before(I) - R.Vectors <= 5)
         for (const RegisterSpan &S : E.VectorRead)
           if (overlap(S, R.Result))
             return newerFault(I, R.I,

@@ -154,6 +154,10 @@ private:
   void dropOverwritten();
   bool checkForwarding(const Inst *I, const Effects &E);
   bool checkBeside(const Inst *I, const Effects &E);
+  /// Vector instructions so far; both halves of a pair have as many before.
+  uint64_t before(const Inst *I) const {
+    return Vectors - (I->Class == InstClass::Uncounted);
+  }
   bool newerFault(const Inst *I, const Inst *First, const std::string &What,
                   const std::string &Remedy);
 

@@ -60,7 +60,7 @@ const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
 
 void WaitChecker::start() {
   for (EventQueue &Q : Queues)
-    Q.drop();
+    Q = {};
   Outstanding = OutstandingLds = RegistersPending = 0;
   Translations.clear();
   VectorsPending = ScalarsPending = 0;
@@ -82,35 +82,31 @@ bool WaitChecker::outOfOrder(WaitCounter C) const {
          (C == WaitAsync && Types[VectorLoad] && Types[VectorStore]);
 }
 
-void WaitChecker::retire(WaitCounter C, unsigned Place) {
+void WaitChecker::retire(WaitCounter C, size_t Begin, size_t End) {
   EventQueue &Q = Queues[C];
-  for (; Place; --Place) {
-    std::swap(Q.at(Place), Q.at(Place - 1));
-    Q.filled(Place).swap(Q.filled(Place - 1));
+  for (size_t Place = Begin; Place < End; ++Place) {
+    const Event &Ev = Q.Events[Place];
+    for (unsigned K = 0; K < Ev.Vector.Count; ++K)
+      --PendingVector[Ev.Vector.First + K];
+    for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
+      --PendingScalar[Ev.Scalar.First + K];
+    RegistersPending -= Ev.Vector.Count + Ev.Scalar.Count;
+    OutstandingLds -= Ev.FillsLds;
+    if (C == WaitLoad || C == WaitStore || C == WaitScalar)
+      translated(Ev.Issued, C == WaitScalar);
+    --Q.Types[Ev.Type];
+    --Outstanding;
   }
-  const Event &Ev = Q.at(0);
-  for (unsigned K = 0; K < Ev.Vector.Count; ++K)
-    --PendingVector[Ev.Vector.First + K];
-  for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
-    --PendingScalar[Ev.Scalar.First + K];
-  RegistersPending -= Ev.Vector.Count + Ev.Scalar.Count;
   if (!RegistersPending)
     VectorsPending = ScalarsPending = 0;
-  OutstandingLds -= Ev.FillsLds;
-  if (C == WaitLoad || C == WaitStore || C == WaitScalar)
-    translated(Ev.Issued, C == WaitScalar);
-  --Q.Types[Ev.Type];
-  // Few are in flight, mostly: their places stay in the host's cache.
-  Q.First = --Q.Count ? (Q.First + 1) % EventQueue::Size : 0;
-  --Outstanding;
+  Q.Events.erase(Q.Events.begin() + ptrdiff_t(Begin),
+                 Q.Events.begin() + ptrdiff_t(End));
 }
 
 void WaitChecker::wait(WaitCounter C, unsigned Most) {
-  EventQueue &Q = Queues[C];
-  if (Most && outOfOrder(C))
-    return;
-  while (Q.Count > Most)
-    retire(C);
+  const size_t Count = Queues[C].Events.size();
+  if (Count > Most && (!Most || !outOfOrder(C)))
+    retire(C, 0, Count - Most);
 }
 
 void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
@@ -150,11 +146,13 @@ void WaitChecker::translate(const Inst *I, const Effects &E) {
   ScalarsTranslating |= E.ScalarsUsed;
 }
 
-/// LLVM 22 waits for xcnt after these, too, and later versions do not.
+/// LLVM 22 waits for xcnt after these, too, and later versions do not: none
+/// after a barrier since #198823.
 void WaitChecker::endReplay(const Inst *I, const Effects &E) {
   const uint32_t Flags = I->Record->Facts.Flags;
   size_t Most = WaitLimits::Any;
-  if (E.Counted == CountClass::Branch || (Flags & isa::FactWritesHardware))
+  if (E.Counted == CountClass::Branch || E.Barrier != BarrierKind::None ||
+      (Flags & isa::FactWritesHardware))
     Most = 0;
   else if ((Flags & isa::FactAwaitsAlu) && (I->Imm >> 2 & 7) != 7)
     Most = size_t(I->Imm >> 2 & 7); // vm_vsrc
@@ -200,44 +198,32 @@ bool WaitChecker::checkTranslated(const Inst *I, const Effects &E) {
   return true;
 }
 
-void WaitChecker::retireOldest(WaitCounter C, EventType Type) {
-  unsigned Place = 0;
-  while (Queues[C].at(Place).Type != Type)
-    ++Place;
-  retire(C, Place);
-}
-
 /// Issuing waits while a counter is full. Where events finish in any order,
 /// that tells which one has finished only of types that keep an order among
 /// themselves.
 void WaitChecker::makeRoom(WaitCounter C) {
   EventQueue &Q = Queues[C];
   const unsigned Most = counterMaximum(C, L.Generation);
-  if (!outOfOrder(C)) {
-    while (Q.Count >= Most)
-      retire(C);
-    return;
-  }
+  if (!outOfOrder(C))
+    return wait(C, Most - 1);
+  auto RetireFirst = [&](llvm::function_ref<bool(const Event &)> IsIt) {
+    const auto It = llvm::find_if(Q.Events, IsIt);
+    const size_t Place =
+        It == Q.Events.end() ? 0 : size_t(It - Q.Events.begin());
+    retire(C, Place, Place + 1);
+  };
   for (unsigned T = 0; T < NumTypes; ++T)
     while (Q.Types[T] >= Most && keepsOrder(EventType(T)))
-      retireOldest(C, EventType(T));
-  if (Q.Count < EventQueue::Size)
-    return;
+      RetireFirst([&](const Event &Ev) { return Ev.Type == T; });
   // More accesses than registers can wait for: forget the oldest of the others.
-  unsigned Place = 0;
-  while (Place < Q.Count &&
-         (Q.at(Place).Vector.Count || Q.at(Place).Scalar.Count))
-    ++Place;
-  retire(C, Place < Q.Count ? Place : 0);
+  if (Q.Events.size() >= EventQueue::Most)
+    RetireFirst(
+        [](const Event &Ev) { return !Ev.Vector.Count && !Ev.Scalar.Count; });
 }
 
-void WaitChecker::push(WaitCounter C, const Event &New) {
-  EventQueue &Q = Queues[C];
+void WaitChecker::push(WaitCounter C, Event Ev) {
   makeRoom(C);
-  Event &Ev = Q.at(Q.Count);
-  Ev = New;
-  ++Q.Count;
-  ++Q.Types[Ev.Type];
+  ++Queues[C].Types[Ev.Type];
   ++Outstanding;
   for (unsigned K = 0; K < Ev.Vector.Count; ++K)
     ++PendingVector[Ev.Vector.First + K];
@@ -247,13 +233,16 @@ void WaitChecker::push(WaitCounter C, const Event &New) {
   VectorsPending |= bitsOf(Ev.Vector);
   ScalarsPending |= bitsOf(Ev.Scalar);
   OutstandingLds += Ev.FillsLds;
+  Queues[C].Events.push_back(std::move(Ev));
 }
 
 void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
                         std::vector<LdsPiece> &Filled, bool IsPrivate) {
   translate(I, E);
-  Event Ev = {VectorLoad, {},    {},     I,       MemoryAccess::None,
-              false,      false, Number, Issued++};
+  Event Ev;
+  Ev.I = I;
+  Ev.Number = Number;
+  Ev.Issued = Issued++;
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
@@ -294,9 +283,9 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
   Ev.Type = IsStore ? VectorStore : VectorLoad;
   Ev.IsLds = E.ToLds || E.FromLds;
   Ev.FillsLds = Ev.IsLds && !Filled.empty();
-  push(C, Ev);
   if (Ev.FillsLds)
-    Queues[C].filled(Queues[C].Count - 1).swap(Filled);
+    Ev.Filled.swap(Filled);
+  push(C, std::move(Ev));
 }
 
 WaitChecker::UnderWay WaitChecker::underWay() const {
@@ -308,8 +297,7 @@ WaitChecker::UnderWay WaitChecker::underWay() const {
       Oldest = Number;
   };
   for (WaitCounter C : {WaitLoad, WaitStore, WaitLds, WaitAsync, WaitTensor})
-    for (unsigned K = 0; K < Queues[C].Count; ++K) {
-      const Event &Ev = Queues[C].at(K);
+    for (const Event &Ev : Queues[C].Events) {
       if (Ev.IsLds)
         Older(C == WaitLds      ? U.Lds
               : C == WaitTensor ? U.Tensor
@@ -336,8 +324,8 @@ uint32_t WaitChecker::bitsInFlight(const Event &Ev, unsigned Register) const {
 uint32_t WaitChecker::bitsInFlight(unsigned Register) const {
   uint32_t Bits = 0;
   for (const EventQueue &Q : Queues)
-    for (unsigned K = 0; K < Q.Count; ++K)
-      Bits |= bitsInFlight(Q.at(K), Register);
+    for (const Event &Ev : Q.Events)
+      Bits |= bitsInFlight(Ev, Register);
   return Bits;
 }
 
@@ -346,15 +334,15 @@ bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
   std::string Text = registerName(*W.L->Chip, Register, Scalar) +
                      (Write ? " is overwritten" : " is read") + " before ";
   for (unsigned C = 0; C < NumWaits; ++C) {
-    EventQueue &Q = Queues[C];
+    const std::vector<Event> &Events = Queues[C].Events;
     // The youngest one that the register waits for.
-    for (unsigned K = Q.Count; K-- > 0;) {
-      Event &Ev = Q.at(K);
+    for (size_t K = Events.size(); K-- > 0;) {
+      const Event &Ev = Events[K];
       const RegisterSpan S = Ev.Scalar;
       if (Scalar ? Register < S.First || Register >= S.First + S.Count
                  : !(bitsInFlight(Ev, Register) & Bits))
         continue;
-      unsigned Most = outOfOrder(WaitCounter(C)) ? 0 : Q.Count - 1 - K;
+      size_t Most = outOfOrder(WaitCounter(C)) ? 0 : Events.size() - 1 - K;
       const char *Name = counterName(WaitCounter(C), L.Generation);
       Text += "the result of " + W.L->Code->text(Ev.I) + " at " +
               W.L->Symbols->symbolize(Ev.I->Address) +
@@ -405,12 +393,11 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
       if (!PendingVector[R])
         continue;
       unsigned Same = 0;
-      EventQueue &Q = Queues[Mine];
-      for (unsigned N = 0; N < Q.Count; ++N) {
+      for (const Event &Ev : Queues[Mine].Events) {
         // LDS keeps its order, whatever a scalar load does in between.
-        if (!InOrder && (!Lds || Q.at(N).Type != LdsAccess))
+        if (!InOrder && (!Lds || Ev.Type != LdsAccess))
           continue;
-        const uint32_t Bits = bitsInFlight(Q.at(N), R);
+        const uint32_t Bits = bitsInFlight(Ev, R);
         Same += Bits && !(Bits & Overwritten) ? 1 : 0;
       }
       if (Same < PendingVector[R])
@@ -422,14 +409,14 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
 bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                                 unsigned Lane, bool IsStore) {
   for (WaitCounter C : {WaitLoad, WaitAsync, WaitTensor}) {
-    EventQueue &Q = Queues[C];
     // A store meanwhile may be lost, or copied.
-    for (unsigned N = 0; N < Q.Count && (!IsStore || C != WaitLoad); ++N) {
-      const Event &Ev = Q.at(N);
+    if (IsStore && C == WaitLoad)
+      continue;
+    for (const Event &Ev : Queues[C].Events) {
       const bool Loads =
           Ev.I->Record->Facts.Memory.Access == MemoryAccess::Load;
       if (!Ev.FillsLds || !(IsStore || Loads) ||
-          llvm::none_of(Q.filled(N), [&](const LdsPiece &P) {
+          llvm::none_of(Ev.Filled, [&](const LdsPiece &P) {
             return Address < P.End && Address + Bytes > P.Begin;
           }))
         continue;
@@ -448,8 +435,8 @@ bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
 
 bool WaitChecker::isUnderWay(uint32_t Number) const {
   for (const EventQueue &Q : Queues)
-    for (unsigned K = 0; K < Q.Count; ++K)
-      if (Q.at(K).Number == Number)
+    for (const Event &Ev : Q.Events)
+      if (Ev.Number == Number)
         return true;
   return false;
 }

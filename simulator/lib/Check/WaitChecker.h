@@ -81,14 +81,15 @@ private:
     NumTypes
   };
   struct Event {
-    EventType Type;
+    EventType Type = VectorLoad;
+    bool IsLds = false;    ///< whether it accesses LDS
+    bool FillsLds = false; ///< with what it loads, or stores what is there
+    MemoryAccess Global = MemoryAccess::None; ///< what it does to global memory
     RegisterSpan Vector, Scalar;
     const Inst *I;
-    MemoryAccess Global; ///< what it does to global memory
-    bool IsLds;          ///< whether it accesses LDS
-    bool FillsLds;       ///< with what it loads, or stores what is there
     uint32_t Number;
     uint64_t Issued; ///< among the wave's memory instructions
+    std::vector<LdsPiece> Filled;
   };
   /// The sources of an access whose addresses may still be translated.
   struct Translation {
@@ -99,21 +100,9 @@ private:
   struct EventQueue {
     /// More than a counter counts: of events in any order, more may have to be
     /// kept than are under way.
-    static constexpr unsigned Size = 256;
-    Event Events[Size];
-    std::vector<LdsPiece> Filled[Size]; ///< by those that fill LDS
-    unsigned First = 0, Count = 0;
+    static constexpr unsigned Most = 256;
+    std::vector<Event> Events; ///< the oldest first
     unsigned Types[NumTypes] = {};
-    Event &at(unsigned K) { return Events[(First + K) % Size]; }
-    const Event &at(unsigned K) const { return Events[(First + K) % Size]; }
-    std::vector<LdsPiece> &filled(unsigned K) {
-      return Filled[(First + K) % Size];
-    }
-    void drop() {
-      First = Count = 0;
-      for (unsigned &N : Types)
-        N = 0;
-    }
   };
 
   bool pendingFault(const Inst *I, unsigned Register, bool Scalar, bool Write,
@@ -125,14 +114,13 @@ private:
   /// Whether events of a type finish in the order in which they were issued.
   bool keepsOrder(EventType Type) const;
   bool outOfOrder(WaitCounter C) const;
-  /// The event at a place of the queue has finished.
-  void retire(WaitCounter C, unsigned Place = 0);
-  void retireOldest(WaitCounter C, EventType Type);
+  /// Events of the queue have finished.
+  void retire(WaitCounter C, size_t Begin, size_t End);
   void translated(uint64_t Issued, bool Scalar);
   void translate(const Inst *I, const Effects &E);
   void makeRoom(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
-  void push(WaitCounter C, const Event &New);
+  void push(WaitCounter C, Event New);
 
   LaunchShadow &L;
   Wave &W;
