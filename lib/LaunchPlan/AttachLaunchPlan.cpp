@@ -583,6 +583,7 @@ struct AttachLaunchPlan
       if (failed(plan))
         return signalPassFailure();
       addPlanSymbol(module, *plan, backend);
+      ++numPlans;
     }
   }
 };

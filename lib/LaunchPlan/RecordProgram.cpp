@@ -238,6 +238,7 @@ struct RecordProgram : lnbwd::impl::RecordProgramPassBase<RecordProgram> {
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(programs));
     function->setAttr(operationAttr, StringAttr::get(&getContext(), text));
+    ++numRecorded;
   }
 };
 } // namespace

@@ -161,6 +161,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     if (NamedOperationAttr described = describeGradient(function, named, op))
       backward->setAttr(operationAttr, described);
   });
+  ++numDifferentiated;
   function.erase();
   return success();
 }

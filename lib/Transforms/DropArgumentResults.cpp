@@ -58,6 +58,7 @@ struct DropArgumentResults
         op->eraseOperands(dropped);
       if (failed(function.eraseResults(dropped)))
         return signalPassFailure();
+      numDropped += dropped.count();
     }
   }
 };

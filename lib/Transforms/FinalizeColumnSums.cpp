@@ -249,6 +249,7 @@ struct FinalizeColumnSums
         op.makeSumsPartial(llvm::to_vector(
             llvm::concat<Value>(partials.columns, partials.groups)));
       });
+      ++numFinalized;
     }
     SmallVector<RowwiseOp> products;
     getOperation()->walk([&](RowwiseOp op) {
@@ -260,6 +261,7 @@ struct FinalizeColumnSums
       RowwiseOp sum = splitProduct(rewriter, op, **found);
       if (sum && failed(setSchedule(sum, op, **found)))
         return signalPassFailure();
+      numFinalized += bool(sum);
     }
   }
 };

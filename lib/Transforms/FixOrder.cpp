@@ -37,9 +37,9 @@ static arith::MulFOp getFusible(Value value) {
 
 /// Makes `op`, a sum or a difference, a multiply-add if a term is a product:
 /// the first term, if both are.
-template <typename Op> static void fuse(Op op) {
+template <typename Op> static bool fuse(Op op) {
   if (!bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::contract))
-    return;
+    return false;
   constexpr bool isDifference = std::is_same_v<Op, arith::SubFOp>;
   OpBuilder b(op);
   Location loc = op.getLoc();
@@ -51,7 +51,7 @@ template <typename Op> static void fuse(Op op) {
     other = op.getLhs();
   }
   if (!product)
-    return;
+    return false;
   Value factor = product.getLhs();
   if (isDifference) {
     Value &negated = isSecond ? factor : other;
@@ -61,6 +61,7 @@ template <typename Op> static void fuse(Op op) {
       math::FmaOp::create(b, loc, factor, product.getRhs(), other).getResult());
   op.erase();
   product.erase();
+  return true;
 }
 
 namespace {
@@ -84,9 +85,9 @@ struct FixOrder : lnbwd::impl::FixOrderPassBase<FixOrder> {
       }
       program.getBody().walk([&](Operation *op) {
         if (auto sum = dyn_cast<arith::AddFOp>(op))
-          fuse(sum);
+          numFused += fuse(sum);
         else if (auto difference = dyn_cast<arith::SubFOp>(op))
-          fuse(difference);
+          numFused += fuse(difference);
       });
       program.setCanonical(true);
       return WalkResult::advance();

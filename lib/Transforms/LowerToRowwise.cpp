@@ -96,6 +96,7 @@ struct LowerToRowwise : lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
     });
     if (result.wasInterrupted())
       return signalPassFailure();
+    getOperation()->walk([&](NormOpInterface) { ++numLowered; });
     RewritePatternSet patterns(&getContext());
     populateLowerToRowwisePatterns(patterns, textbook);
     walkAndApplyPatterns(getOperation(), std::move(patterns));

@@ -112,6 +112,7 @@ private:
            findOverride(schedule, field::rowSplits).value_or(0)});
       if (!selected)
         return reportNone(op, info);
+      ++numSelected;
     }
     FailureOr<Schedule> overridden =
         overrideSchedule(*selected, schedule, emitOpError);

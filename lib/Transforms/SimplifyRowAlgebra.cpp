@@ -28,8 +28,10 @@ struct SimplifyRowAlgebra
     RowSimplifier simplifier(&getContext());
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
-    for (RowwiseOp op : programs)
+    for (RowwiseOp op : programs) {
       simplifier.normalize(op);
+      ++numSimplified;
+    }
   }
 };
 } // namespace

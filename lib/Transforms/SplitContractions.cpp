@@ -49,6 +49,8 @@ public:
   LogicalResult check();
   LogicalResult split();
 
+  unsigned countProducts() const { return numProducts; }
+
 private:
   /// Writes the program of one row length that computes `outputs`: those of the
   /// split program, or else, with a suffix, what products read. Null where it
@@ -406,6 +408,8 @@ struct SplitContractions
       ContractionSplitter splitter(op);
       if (failed(splitter.check()) || failed(splitter.split()))
         return signalPassFailure();
+      numProducts += splitter.countProducts();
+      ++numSplit;
     }
     if (!programs.empty() && failed(dropUnneeded(getOperation())))
       signalPassFailure();

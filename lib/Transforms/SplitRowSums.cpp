@@ -78,11 +78,13 @@ struct SplitRowSums : lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
       programs.sums.setScheduleAttr(ScheduleAttr::get(&getContext(), ofSums));
       ofSums.prefetchBeforeDependency = 0;
       op = programs.rest;
+      ++numPrograms;
     }
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), fields));
     rewriter.setInsertionPointAfter(op);
     for (Value allocation : allocations)
       memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
+    ++numSplit;
   }
 };
 } // namespace

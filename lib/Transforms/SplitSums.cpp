@@ -217,6 +217,7 @@ struct SplitSums : lnbwd::impl::SplitSumsPassBase<SplitSums> {
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs)
       split(rewriter, op);
+    numSplit += programs->size();
   }
 };
 } // namespace

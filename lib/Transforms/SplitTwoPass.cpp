@@ -57,20 +57,21 @@ static bool hasRowsOut(RowwiseOp op) {
   return !op.getRowOuts().empty() || !op.getScalarOuts().empty();
 }
 
-/// Splits `op` into halves. What needs no row sum is one already.
-static void splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
+/// Splits `op` into halves. What needs no row sum is one already: returns
+/// whether it was split.
+static bool splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
   rewriter.setInsertionPoint(op);
   SmallVector<Value> allocations;
   op = hoistNeededSums(rewriter, op, allocations);
   rewriter.setInsertionPointAfter(op);
   if (!hasRowsOut(op) && allocations.empty())
-    return;
+    return false;
   for (Value allocation : allocations)
     memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
   rewriter.setInsertionPointAfter(op);
   if (!hasRowsOut(op)) {
     op.setEntry((op.getEntry() + "_columns").str());
-    return;
+    return true;
   }
   llvm::BitVector inputs(op.getNumDpsInputs(), true);
   llvm::BitVector rows(op.getNumDpsInits());
@@ -83,6 +84,7 @@ static void splitIntoHalves(IRRewriter &rewriter, RowwiseOp op) {
   rowHalf.setEntry((op.getEntry() + "_rows").str());
   rowHalf.setIndependent(true);
   rewriter.eraseOp(op);
+  return true;
 }
 
 namespace {
@@ -133,7 +135,7 @@ struct SplitTwoPass : lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
 
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs)
-      splitIntoHalves(rewriter, op);
+      numSplit += unsigned(splitIntoHalves(rewriter, op));
     if (failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }

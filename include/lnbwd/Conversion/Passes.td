@@ -117,6 +117,7 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::lnbwd::lane::LaneDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }
 
 def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> {
@@ -182,6 +183,9 @@ def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::ROCDL::ROCDLDialect",
     "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
+  ];
 }
 
 def ExpandMathPass : Pass<"lnbwd-expand-math"> {
@@ -232,6 +236,9 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numFunctions", "functions", "Calls of functions met">,
+  ];
 }
 
 #endif // LNBWD_CONVERSION_PASSES_TD

@@ -48,6 +48,7 @@ def RecordProgramPass
     }
     ```
   }];
+  let statistics = [Statistic<"numRecorded", "recorded", "Functions recorded">];
 }
 
 def AttachLaunchPlanPass
@@ -82,6 +83,7 @@ def AttachLaunchPlanPass
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::lnbwd::LNBwdDialect"];
+  let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
 }
 
 #endif // LNBWD_LAUNCHPLAN_PASSES_TD

@@ -88,6 +88,9 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     Option<"simplify", "simplify", "bool", "true",
            "Simplify the gradient with the algebra of row sums">,
   ];
+  let statistics = [
+    Statistic<"numDifferentiated", "differentiated", "Forward passes derived">,
+  ];
 }
 
 def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
@@ -119,6 +122,9 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
     %r = arith.mulf %0, %s fastmath<contract> : f32
     ```
   }];
+  let statistics = [
+    Statistic<"numSimplified", "simplified", "Row programs simplified">,
+  ];
 }
 
 def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
@@ -146,6 +152,9 @@ def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
   let options = [
     Option<"order", "order", "std::string", "\"canonical\"",
            "The order: canonical">,
+  ];
+  let statistics = [
+    Statistic<"numFused", "fused", "Multiply-adds written out">,
   ];
 }
 
@@ -183,6 +192,7 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
            "Compute LayerNorm's variance without correcting the mean's rounding, "
            "as textbooks do: what lnbwd-differentiate starts from">,
   ];
+  let statistics = [Statistic<"numLowered", "lowered", "Named operations lowered">];
 }
 
 def DropArgumentResultsPass
@@ -213,6 +223,7 @@ def DropArgumentResultsPass
     }
     ```
   }];
+  let statistics = [Statistic<"numDropped", "dropped", "Results dropped">];
 }
 
 def SetChipPass : Pass<"lnbwd-set-chip", "::mlir::ModuleOp"> {
@@ -285,6 +296,7 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     Option<"rows", "rows", "int64_t", "0",
            "Number of rows where the types do not say it; 0: not known">,
   ];
+  let statistics = [Statistic<"numSplit", "split", "Row programs split">];
 }
 
 def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
@@ -332,6 +344,9 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     Option<"candidates", "candidates", "int64_t", "0",
            "So many of the schedules that the learned model finds best are named "
            "in remarks, with the microseconds that it predicts">,
+  ];
+  let statistics = [
+    Statistic<"numSelected", "selected", "Schedules chosen by the learned model">,
   ];
 }
 
@@ -411,6 +426,10 @@ def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
     memref.dealloc %sums : memref<?x8xf32>
     ```
   }];
+  let statistics = [
+    Statistic<"numSplit", "split", "Row programs split">,
+    Statistic<"numPrograms", "programs", "Programs of row sums created">,
+  ];
 }
 
 def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
@@ -461,6 +480,10 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     memref.dealloc %p : memref<?x512xf32>
     ```
   }];
+  let statistics = [
+    Statistic<"numFinalized", "finalized",
+              "Row programs and products given partial sums">,
+  ];
 }
 
 def SplitSumsPass : Pass<"lnbwd-split-sums"> {
@@ -490,6 +513,7 @@ def SplitSumsPass : Pass<"lnbwd-split-sums"> {
     lnbwd.rowwise @k_sum domain(m | n) ins(%terms[m, n] : memref<?x1xf32>) outs(%all[n] max : memref<1xf32>) {...}
     ```
   }];
+  let statistics = [Statistic<"numSplit", "split", "Row programs split">];
 }
 
 //===----------------------------------------------------------------------===//
@@ -550,6 +574,10 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     memref.dealloc %z : memref<?x64xf32>
     ```
   }];
+  let statistics = [
+    Statistic<"numSplit", "split", "Row programs split">,
+    Statistic<"numProducts", "products", "Products taken out">,
+  ];
 }
 
 #endif // LNBWD_TRANSFORMS_PASSES_TD

@@ -499,6 +499,7 @@ void ExpandMath::runOnOperation() {
              isa<arith::MaxNumFOp, arith::MinNumFOp, PhiloxOp>(op))
       functions.push_back(op);
   });
+  numFunctions += functions.size();
   std::reverse(divisions.begin(), divisions.end());
   divisions.append(functions);
   for (Operation *op : divisions)

@@ -85,6 +85,7 @@ struct LowerSubgroupReduce
     if (failed(found))
       return signalPassFailure();
     const ChipInfo &info = **found;
+    getOperation()->walk([&](gpu::SubgroupReduceOp) { ++numReductions; });
     RewritePatternSet patterns(&getContext());
     populateGpuBreakDownSubgroupReducePatterns(
         patterns, /*maxShuffleBitwidth=*/32, PatternBenefit(3));

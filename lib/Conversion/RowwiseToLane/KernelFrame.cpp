@@ -416,10 +416,11 @@ static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
   return gpuModule;
 }
 
-LogicalResult lnbwd::distributePrograms(
+FailureOr<unsigned> lnbwd::distributePrograms(
     ModuleOp module, const ChipInfo &chip,
     llvm::function_ref<void(const RowKernel &)> writeBody,
     llvm::function_ref<void(RowwiseOp, SymbolTable &)> replaceProduct) {
+  unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
     SmallVector<RowwiseOp> programs;
@@ -446,6 +447,7 @@ LogicalResult lnbwd::distributePrograms(
     }
     gpu::GPUModuleOp gpuModule = makeKernelModule(function);
     SymbolTable symbols(gpuModule);
+    numKernels += programs.size();
     for (RowwiseOp op : programs) {
       if (failed(recordArgumentRoles(op)))
         return failure();
@@ -460,5 +462,5 @@ LogicalResult lnbwd::distributePrograms(
       op.erase();
     }
   }
-  return success();
+  return numKernels;
 }

@@ -44,8 +44,8 @@ struct RowKernel {
 /// Replaces each row program of `module` by a launch of a kernel for `chip`,
 /// whose body `writeBody` writes; `replaceProduct` replaces a product. The
 /// kernels are in the order of their launches. Says what is wrong with what
-/// cannot be launched.
-mlir::LogicalResult distributePrograms(
+/// cannot be launched. Returns how many kernels there are.
+mlir::FailureOr<unsigned> distributePrograms(
     mlir::ModuleOp module, const ChipInfo &chip,
     llvm::function_ref<void(const RowKernel &)> writeBody,
     llvm::function_ref<void(RowwiseOp, mlir::SymbolTable &)> replaceProduct);

@@ -266,13 +266,15 @@ struct DistributeRows : lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
     if (failed(found))
       return signalPassFailure();
     const ChipInfo &chip = **found;
-    if (failed(distributePrograms(
-            getOperation(), chip,
-            [&](const RowKernel &kernel) { writeKernel(kernel, chip); },
-            [&](RowwiseOp op, SymbolTable &symbols) {
-              distributeProduct(op, symbols, chip);
-            })))
-      signalPassFailure();
+    FailureOr<unsigned> kernels = distributePrograms(
+        getOperation(), chip,
+        [&](const RowKernel &kernel) { writeKernel(kernel, chip); },
+        [&](RowwiseOp op, SymbolTable &symbols) {
+          distributeProduct(op, symbols, chip);
+        });
+    if (failed(kernels))
+      return signalPassFailure();
+    numKernels += *kernels;
   }
 };
 } // namespace

@@ -139,6 +139,7 @@ struct BlockColumnSums : lnbwd::impl::BlockColumnSumsPassBase<BlockColumnSums> {
         blockInIterations(loop, wait, iterations);
       else
         block(loop, iterations);
+      ++numBlocked;
     }
   }
 };

@@ -118,6 +118,7 @@ struct LowerLayoutConversions
                                             IntegerType::get(&getContext(), 8));
     for (lane::ConvertLayoutOp op : all)
       lower(op, memory);
+    numLowered += unsigned(all.size());
   }
 };
 } // namespace

@@ -185,6 +185,10 @@ struct LowerRowReductions
     lane::ExchangeMemory exchange(**found);
     if (failed(exchange.layOut(kernel)))
       return signalPassFailure();
+    kernel.walk([&](lane::ReduceOp op) {
+      ++numLowered;
+      numShared += op.isShared();
+    });
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
     converter.addConversion([](lane::IterationType type) -> Type {

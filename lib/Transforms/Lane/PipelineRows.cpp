@@ -360,12 +360,14 @@ struct PipelineRows : lnbwd::impl::PipelineRowsPassBase<PipelineRows> {
     for (lane::ForRowsOp loop :
          lane::collectLoops(kernel, [](lane::ForRowsOp loop) {
            return loop.getPrefetch() || loop.getUnroll();
-         }))
+         })) {
       if (failed(pipeline(loop, **found)))
         return signalPassFailure();
+      ++numPipelined;
+    }
     for (lane::ForRowsOp loop :
          lane::collectLoops(kernel, [](lane::ForRowsOp) { return true; }))
-      lane::peelLastRows(loop, **found);
+      numPeeled += lane::peelLastRows(loop, **found);
   }
 
   LogicalResult pipeline(lane::ForRowsOp loop, const ChipInfo &chip);

@@ -229,6 +229,7 @@ struct ReloadPhases : lnbwd::impl::ReloadPhasesPassBase<ReloadPhases> {
       if (failed(Reloader(loop).run()))
         return signalPassFailure();
       loop.setReload(false);
+      ++numReloaded;
     }
     for (auto columns : llvm::make_early_inc_range(
              kernel.getBody().getOps<lane::LoadColumnsOp>()))

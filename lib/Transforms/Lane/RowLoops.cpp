@@ -175,9 +175,10 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
   return lane::writeBody(b, loop, mapping, inBounds, rows);
 }
 
-void lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
+bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
   int64_t numGroups = loop.getLayout().getType().getGroups();
-  if (!loop.getWhole() && (numGroups > 1 || loop.getLastRowApart())) {
+  bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
+  if (isPeeled) {
     IndexBuilder b(loop.getLoc(), loop);
     Value rows = loop.getEnd();
     Value fullRows = rows;
@@ -210,4 +211,5 @@ void lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
   loop.setWhole(true);
   loop.getWorkgroupMutable().clear();
   loop.getWorkgroupsMutable().clear();
+  return isPeeled;
 }

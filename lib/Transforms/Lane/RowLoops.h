@@ -94,9 +94,10 @@ ForRowsOp insertCarried(mlir::OpBuilder &b, ForRowsOp loop,
 /// Takes the rows of the last tile, where it is not whole, out of `loop`, into
 /// a copy of its body after it, which drops the loads of those out of bounds
 /// where `chip` can, and loads the last row in bounds once more elsewhere; with
-/// last_row_apart, the last row in any case. The loop has full tiles then. A
-/// loop of one group without that, or one with full tiles, needs no copy.
-void peelLastRows(ForRowsOp loop, const ChipInfo &chip);
+/// last_row_apart, the last row in any case. The loop has full tiles then.
+/// Returns whether there is such a copy: a loop of one group without that, or
+/// one with full tiles, needs none.
+bool peelLastRows(ForRowsOp loop, const ChipInfo &chip);
 
 } // namespace lnbwd::lane
 

@@ -160,6 +160,7 @@ public:
   /// what could not be split, which was reported.
   LogicalResult eraseSplit();
 
+  unsigned numSplit = 0;
   /// Whether blocks of neighbouring columns were met.
   bool hasBlocks = false;
 
@@ -321,6 +322,7 @@ void Splitter::splitAccesses(lane::AccessOpInterface op) {
     for (auto [fragment, part] :
          llvm::zip_equal(op->getResults(), access->getResults()))
       known[fragment].push_back(part);
+    ++numSplit;
   }
 }
 
@@ -331,7 +333,9 @@ Operation *Splitter::splitTogether(Operation *op, ArrayRef<size_t> runs) {
                        splitTypes(op->getResultTypes(), runs), op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
-  return b.create(state);
+  Operation *split = b.create(state);
+  ++numSplit;
+  return split;
 }
 
 void Splitter::splitAccesses(lane::StoreOp op) {
@@ -369,6 +373,7 @@ void Splitter::splitAccesses(lane::StoreOp op) {
       lane::StoreOp::create(b, op.getLoc(), choose(choose, column, 0), memory,
                             op.getRow(), op.getLayout(), op.getInBounds(),
                             b.getI64IntegerAttr(i), b.getI64IntegerAttr(e));
+      ++numSplit;
     }
 }
 
@@ -541,6 +546,7 @@ struct SplitFragments : lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
     splitter.splitBlock(getOperation().getBody().front());
     if (failed(splitter.eraseSplit()))
       return signalPassFailure();
+    numSplit += splitter.numSplit;
     // What follows from a block's largest element is one for a lane.
     if (splitter.hasBlocks && failed(sinkBroadcasts(getOperation())))
       return signalPassFailure();

@@ -199,8 +199,10 @@ struct StageRows : lnbwd::impl::StageRowsPassBase<StageRows> {
       FailureOr<lane::LoadOp> load = getLoad(loop);
       if (failed(load))
         return signalPassFailure();
-      if (*load)
-        Stager(loop, *load, int64_t(*loop.getStages())).run();
+      if (!*load)
+        continue;
+      Stager(loop, *load, int64_t(*loop.getStages())).run();
+      ++numStaged;
     }
   }
 };

@@ -64,6 +64,7 @@ def ReloadPhasesPass
     }
     ```
   }];
+  let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
 }
 
 def PipelineRowsPass
@@ -157,6 +158,10 @@ def PipelineRowsPass
     ```
   }];
   let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
+  let statistics = [
+    Statistic<"numPipelined", "pipelined", "Row loops pipelined">,
+    Statistic<"numPeeled", "peeled", "Row loops peeled">
+  ];
 }
 
 def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
@@ -208,6 +213,7 @@ def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
     }
     ```
   }];
+  let statistics = [Statistic<"numStaged", "staged", "Row loops staged">];
 }
 
 def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp"> {
@@ -242,6 +248,7 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
     lane.store %y1, %ys[%row] at %layout access 1 : ...
     ```
   }];
+  let statistics = [Statistic<"numSplit", "split", "Operations split">];
 }
 
 def BlockColumnSumsPass
@@ -297,6 +304,7 @@ def BlockColumnSumsPass
     %sum = arith.addf %left#4, %left#0 fastmath<contract> : vector<8xf32>
     ```
   }];
+  let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
 }
 
 def LowerLayoutConversionsPass
@@ -334,6 +342,9 @@ def LowerLayoutConversionsPass
           memref<16x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> vector<1x4xf32>
     ```
   }];
+  let statistics = [
+    Statistic<"numLowered", "num-lowered", "Layout conversions lowered">,
+  ];
 }
 
 def LowerRowReductionsPass
@@ -419,6 +430,10 @@ def LowerRowReductionsPass
   }];
   let dependentDialects = ["::mlir::amdgpu::AMDGPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+  let statistics = [
+    Statistic<"numLowered", "lowered", "Reductions lowered">,
+    Statistic<"numShared", "shared", "Reductions of rows that workgroups share">,
+  ];
 }
 
 #endif // LNBWD_TRANSFORMS_LANE_PASSES_TD
