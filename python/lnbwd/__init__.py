@@ -75,12 +75,16 @@ _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate":
                                 "uniform"), "ops.row_functions")}
 _MODULES = {"linear": "functional.linear", **{name: name for name in (
     "distributed", "functional", "inductor", "nn", "regions_op")}}
+# Names of before, and what has taken their place.
+_GONE = {"KernelSpec": "lnbwd.compile and lnbwd.precompile take its fields as arguments"}
 
 
 def __getattr__(name: str) -> Any:
     path = _MODULES.get(name) or _WITH_TORCH.get(name)
     if path is None:
-        raise AttributeError(f"module 'lnbwd' has no attribute {name!r}")
+        instead = _GONE.get(name)
+        raise AttributeError(f"module 'lnbwd' has no attribute {name!r}"
+                             + (f" any more; {instead}" if instead else ""))
     try:
         module = importlib.import_module(f".{path}", __name__)
     except ModuleNotFoundError as error:
