@@ -42,7 +42,7 @@ static const LeafShape &getLeafShape(int64_t rowLength) {
 }
 
 bool lnbwd::hasLeaves(RowwiseOp op) {
-  return countLeafParts(op, /*groups=*/1) != 0 && !op.getAllSums().empty();
+  return op.getCanonical() && !op.getAllSums().empty();
 }
 
 int64_t lnbwd::countLeafParts(RowwiseOp op, int64_t groups) {
@@ -93,10 +93,6 @@ int64_t lnbwd::getSliceColumns(int64_t rowLength) {
   if (rowLength > 2048)
     slices = std::max<int64_t>(2, slices);
   return int64_t(llvm::alignTo(llvm::divideCeil(rowLength, slices), unit));
-}
-
-int64_t lnbwd::getSliceColumns(RowwiseOp op) {
-  return op.getCanonical() ? getSliceColumns(op.getRowLength()) : 1;
 }
 
 int64_t lnbwd::countSlices(int64_t rowLength, int64_t columns) {

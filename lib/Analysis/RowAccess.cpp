@@ -221,7 +221,7 @@ int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, const Schedule &schedule) {
     return schedule.columnTile;
   int64_t width = schedule.vectorWidth;
   int64_t split = schedule.workgroupsPerRow;
-  return split > 1 && getSliceColumns(op) > 1
+  return split > 1 && op.getCanonical()
              ? getSharedSlices(op.getRowLength(), split)
              : getSharedColumns(getCoveredColumns(op.getRowLength(), width),
                                 split, width);

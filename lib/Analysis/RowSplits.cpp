@@ -31,8 +31,8 @@ std::optional<Schedule> lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
   int64_t width = chooseVectorWidth(op), length = op.getRowLength();
   // In the canonical order a split has a power of two of whole slices, of which
   // each lane has one access, or of a power of two of lanes each has several.
-  auto slice = uint64_t(getSliceColumns(op));
-  bool isInOrder = slice > 1;
+  bool isInOrder = op.getCanonical();
+  uint64_t slice = isInOrder ? getSliceColumns(length) : 1;
   uint64_t columns = llvm::alignTo(
       llvm::divideCeil(uint64_t(length), uint64_t(splits)), slice);
   if (isInOrder && !llvm::isPowerOf2_64(columns / slice))

@@ -25,9 +25,8 @@ bool hasLeaves(RowwiseOp op);
 int64_t countLeafParts(RowwiseOp op, int64_t groups);
 
 /// Columns of a slice of a row: each has a sum of its own, and these are added
-/// by pairs. Those of `op`, or 1 if it is not canonical.
+/// by pairs.
 int64_t getSliceColumns(int64_t rowLength);
-int64_t getSliceColumns(RowwiseOp op);
 
 /// Rows of a leaf of the tree of a column sum, and its chains: each row's
 /// successor in a chain is so many rows after it.

@@ -93,7 +93,7 @@ void KernelContext::addLayouts() {
                    [&](unsigned operand) { return isTransposed(operand); }))
     acrossLayout = lane::LayoutOp::create(
         b, getLayoutType(groups, /*isAcross=*/true), first);
-  if (getSliceColumns(op) > 1)
+  if (op.getCanonical())
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), type.getWorkgroupColumns()));
 }
