@@ -10,6 +10,7 @@
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowPhases.h"
+#include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
@@ -101,6 +102,29 @@ static bool widensColumns(RowwiseOp op, const Schedule &schedule,
          (schedule.rowGroups > 1 || needsShift(op, schedule));
 }
 
+/// In the canonical order workgroups that stay have their leaves from the
+/// start, so that those that do not fit beside the others wait until these end;
+/// the model's registers, by which they fit, are no bound. On an H200
+/// 9466x5944 took 1.11 times the default order's time so, and 1.42 times
+/// without; in the mean of 60 shapes 0.98 times as long. With a bound by which
+/// a kernel has spilled it has none.
+static int64_t chooseMostRegisters(RowwiseOp op, const Schedule &schedule,
+                                   const ChipInfo &chip) {
+  if (chip.backend != Backend::NVPTX || !hasLeaves(op) || op.getLeaves() ||
+      schedule.columnTile || schedule.rowSplits)
+    return 0;
+  int64_t workgroups = schedule.workgroupsPerComputeUnit;
+  if (!workgroups)
+    workgroups = countResidentWorkgroups(op, schedule, chip);
+  int64_t most = getRegisterLimit(schedule.getThreads(), chip, workgroups);
+  Schedule bounded = schedule;
+  bounded.mostRegisters = most;
+  return workgroups > 1 && most < chip.maxRegistersPerLane &&
+                 !isRejected(op, bounded)
+             ? most
+             : 0;
+}
+
 Schedule lnbwd::followOthers(RowwiseOp op, const Schedule &schedule,
                              StringRef overrides, const ChipInfo &chip) {
   auto isFree = [&](StringRef name) { return !findOverride(overrides, name); };
@@ -118,6 +142,8 @@ Schedule lnbwd::followOthers(RowwiseOp op, const Schedule &schedule,
     fields.lateColumns = isOneTile && fields.threadsPerRow > chip.waveSize;
   if (isFree(field::widenColumns))
     fields.widenColumns = !isOneTile && widensColumns(op, fields, chip);
+  if (isFree(field::mostRegisters))
+    fields.mostRegisters = chooseMostRegisters(op, fields, chip);
   return fields;
 }
 

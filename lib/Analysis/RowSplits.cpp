@@ -135,6 +135,46 @@ static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
   return best;
 }
 
+/// Where splits were measured to be faster on an H200: columns of a row, at
+/// least; bytes of all row blocks that are read, and rows for each compute
+/// unit, at most. Seven programs of shorter rows took 0.93 times as long in two
+/// passes, one of 16384 columns 1.12 times.
+static constexpr int64_t leastSplitColumns = 16384, mostRowsOfComputeUnit = 2;
+static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
+/// The same in the canonical order, for all types: columns of a row, at least,
+/// and compute units for which there are chains of rows, at most. A compute
+/// unit would add up each chain, one row after another. With the best tiles 12
+/// of 15 shapes took 0.4 to 0.86 of the time on an H200, the others 0.92 to 1;
+/// four with chains for more units took longer.
+static constexpr int64_t leastSplitColumnsInOrder = 1024;
+static constexpr double mostUnitsInOrder = 0.75;
+/// Compute units that a chain of rows of an odd length counts for: of such rows
+/// 178 of 2001 took 0.4 times as long in splits on an H200, 1014 of 1465 took
+/// 1.6 times as long.
+static constexpr int64_t unitsOfOddRows = 2;
+
+bool ScheduleSpace::areFasterInSplits() {
+  if (!chip.workgroups.hasBulkCopy || program.phases != 1 ||
+      op.getColumnSums().empty() || op.getRowOuts().empty() || op.hasGroups() ||
+      op.getOwnRows() ||
+      program.rows * program.length * program.bytesRead > mostSplitBytes)
+    return false;
+  int64_t length = op.getRowLength();
+  if (hasLeaves) {
+    int64_t chains =
+        getLeafChains(length) *
+        int64_t(std::ceil(program.rows / double(getLeafRows(length))));
+    int64_t slices = std::min(countSlices(length, length),
+                              chip.workgroups.clusterWorkgroups);
+    int64_t units = chooseVectorWidth(op) > 1 ? 1 : unitsOfOddRows;
+    return length >= leastSplitColumnsInOrder &&
+           double(chains * slices * units) <=
+               mostUnitsInOrder * double(chip.computeUnits);
+  }
+  return op.getRowElementBits() < 32 && length >= leastSplitColumns &&
+         program.rows <= double(mostRowsOfComputeUnit * chip.computeUnits);
+}
+
 void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
   auto rows = int64_t(program.rows);
   Schedule fields;

@@ -45,8 +45,9 @@ static constexpr int64_t mostComputeUnitThreads = 2048, leastThreads = 32;
 /// own.
 static constexpr int64_t mostUnboundedColumns = 48;
 /// Columns of a row, at most, where workgroups may have a leaf of the canonical
-/// order, or several, and end with them. On an H200 50 shapes took 0.988 times
-/// as long so in the mean, the fastest 0.85; longer rows gained nothing.
+/// order, or several, and end with them, if there is one for each compute unit.
+/// On an H200 50 shapes took 0.988 times as long so in the mean, the fastest
+/// 0.85; longer rows gained nothing.
 static constexpr int64_t mostColumnsOfLeafGrids = 1024;
 /// What is tried, in this order: iterations of a workgroup at least, workgroups
 /// of a compute unit.
@@ -168,6 +169,7 @@ void ScheduleSpace::forEachGrid(Schedule fields, int64_t laneColumns,
     int64_t length = op.getRowLength();
     if (hasLeaves && !isAMD && !op.getOwnRows() &&
         length <= mostColumnsOfLeafGrids &&
+        program.rows >= double(getLeafRows(length) * chip.computeUnits) &&
         getLeafParts(length, fields.rowGroups) == 1) {
       fields.workgroupsPerComputeUnit = 0;
       visit(fields);

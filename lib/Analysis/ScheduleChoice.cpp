@@ -57,55 +57,8 @@ static constexpr double stepsPerMicrosecond = 1e4;
 static constexpr int64_t largeCluster = 4, mostLeavesOfCluster = 2;
 static constexpr double leafSumCost = 2;
 //===----------------------------------------------------------------------===//
-// Splits and two passes, where they were measured
+// Two passes and held rows, where they were measured
 //===----------------------------------------------------------------------===//
-
-/// Where splits were measured to be faster on an H200: columns of a row, at
-/// least; bytes of all row blocks that are read, and rows for each compute
-/// unit, at most. Seven programs of shorter rows took 0.93 times as long in two
-/// passes, one of 16384 columns 1.12 times.
-static constexpr int64_t leastSplitColumns = 16384, mostRowsOfComputeUnit = 2;
-static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
-/// The same in the canonical order, for all types: columns of a row, at least,
-/// and compute units for which there are chains of rows, at most. A compute
-/// unit would add up each chain, one row after another. With the best tiles 12
-/// of 15 shapes took 0.4 to 0.86 of the time on an H200, the others 0.92 to 1;
-/// four with chains for more units took longer.
-static constexpr int64_t leastSplitColumnsInOrder = 1024;
-static constexpr double mostUnitsInOrder = 0.75;
-/// Compute units that a chain of rows of an odd length counts for: of such rows
-/// 178 of 2001 took 0.4 times as long in splits on an H200, 1014 of 1465 took
-/// 1.6 times as long.
-static constexpr int64_t unitsOfOddRows = 2;
-
-/// Whether `op` is of the kind and the size that were measured: row sums of one
-/// phase, whose second reading is the whole cost of splits, and column sums,
-/// whose partial sums and finalising kernel are the gain. Rows of 32 bits,
-/// which are twice the bytes to read again, took 1.03 times what other
-/// schedules take in the mean of eight programs on an H200, 16-bit ones 0.88 of
-/// sixteen.
-static bool isFasterInSplits(RowwiseOp op, const ProgramFacts &program,
-                             const ChipInfo &chip) {
-  if (!chip.workgroups.hasBulkCopy || program.phases != 1 ||
-      op.getColumnSums().empty() || op.getRowOuts().empty() || op.hasGroups() ||
-      op.getOwnRows() ||
-      program.rows * program.length * program.bytesRead > mostSplitBytes)
-    return false;
-  int64_t length = op.getRowLength();
-  if (hasLeaves(op)) {
-    int64_t chains =
-        getLeafChains(length) *
-        int64_t(std::ceil(program.rows / double(getLeafRows(length))));
-    int64_t slices = std::min(countSlices(length, length),
-                              chip.workgroups.clusterWorkgroups);
-    int64_t units = chooseVectorWidth(op) > 1 ? 1 : unitsOfOddRows;
-    return length >= leastSplitColumnsInOrder &&
-           double(chains * slices * units) <=
-               mostUnitsInOrder * double(chip.computeUnits);
-  }
-  return op.getRowElementBits() < 32 && length >= leastSplitColumns &&
-         program.rows <= double(mostRowsOfComputeUnit * chip.computeUnits);
-}
 
 /// Of 23 programs within these limits two passes took 0.78 times as long, in
 /// the mean on an H200, and 1.02 times at most; with more rows up to 1.16
@@ -116,6 +69,13 @@ static constexpr double mostTwoPassBytes = 16.0 * 1024 * 1024,
                         mostWideTwoPassBytes = 7.0 * 1024 * 1024;
 /// Rows of 14928 to 53475 columns took 1.24 to 1.45 times as long.
 static constexpr int64_t mostTwoPassColumns = 12288;
+
+/// The same in the canonical order: columns of a row, and bytes of all row
+/// blocks that are read, at most. Of 35 programs within these limits 33 took
+/// 0.28 to 0.99 times as long on an H200, the others 1.0 and 1.1. Longer rows
+/// took 1.2 times as long in the mean.
+static constexpr int64_t mostTwoPassColumnsInOrder = 1024;
+static constexpr double mostTwoPassBytesInOrder = 5.0 * 1024 * 1024;
 
 /// Whether a cache holds all rows that are read.
 static bool areFewRows(const ProgramFacts &program) {
@@ -129,11 +89,15 @@ static bool areFewRows(const ProgramFacts &program) {
 /// passes: its columns are read again from the cache, beside its rows, and
 /// leave no partial sums.
 static bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
-  return chip.workgroups.hasBulkCopy && op.hasRowSums() &&
-         !op.getColumnSums().empty() && !op.getRowOuts().empty() &&
-         !op.hasGroups() && !hasLeaves(op) &&
-         op.getRowLength() <= mostTwoPassColumns &&
-         areFewRows(ProgramFacts::of(op, rows));
+  if (!chip.workgroups.hasBulkCopy || !op.hasRowSums() ||
+      op.getColumnSums().empty() || op.getRowOuts().empty() || op.hasGroups())
+    return false;
+  ProgramFacts program = ProgramFacts::of(op, rows);
+  if (hasLeaves(op))
+    return op.getRowLength() <= mostTwoPassColumnsInOrder &&
+           program.rows * program.length * program.bytesRead <
+               mostTwoPassBytesInOrder;
+  return op.getRowLength() <= mostTwoPassColumns && areFewRows(program);
 }
 
 /// Bytes of a row and row sums of it, at least, with which rows were measured
@@ -346,6 +310,9 @@ double Ranking::getAddedMicroseconds(const Schedule &fields) {
 /// microseconds: those of the default order with as many workgroups, each of
 /// which has as many rows, and of sums of leaves that are written and read.
 double Ranking::takeLeaves(Schedule &fields) {
+  if (!fields.rowsPerWorkgroup)
+    return predictMicroseconds(program, getFeatures(program, fields, chip),
+                               chip)[0];
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   int64_t parts = getLeafParts(length, fields.rowGroups);
   int64_t split = fields.workgroupsPerRow,
@@ -444,7 +411,8 @@ void Ranking::findCandidates(function_ref<bool(Candidates &)> take) {
       found.features.push_back(features);
       Schedule &fields = found.fields.emplace_back(each);
       fields.combineRadix = chooseCombineRadix(op, fields);
-      if (hasLeaves)
+      // A tile of all rows has all leaves of its columns.
+      if (hasLeaves && each.rowsPerWorkgroup)
         fields.rowsPerWorkgroup =
             getLeastLeafRows(op.getRowLength(), fields.rowGroups);
     };
@@ -543,7 +511,7 @@ void Choice::run() {
       chosen.push_back({0, *last});
     return;
   }
-  if (isFasterInSplits(op, space.program, request.chip))
+  if (space.areFasterInSplits())
     space.forEachOfSplits(/*splits=*/0, take);
   if (chosen.empty() && areFasterHeld(space))
     space.forEachOfHeldRows(take);

@@ -240,6 +240,12 @@ struct FeatureTerms {
 };
 } // namespace
 
+int64_t lnbwd::countResidentWorkgroups(RowwiseOp op, const Schedule &schedule,
+                                       const ChipInfo &chip) {
+  ProgramFacts program = ProgramFacts::of(op, /*rows=*/0);
+  return int64_t(FeatureTerms{program, schedule, chip}.room);
+}
+
 ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
                                     const Schedule &schedule,
                                     const ChipInfo &chip) {

@@ -152,6 +152,9 @@ void Rules::checkGrid() {
          "expected at most {0} column tiles, got row length {1} in tiles of "
          "{2}; raise {3}",
          maxColumnTiles, length, tile, field::columnTile);
+  expect(!schedule.mostRegisters || chip.backend == Backend::NVPTX,
+         "expected {0} 0 on {1}, got {2}", field::mostRegisters, chip.name,
+         schedule.mostRegisters);
   expect(!schedule.dependentLaunch || chip.workgroups.hasDependentLaunch,
          "expected {0} to be unset on {1}, which starts a kernel when the one "
          "before it has ended",

@@ -37,7 +37,7 @@ static Schedule dropFollowing(Schedule schedule) {
   return schedule;
 }
 
-SmallVector<Schedule> lnbwd::getRejected(RowwiseOp op) {
+SmallVector<Schedule> lnbwd::getRejected(RowwiseOp op, bool isBounded) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
       module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
@@ -45,11 +45,16 @@ SmallVector<Schedule> lnbwd::getRejected(RowwiseOp op) {
   auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
   if (!list)
     return {};
-  return llvm::map_to_vector(list.getAsRange<ScheduleAttr>(), dropFollowing);
+  SmallVector<Schedule> rejected;
+  for (auto each : list.getAsRange<ScheduleAttr>())
+    if (bool(each->mostRegisters) == isBounded)
+      rejected.push_back(dropFollowing(each));
+  return rejected;
 }
 
 bool lnbwd::isRejected(RowwiseOp op, const Schedule &schedule) {
-  return llvm::is_contained(getRejected(op), dropFollowing(schedule));
+  return llvm::is_contained(getRejected(op, bool(schedule.mostRegisters)),
+                            dropFollowing(schedule));
 }
 
 /// Shared memory of the tiles that are transposed: of those that are read, or

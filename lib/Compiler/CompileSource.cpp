@@ -162,8 +162,9 @@ static OwningOpRef<ModuleOp> rejectSchedules(ModuleOp module,
 
 /// Runs the passes on a copy of `module` and emits its one GPU module. No
 /// kernel should spill: where one does, all is done again with schedules that
-/// take fewer registers. Of both, what spills less is kept; a remark says that
-/// it is the second, and a warning what still spills.
+/// take fewer registers, or first without the bound on registers that some
+/// had. What spills least is kept; a remark says that it is another schedule
+/// than the first, and a warning what still spills.
 static FailureOr<Compilation>
 compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
               const EmitOptions &options, TimingScope *timing) {
@@ -171,9 +172,16 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
       compileOnce(module, runPasses, format, options, timing);
   if (failed(best))
     return failure();
-  SmallVector<Spill> spills = findSpills(*best);
-  if (OwningOpRef<ModuleOp> next = rejectSchedules(module, spills)) {
-    // What the second compilation says is of interest if it is kept.
+  SmallVector<Spill> spills = findSpills(*best), rejected = spills;
+  bool hadBound = true;
+  while (hadBound) {
+    OwningOpRef<ModuleOp> next = rejectSchedules(module, rejected);
+    if (!next)
+      break;
+    hadBound = llvm::any_of(rejected, [](const Spill &spill) {
+      return spill.info && spill.info.getSchedule()->mostRegisters;
+    });
+    // What another compilation says is of interest if it is kept.
     SmallVector<Diagnostic> messages;
     FailureOr<Compilation> another = failure();
     {
@@ -182,10 +190,10 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
           [&](Diagnostic &diag) { messages.push_back(std::move(diag)); });
       another = compileOnce(*next, runPasses, format, options, timing);
     }
-    SmallVector<Spill> left;
-    if (succeeded(another))
-      left = findSpills(*another);
-    if (succeeded(another) && getSpillCost(left) < getSpillCost(spills)) {
+    if (failed(another))
+      break;
+    SmallVector<Spill> left = findSpills(*another);
+    if (getSpillCost(left) < getSpillCost(spills)) {
       for (const Spill &spill : spills)
         if (spill.info)
           emitRemark(spill.location, "kernel @")
@@ -195,8 +203,9 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
       for (Diagnostic &message : messages)
         module.getContext()->getDiagEngine().emit(std::move(message));
       best = std::move(another);
-      spills = std::move(left);
+      spills = left;
     }
+    rejected = std::move(left);
   }
   for (const Spill &spill : spills) {
     InFlightDiagnostic diag = emitWarning(spill.location, "kernel @")

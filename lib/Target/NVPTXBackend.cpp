@@ -53,10 +53,7 @@ protected:
   /// the module defines, which would share its place with other arrays. Only a
   /// declaration stands for the memory that a launch adds.
   void handleModulePreLink(llvm::Module &llvmModule) override {
-    if (maxRegisters)
-      for (llvm::Function &function : llvmModule)
-        if (!function.isDeclaration())
-          function.addFnAttr("nvvm.maxnreg", std::to_string(maxRegisters));
+    boundRegisters(llvmModule);
     constexpr unsigned sharedSpace = 3;
     for (llvm::GlobalVariable &global : llvmModule.globals()) {
       auto *array = llvm::dyn_cast<llvm::ArrayType>(global.getValueType());
@@ -82,6 +79,22 @@ protected:
   }
 
 private:
+  /// Gives each kernel the bound of its schedule, or of the option where that
+  /// is lower.
+  void boundRegisters(llvm::Module &llvmModule) {
+    for (auto kernel :
+         cast<gpu::GPUModuleOp>(getOperation()).getOps<LLVM::LLVMFuncOp>()) {
+      auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+      unsigned most = maxRegisters;
+      if (info && info.getSchedule())
+        if (auto bound = unsigned(info.getSchedule()->mostRegisters))
+          most = most ? std::min(most, bound) : bound;
+      llvm::Function *function = llvmModule.getFunction(kernel.getName());
+      if (most && function && !function->isDeclaration())
+        function->addFnAttr("nvvm.maxnreg", std::to_string(most));
+    }
+  }
+
   unsigned maxRegisters;
 };
 

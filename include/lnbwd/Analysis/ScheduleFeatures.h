@@ -71,6 +71,11 @@ struct ProgramFacts {
   double getRooflineMicroseconds(const ChipInfo &chip) const;
 };
 
+/// Workgroups that a compute unit has room for, by the registers and the shared
+/// memory that the model sees.
+int64_t countResidentWorkgroups(RowwiseOp op, const Schedule &schedule,
+                                const ChipInfo &chip);
+
 ScheduleFeatures getFeatures(const ProgramFacts &program,
                              const Schedule &schedule, const ChipInfo &chip);
 

@@ -61,9 +61,10 @@ bool needsShift(RowwiseOp op, const Schedule &schedule);
 /// How many groups' column sums are added up at once, for the shared memory.
 int64_t chooseCombineRadix(RowwiseOp op, const Schedule &fields);
 
-/// The schedules with which a kernel of `op` has spilled: those that the module
-/// has in `lnbwd.rejected_schedules`. And whether `schedule` is one of them.
-llvm::SmallVector<Schedule> getRejected(RowwiseOp op);
+/// The schedules with which a kernel of `op` has spilled, with or without
+/// `most_registers`: those that the module has in `lnbwd.rejected_schedules`.
+/// And whether `schedule` is one of them.
+llvm::SmallVector<Schedule> getRejected(RowwiseOp op, bool isBounded = false);
 bool isRejected(RowwiseOp op, const Schedule &schedule);
 
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it

@@ -51,6 +51,7 @@ _FIELDS: tuple[tuple[str, bool, str, int | None], ...] = (
     ("combine_radix", False, "2, 4, 8 or 16", 8),
     ("late_columns", True, "0 or 1", 0),
     ("widen_columns", True, "0 or 1", 0),
+    ("most_registers", False, "at least 0", 0),
     ("lanes_across", True, "0 or 1", 0),
 )
 # End of the tables.

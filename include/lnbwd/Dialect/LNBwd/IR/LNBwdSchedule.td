@@ -229,6 +229,17 @@ def LNBwd_WidenColumns : LNBwd_ScheduleField<"widen_columns", LNBwd_Flag> {
              "rows after it that do not fill a tile";
 }
 
+def LNBwd_MostRegisters
+    : LNBwd_ScheduleField<"most_registers", LNBwd_AtLeast<0>> {
+  let unit = "registers";
+  let defaultValue = "0";
+  let follows = 1;
+  let vendors = ["nvidia"];
+  let text = "registers of a lane, at most, so that as many workgroups as the "
+             "schedule counts on run on a compute unit at once";
+  let defaultText = "0: as many as the code generator takes";
+}
+
 def LNBwd_LanesAcross : LNBwd_ScheduleField<"lanes_across", LNBwd_Flag> {
   let defaultValue = "0";
   let text = "neighbouring lanes have neighbouring rows: `row_groups` lanes side "
