@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
@@ -182,3 +183,9 @@ def fence(lines: list[str] | str, language: str) -> str:
     """A block of code in Markdown."""
     text = lines if isinstance(lines, str) else "\n".join(lines)
     return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+def table(head: str, rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown."""
+    return "\n".join([f"| {head} |", "|---" * (head.count(" | ") + 1) + "|",
+                      *(f"| {' | '.join(map(str, row))} |" for row in rows), ""])
