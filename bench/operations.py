@@ -47,11 +47,9 @@ from lnbwd.core.compile.spec import rows_option  # noqa: E402
 from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
     ALLOWED,
-    FORMAT,
     GRAPH,
     PEER_SLACK,
     STREAM,
-    VERSION,
     complaints,
     error_of,
     line,
@@ -118,7 +116,8 @@ def compile_main(options: argparse.Namespace) -> int:
             kernels.append({"name": op, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
                             "chip": options.chip, "file": file.name,
                             **({"random": options.random} if options.random else {})})
-    our_kernels.pack_streams(options.chip, options.out, sorted(traffics))
+    for traffic in traffics:
+        our_kernels.compile_streams(options.chip, options.out, traffic)
     (options.out / MANIFEST).write_text(json.dumps(kernels, indent=1) + "\n")
     print(f"{len(kernels)} kernels in {options.out}")
     return 0
@@ -145,11 +144,10 @@ class Timed:
 
     Attributes:
         shape: the rows.
-        op: which operation, by its name among :func:`variants`.
+        op: which operation.
         moved: bytes of all arguments, each once.
         count: sets of buffers.
         sets: for each, the tensors by name.
-        places: for each, where the arguments are for our kernels, by name.
         traffic: row blocks that are read and written.
         block_bytes: of one of them.
     """
@@ -159,11 +157,11 @@ class Timed:
 
         from lnbwd_bench.machine import DTYPES
 
-        self.shape = Shape(entry["m"], entry["n"], entry["dtype"])
+        self.shape = shape = Shape(entry["m"], entry["n"], entry["dtype"])
         self.op = entry["name"]
-        self._machine, self._torch = machine, torch
-        shape = self.shape
+        self._machine, self._torch, self._folder = machine, torch, kernels
         program = runtime.Program.from_file(kernels / entry["file"])
+        self._kernel = runtime.Kernel(machine.ours, program)
         arguments = arguments_of(program)
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
@@ -182,49 +180,29 @@ class Timed:
             # Peers' gradients of LayerNorm take it, though no result depends on it.
             tensors.setdefault("beta", torch.zeros_like(tensors["gamma"]))
             self.sets.append(tensors)
-        self.places = [{name: machine.place(tensors[name]) for name, *_ in arguments}
-                        for tensors in self.sets]
+        self._names = [name for name, *_ in arguments]
         self._outputs = [name for name, _, _, is_output in arguments if is_output]
         self._blocks = [name for wanted in (False, True)
                         for name, kind, _, is_output in arguments
                         if kind == "row_block" and is_output == wanted]
-        self._ours = self._call_of(program)
 
-    def _call_of(self, program: runtime.Program) -> Callable[[int], None]:
-        """A call of a kernel; each set of buffers has a workspace of its own."""
-        machine = self._machine
-        kernel = runtime.Kernel(machine.ours, program)
-        rows = self.shape.m
-        pointers = [[places[argument.name].pointer for argument in program.arguments]
-                    for places in self.places]
-        size = kernel.workspace_size(rows)
-        workspaces = [machine.place(self._torch.empty(max(size, 1), dtype=self._torch.uint8,
-                                                      device=machine.device))
-                      for _ in range(self.count)]
+    def _ours(self, slot: int) -> None:
+        from lnbwd.ops.launching import launch_kernel
 
-        def call(slot: int) -> None:
-            kernel.launch(pointers[slot], rows, workspaces[slot].pointer, size, machine.stream())
+        launch_kernel(self._kernel, self.shape.m, [self.sets[slot][name] for name in self._names])
 
-        return call
-
-    def streams(self, stream: Any) -> list[timing.Candidate]:
+    def streams(self) -> list[timing.Candidate]:
         """Streams of as many arrays between the row blocks; what was in the outputs is lost."""
-        candidates: list[timing.Candidate] = stream.candidates(
-            self.block_bytes, [[places[name].pointer for name in self._blocks]
-                               for places in self.places])
-        return candidates
+        from lnbwd_bench.machine import streams
+
+        return streams(self._machine, self.traffic, [
+            [tensors[name] for name in self._blocks] for tensors in self.sets], self._folder)
 
     def _run_ours(self, poison: float) -> list[Any]:
         """The outputs of one of ours on the first set, from memory that holds ``poison``."""
-        tensors, places = self.sets[0], self.places[0]
-        for output in self._outputs:
-            tensors[output].fill_(poison)
-            places[output].send()
+        outputs = [self.sets[0][name].fill_(poison) for name in self._outputs]
         self._ours(0)
-        self._machine.synchronize()
-        for output in self._outputs:
-            places[output].fetch()
-        return [tensors[output].clone() for output in self._outputs]
+        return [output.clone() for output in outputs]
 
     def check_ours(self) -> dict[str, Any]:
         """What a row says of our numbers: the error against float64, and what is wrong."""
@@ -276,9 +254,8 @@ def measure(machine: Any, candidates: Sequence[timing.Candidate],
     streams, which take turns with them, for so many bytes."""
     best = timing.best_streams(machine, streams, sets, moved)
     timing.time_interleaved(machine, [*candidates, *best], sets, repetitions, moved, foreign)
-    return {"timed": [each.name for each in candidates], STREAM: timing.stream_record(best),
-            **{each.name: {method: timing.summary(times) for method, times in each.times.items()
-                           if times} for each in candidates}}
+    return {**timing.medians(candidates), STREAM: {
+        method: min(times.values()) for method, times in timing.medians(best).items()}}
 
 
 def kernels_argument(argument: str) -> pathlib.Path:
@@ -309,20 +286,11 @@ def run_main(options: argparse.Namespace) -> int:
     if machine.is_simulated:
         print("SIMULATED: times mean nothing")
     foreign = machine.foreign_kernel() if options.interleave else None
-    streams: dict[Traffic, Any] = {}
-
-    def stream_of(traffic: Traffic) -> Any:
-        if traffic not in streams:
-            streams[traffic] = our_kernels.Stream(machine, our_kernels.stream_programs(
-                machine.ours.chip, options.kernels, machine.is_simulated, traffic))
-        return streams[traffic]
-
     results: list[dict[str, Any]] = []
     path = options.out
     if path and (path.is_dir() or not path.suffix):
         path.mkdir(parents=True, exist_ok=True)
         path /= "operations.json"
-    about = {"format": FORMAT, "version": VERSION, "repetitions": options.repetitions}
     for entry in entries:
         if options.only and entry["name"] not in options.only:
             continue
@@ -332,15 +300,15 @@ def run_main(options: argparse.Namespace) -> int:
                                       lambda note: print(f"note: {note}", flush=True))
         row = {**entry, **checked, "bytes": timed.moved,
                "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
-               **measure(machine, candidates, timed.streams(stream_of(timed.traffic)), timed.count,
-                         timed.moved, options.repetitions, foreign)}
+               **measure(machine, candidates, timed.streams(), timed.count, timed.moved,
+                         options.repetitions, foreign)}
         results.append(row)
         print(line(row, GRAPH), flush=True)
         # What there is, is kept, whatever becomes of the rest.
-        write(path, results, machine.describe(), **about)
+        write(path, results, machine.describe())
         del timed, candidates
         machine.release_memory()
-    write(path, results, machine.describe(), **about)
+    write(path, results, machine.describe())
     for problem in complaints(results):
         print(f"error: {problem}", file=sys.stderr)
     return 1 if complaints(results) else 0

@@ -98,7 +98,7 @@ def test_no_machine_specific_paths(page):
 
 @each_page
 def test_markers_are_paired(page):
-    markers = re.findall(r"<!-- (generated: [\w-]+|end) -->", page.read_text())
+    markers = re.findall(r"<!-- ((?:generated|measured): [\w-]+|end) -->", page.read_text())
     assert all((text == "end") == (i % 2 == 1) for i, text in enumerate(markers))
     assert len(markers) % 2 == 0
 
