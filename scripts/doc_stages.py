@@ -78,41 +78,21 @@ def lane_level(tools: Tools) -> str:
                  "mlir")
 
 
-def plan_entry(entry: dict) -> list[str]:
-    """An entry of a list of the plan, its parameters in lines of their own."""
-    keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
-    first = {key: entry[key] for key in keys[:-1] if key in entry}
-    first |= {key: value for key, value in entry.items() if key not in keys}
-    text = json.dumps(first)
-    if "parameters" not in entry:
-        return ["    " + text]
-    parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
-    return [*wrap(f"    {text[:-1]},"), *wrap(f'     "parameters": [{parameters}]}}')]
-
-
-def plan_lines(tools: Tools) -> dict[str, list[str]]:
-    """What the code object says about its launch: the lines of each key."""
+def whole_plan(tools: Tools) -> str:
+    """What the code object of the example says about its launch: each entry of a list in lines of
+    its own."""
     code = tools.kernel_file.read_bytes()
     begin = code.index(b'{"format":"lnbwd-plan"')
     plan = json.loads(code[begin:code.index(b"\0", begin)])
-    texts = {}
-    for key, value in plan.items():
-        if not isinstance(value, list):
-            texts[key] = wrap(f'  "{key}": {json.dumps(value)}')
-            continue
-        entries = [plan_entry(entry) for entry in value]
-        for entry in entries[:-1]:
-            entry[-1] += ","
-        texts[key] = [f'  "{key}": [', *(line for entry in entries for line in entry), "  ]"]
-    for lines in list(texts.values())[:-1]:
-        lines[-1] += ","
-    return texts
 
+    def entry(values: dict) -> str:
+        return json.dumps({key: values[key] for key in ("name", *values) if key in values})
 
-def whole_plan(tools: Tools) -> str:
-    """The launch plan of the example."""
-    return fence(["{", *(line for lines in plan_lines(tools).values() for line in lines), "}"],
-                 "json")
+    texts = [f'"{key}": ' + ("[\n    " + ",\n    ".join(map(entry, value)) + "\n  ]"
+                            if isinstance(value, list) else json.dumps(value))
+             for key, value in plan.items()]
+    lines = ("{\n  " + ",\n  ".join(texts) + "\n}").split("\n")
+    return fence([piece for line in lines for piece in wrap(line)], "json")
 
 
 def assembly(tools: Tools) -> str:
