@@ -34,17 +34,16 @@ if "LNBWD_BUILD_DIR" in os.environ:
     os.environ.setdefault("LNBWD_LIBRARY_DIR",
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
-from lnbwd import errors, runtime  # noqa: E402
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from lnbwd import errors, operations, runtime  # noqa: E402
 from lnbwd.core.base import chip_table  # noqa: E402
-from lnbwd.core.base.operations import (  # noqa: E402
-    LAYER_NORM,
-    LAYER_NORM_BWD,
-    RMS_NORM,
-    RMS_NORM_BWD,
-)
 from lnbwd.core.compile import kernels as compiling  # noqa: E402
 from lnbwd.core.compile.spec import rows_option  # noqa: E402
-from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
+from lnbwd.ops.launching import launch_kernel  # noqa: E402
+from lnbwd_bench import PEERS, our_kernels, peers, timing  # noqa: E402
+from lnbwd_bench.machine import DTYPES, DryMachine, GpuMachine, streams  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
     ALLOWED,
     GRAPH,
@@ -70,7 +69,8 @@ EPSILON = 1e-5
 # What our outputs hold before a run: no number, and then another one.
 POISONS = (math.nan, 12345.0)
 
-OPS = (LAYER_NORM, RMS_NORM, LAYER_NORM_BWD, RMS_NORM_BWD)
+OPS = (operations.LAYER_NORM, operations.RMS_NORM, operations.LAYER_NORM_BWD,
+       operations.RMS_NORM_BWD)
 
 Arguments = list[tuple[str, str, str, bool]]
 """(name, kind, element, is_output) of each argument."""
@@ -108,7 +108,7 @@ def compile_main(options: argparse.Namespace) -> int:
     for shape in options.shapes or dict.fromkeys([*default_shapes(), *few]):
         for op in OPS:
             if (options.only and op not in options.only) or (
-                    not options.shapes and op != LAYER_NORM_BWD and shape not in few):
+                    not options.shapes and op != operations.LAYER_NORM_BWD and shape not in few):
                 continue
             file = options.out / f"{op}-{shape.m}-{shape.n}-{shape.dtype}.{options.chip}"
             file.write_bytes(compile_kernel(op, shape, options.chip))
@@ -123,20 +123,8 @@ def compile_main(options: argparse.Namespace) -> int:
     return 0
 
 
-def exact(op: str, tensors: dict[str, Any]) -> tuple[Any, ...]:
-    """The outputs of an operation in float64, in its order."""
-    x, gamma = tensors["x"].double(), tensors["gamma"].double()
-    if op in (LAYER_NORM, RMS_NORM):
-        mean = x.mean(1, keepdim=True) if op == LAYER_NORM else 0 * x[:, :1]
-        rstd = ((x - mean).square().mean(1, keepdim=True) + EPSILON).rsqrt()
-        y = (x - mean) * rstd * gamma
-        return (y + tensors["beta"].double(), mean, rstd) if op == LAYER_NORM else (y, rstd)
-    dy, rstd = tensors["dy"].double(), tensors["rstd"].double()[:, None]
-    mean = tensors["mean"].double()[:, None] if op == LAYER_NORM_BWD else 0
-    xhat, weighted = (x - mean) * rstd, dy * gamma
-    centre = weighted.mean(1, keepdim=True) if op == LAYER_NORM_BWD else 0
-    dx = rstd * (weighted - xhat * (weighted * xhat).mean(1, keepdim=True) - centre)
-    return dx, (dy * xhat).sum(0), *([dy.sum(0)] if op == LAYER_NORM_BWD else [])
+def _are_same_bits(first: Tensor, second: Tensor) -> bool:
+    return torch.equal(first.view(torch.uint8), second.view(torch.uint8))
 
 
 class Timed:
@@ -153,13 +141,9 @@ class Timed:
     """
 
     def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
-        import torch
-
-        from lnbwd_bench.machine import DTYPES
-
         self.shape = shape = Shape(entry["m"], entry["n"], entry["dtype"])
         self.op = entry["name"]
-        self._machine, self._torch, self._folder = machine, torch, kernels
+        self._machine, self._folder = machine, kernels
         program = runtime.Program.from_file(kernels / entry["file"])
         self._kernel = runtime.Kernel(machine.ours, program)
         arguments = arguments_of(program)
@@ -169,7 +153,7 @@ class Timed:
         self.traffic = traffic_of(arguments)
         self.block_bytes = shape.m * shape.n * shape.element_bytes
         self.count = max(2, -(-5 * machine.l2_bytes // self.moved) + 1)
-        self.sets: list[dict[str, Any]] = []
+        self.sets: list[dict[str, Tensor]] = []
         for _ in range(self.count):
             tensors = {}
             for name, kind, element, is_output in arguments:
@@ -187,14 +171,10 @@ class Timed:
                         if kind == "row_block" and is_output == wanted]
 
     def _ours(self, slot: int) -> None:
-        from lnbwd.ops.launching import launch_kernel
-
         launch_kernel(self._kernel, self.shape.m, [self.sets[slot][name] for name in self._names])
 
     def streams(self) -> list[timing.Candidate]:
         """Streams of as many arrays between the row blocks; what was in the outputs is lost."""
-        from lnbwd_bench.machine import streams
-
         return streams(self._machine, self.traffic, [
             [tensors[name] for name in self._blocks] for tensors in self.sets], self._folder)
 
@@ -208,25 +188,21 @@ class Timed:
         """What a row says of our numbers: the error against float64, and what is wrong."""
         wrong: list[str] = []
         first, again = map(self._run_ours, POISONS)
-        if not all(map(self._same_bits, first, again)):
+        if not all(map(_are_same_bits, first, again)):
             wrong.append("two runs gave different bits")
-        error = error_of(first, exact(self.op, self.sets[0]))
+        error = error_of(first, peers.exact(self.op, self.sets[0]))
         if not error <= ALLOWED[self.shape.dtype]:
             wrong.append(f"error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
         return {"errors": {"ours": error}, "complaints": wrong}
 
-    def _same_bits(self, first: Any, second: Any) -> bool:
-        kind = self._torch.int16 if first.element_size() == 2 else self._torch.int32
-        return bool(self._torch.equal(first.view(kind), second.view(kind)))
-
-    def candidates(self, peers: Iterable[Any], errors: dict[str, float],
+    def candidates(self, others: Iterable[Any], errors: dict[str, float],
                    say: Callable[[str], None]) -> list[timing.Candidate]:
         """Ours, and the peers that have the operation and get it right; ``errors`` has theirs
         then."""
         result = [timing.Candidate("ours", self._ours)]
         first = self.sets[0]
-        expected = exact(self.op, first)
-        for peer in peers:
+        expected = peers.exact(self.op, first)
+        for peer in others:
             kept: dict[int, Any] = {}
             try:
                 function = peer.function(self.op, self.shape)
@@ -268,20 +244,17 @@ def kernels_argument(argument: str) -> pathlib.Path:
 
 def run_main(options: argparse.Namespace) -> int:
     """Checks and measures the kernels of a folder, and writes the figures."""
-    from lnbwd_bench import peers as known_peers
-    from lnbwd_bench.machine import DryMachine, GpuMachine
-
     entries = json.loads((options.kernels / MANIFEST).read_text())
     if not entries:
         raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile "
                                       "some into the folder")
     machine: Any = DryMachine(entries[0]["chip"]) if options.dry_run else GpuMachine()
     machine.calibrate()
-    peers = []
+    others = []
     for name in options.peers:
         try:
-            peers.append(known_peers.make_peer(name, machine))
-        except known_peers.Unavailable as error:
+            others.append(peers.make_peer(name, machine))
+        except peers.Unavailable as error:
             print(f"left out: {name}: {error}")
     if machine.is_simulated:
         print("SIMULATED: times mean nothing")
@@ -296,7 +269,7 @@ def run_main(options: argparse.Namespace) -> int:
             continue
         timed = Timed(machine, entry, options.kernels)
         checked = timed.check_ours()
-        candidates = timed.candidates(peers, checked["errors"],
+        candidates = timed.candidates(others, checked["errors"],
                                       lambda note: print(f"note: {note}", flush=True))
         row = {**entry, **checked, "bytes": timed.moved,
                "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
@@ -307,8 +280,7 @@ def run_main(options: argparse.Namespace) -> int:
         # What there is, is kept, whatever becomes of the rest.
         write(path, results, machine.describe())
         del timed, candidates
-        machine.release_memory()
-    write(path, results, machine.describe())
+        torch.cuda.empty_cache()
     for problem in complaints(results):
         print(f"error: {problem}", file=sys.stderr)
     return 1 if complaints(results) else 0

@@ -137,10 +137,6 @@ class GpuMachine(_Machine):
         """Waits for the device."""
         torch.cuda.synchronize()
 
-    def release_memory(self) -> None:
-        """Gives cached memory back, between shapes."""
-        torch.cuda.empty_cache()
-
 
 class _HostEvent:
     def __init__(self) -> None:
@@ -184,9 +180,6 @@ class DryMachine(_Machine):
 
     def synchronize(self) -> None:
         """Nothing is under way on the host."""
-
-    def release_memory(self) -> None:
-        """Nothing is cached."""
 
 
 @functools.cache
