@@ -29,19 +29,19 @@ def named_op(tools: Tools) -> str:
 
 def row_program(tools: Tools) -> str:
     """The row program that it becomes."""
-    lines = dedent(cut(tools.stage("cse"), r"= lnbwd\.rowwise @"))
+    lines = dedent(cut(tools.stage("cse.mlir"), r"= lnbwd\.rowwise @"))
     return fence(wrap_header(lines[0]) + lines[1:], "mlir")
 
 
 def schedule(tools: Tools) -> str:
     """The schedule that is chosen for it."""
-    found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule"))
+    found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule.mlir"))
     return fence(wrap(found.group()), "mlir")
 
 
 def partial_sums(tools: Tools) -> str:
     """The two row programs, the first one's region left out: it is unchanged."""
-    lines = dedent(cut(tools.stage("lnbwd-finalize-column-sums"), r"func\.func @"))
+    lines = dedent(cut(tools.stage("lnbwd-finalize-column-sums.mlir"), r"func\.func @"))
     result: list[str] = []
     region = 0
     inside = False
@@ -69,7 +69,7 @@ def shorten_spaces(text: str) -> str:
 
 def lane_level(tools: Tools) -> str:
     """The first kernel at the lane level, without its parameters."""
-    stage = tools.stage("lnbwd-distribute-rows")
+    stage = tools.stage("lnbwd-distribute-rows.mlir")
     place = re.search(r"^!layout = .*$", stage, re.MULTILINE)
     if not place:
         raise Stop("the first place of lnbwd-distribute-rows has no name")
@@ -97,7 +97,8 @@ def whole_plan(tools: Tools) -> str:
 
 def assembly(tools: Tools) -> str:
     """The row loop of the machine code, the first lines of each kind."""
-    lines = [line.split(";")[0].rstrip().expandtabs(8) for line in tools.stage("s").split("\n")]
+    lines = [line.split(";")[0].rstrip().expandtabs(8)
+             for line in tools.stage("kernel.s").split("\n")]
     begin = lines.index(f"{LAYER_NORM_BWD}:")
     end = next(i for i in range(begin, len(lines)) if "s_endpgm" in lines[i])
     body = [line for line in lines[begin:end] if line and not re.match(r"\s+\.", line)]
