@@ -57,13 +57,13 @@ from lnbwd_bench.results import (  # noqa: E402
 from lnbwd_bench.shapes import (  # noqa: E402
     Shape,
     default_shapes,
-    parse_shape,
     random_shapes,
     shape_argument,
 )
 from lnbwd_bench.stream import Traffic  # noqa: E402
 
-SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
+# Of the dashboard's shapes those that all operations have, and not only LayerNorm's gradient.
+SHAPES = (Shape(4096, 1024), Shape(8192, 4096), Shape(16384, 2048), Shape(65536, 768))
 MANIFEST = "operations.json"
 EPSILON = 1e-5
 # What our outputs hold before a run: no number, and then another one.
@@ -103,12 +103,10 @@ def compile_main(options: argparse.Namespace) -> int:
     traffics = set()
     if options.random:
         options.shapes = random_shapes(*options.random)
-    # The dashboard has many shapes of LayerNorm backward, and a few of all others.
-    few = [parse_shape(text) for text in SHAPES]
-    for shape in options.shapes or dict.fromkeys([*default_shapes(), *few]):
+    for shape in options.shapes or default_shapes():
         for op in OPS:
             if (options.only and op not in options.only) or (
-                    not options.shapes and op != operations.LAYER_NORM_BWD and shape not in few):
+                    not options.shapes and op != operations.LAYER_NORM_BWD and shape not in SHAPES):
                 continue
             file = options.out / f"{op}-{shape.m}-{shape.n}-{shape.dtype}.{options.chip}"
             file.write_bytes(compile_kernel(op, shape, options.chip))

@@ -4,8 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures errors against float64 by type and distribution, beside PyTorch's on the CPU.
 
-  scripts/accuracy.py          measures five seeds, prints tables of the worst, and writes them to
-                               docs/results/accuracy.json; needs torch, and takes some minutes
+  scripts/accuracy.py          measures five seeds, and writes the worst errors to
+                               docs/results/accuracy.json, whose tables scripts/update-docs.sh
+                               makes; needs torch, and takes some minutes
   scripts/accuracy.py --check  measures one seed, and fails if ours are worse than PyTorch's, or if
                                they are not what the file says
 
@@ -235,12 +236,6 @@ def main() -> int:
         many = [measure_many(seed) for seed in SEEDS]
         forward = [measure_forward(seed) for seed in SEEDS]
         tables = {"gradients": worst(gradients), "sums": worst(many), "forward": worst(forward)}
-        for table in tables.values():
-            columns = next(iter(table.values()))
-            print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
-            for cell, errors in table.items():
-                print(f"| {' '.join(cell)} | "
-                      + " | ".join(f"{figure:.1e}" for figure in errors.values()) + " |")
         FILE.write_text(json.dumps({
             "date": str(datetime.date.today()), "torch": torch.__version__.partition("+")[0],
             "seeds": len(SEEDS), "tables": stored(tables)}, indent=1) + "\n")
