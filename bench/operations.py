@@ -34,24 +34,21 @@ if "LNBWD_BUILD_DIR" in os.environ:
     os.environ.setdefault("LNBWD_LIBRARY_DIR",
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
-from lnbwd import errors, runtime  # noqa: E402
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from lnbwd import errors, operations, runtime  # noqa: E402
 from lnbwd.core.base import chip_table  # noqa: E402
-from lnbwd.core.base.operations import (  # noqa: E402
-    LAYER_NORM,
-    LAYER_NORM_BWD,
-    RMS_NORM,
-    RMS_NORM_BWD,
-)
 from lnbwd.core.compile import kernels as compiling  # noqa: E402
 from lnbwd.core.compile.spec import rows_option  # noqa: E402
-from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
+from lnbwd.ops.launching import launch_kernel  # noqa: E402
+from lnbwd_bench import PEERS, our_kernels, peers, timing  # noqa: E402
+from lnbwd_bench.machine import DTYPES, DryMachine, GpuMachine, streams  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
     ALLOWED,
-    FORMAT,
     GRAPH,
     PEER_SLACK,
     STREAM,
-    VERSION,
     complaints,
     error_of,
     line,
@@ -60,19 +57,20 @@ from lnbwd_bench.results import (  # noqa: E402
 from lnbwd_bench.shapes import (  # noqa: E402
     Shape,
     default_shapes,
-    parse_shape,
     random_shapes,
     shape_argument,
 )
 from lnbwd_bench.stream import Traffic  # noqa: E402
 
-SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
+# Of the dashboard's shapes those that all operations have, and not only LayerNorm's gradient.
+SHAPES = (Shape(4096, 1024), Shape(8192, 4096), Shape(16384, 2048), Shape(65536, 768))
 MANIFEST = "operations.json"
 EPSILON = 1e-5
 # What our outputs hold before a run: no number, and then another one.
 POISONS = (math.nan, 12345.0)
 
-OPS = (LAYER_NORM, RMS_NORM, LAYER_NORM_BWD, RMS_NORM_BWD)
+OPS = (operations.LAYER_NORM, operations.RMS_NORM, operations.LAYER_NORM_BWD,
+       operations.RMS_NORM_BWD)
 
 Arguments = list[tuple[str, str, str, bool]]
 """(name, kind, element, is_output) of each argument."""
@@ -105,12 +103,10 @@ def compile_main(options: argparse.Namespace) -> int:
     traffics = set()
     if options.random:
         options.shapes = random_shapes(*options.random)
-    # The dashboard has many shapes of LayerNorm backward, and a few of all others.
-    few = [parse_shape(text) for text in SHAPES]
-    for shape in options.shapes or dict.fromkeys([*default_shapes(), *few]):
+    for shape in options.shapes or default_shapes():
         for op in OPS:
             if (options.only and op not in options.only) or (
-                    not options.shapes and op != LAYER_NORM_BWD and shape not in few):
+                    not options.shapes and op != operations.LAYER_NORM_BWD and shape not in SHAPES):
                 continue
             file = options.out / f"{op}-{shape.m}-{shape.n}-{shape.dtype}.{options.chip}"
             file.write_bytes(compile_kernel(op, shape, options.chip))
@@ -118,26 +114,15 @@ def compile_main(options: argparse.Namespace) -> int:
             kernels.append({"name": op, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
                             "chip": options.chip, "file": file.name,
                             **({"random": options.random} if options.random else {})})
-    our_kernels.pack_streams(options.chip, options.out, sorted(traffics))
+    for traffic in traffics:
+        our_kernels.compile_streams(options.chip, options.out, traffic)
     (options.out / MANIFEST).write_text(json.dumps(kernels, indent=1) + "\n")
     print(f"{len(kernels)} kernels in {options.out}")
     return 0
 
 
-def exact(op: str, tensors: dict[str, Any]) -> tuple[Any, ...]:
-    """The outputs of an operation in float64, in its order."""
-    x, gamma = tensors["x"].double(), tensors["gamma"].double()
-    if op in (LAYER_NORM, RMS_NORM):
-        mean = x.mean(1, keepdim=True) if op == LAYER_NORM else 0 * x[:, :1]
-        rstd = ((x - mean).square().mean(1, keepdim=True) + EPSILON).rsqrt()
-        y = (x - mean) * rstd * gamma
-        return (y + tensors["beta"].double(), mean, rstd) if op == LAYER_NORM else (y, rstd)
-    dy, rstd = tensors["dy"].double(), tensors["rstd"].double()[:, None]
-    mean = tensors["mean"].double()[:, None] if op == LAYER_NORM_BWD else 0
-    xhat, weighted = (x - mean) * rstd, dy * gamma
-    centre = weighted.mean(1, keepdim=True) if op == LAYER_NORM_BWD else 0
-    dx = rstd * (weighted - xhat * (weighted * xhat).mean(1, keepdim=True) - centre)
-    return dx, (dy * xhat).sum(0), *([dy.sum(0)] if op == LAYER_NORM_BWD else [])
+def _are_same_bits(first: Tensor, second: Tensor) -> bool:
+    return torch.equal(first.view(torch.uint8), second.view(torch.uint8))
 
 
 class Timed:
@@ -145,25 +130,20 @@ class Timed:
 
     Attributes:
         shape: the rows.
-        op: which operation, by its name among :func:`variants`.
+        op: which operation.
         moved: bytes of all arguments, each once.
         count: sets of buffers.
         sets: for each, the tensors by name.
-        places: for each, where the arguments are for our kernels, by name.
         traffic: row blocks that are read and written.
         block_bytes: of one of them.
     """
 
     def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
-        import torch
-
-        from lnbwd_bench.machine import DTYPES
-
-        self.shape = Shape(entry["m"], entry["n"], entry["dtype"])
+        self.shape = shape = Shape(entry["m"], entry["n"], entry["dtype"])
         self.op = entry["name"]
-        self._machine, self._torch = machine, torch
-        shape = self.shape
+        self._machine, self._folder = machine, kernels
         program = runtime.Program.from_file(kernels / entry["file"])
+        self._kernel = runtime.Kernel(machine.ours, program)
         arguments = arguments_of(program)
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
@@ -171,7 +151,7 @@ class Timed:
         self.traffic = traffic_of(arguments)
         self.block_bytes = shape.m * shape.n * shape.element_bytes
         self.count = max(2, -(-5 * machine.l2_bytes // self.moved) + 1)
-        self.sets: list[dict[str, Any]] = []
+        self.sets: list[dict[str, Tensor]] = []
         for _ in range(self.count):
             tensors = {}
             for name, kind, element, is_output in arguments:
@@ -182,73 +162,45 @@ class Timed:
             # Peers' gradients of LayerNorm take it, though no result depends on it.
             tensors.setdefault("beta", torch.zeros_like(tensors["gamma"]))
             self.sets.append(tensors)
-        self.places = [{name: machine.place(tensors[name]) for name, *_ in arguments}
-                        for tensors in self.sets]
+        self._names = [name for name, *_ in arguments]
         self._outputs = [name for name, _, _, is_output in arguments if is_output]
         self._blocks = [name for wanted in (False, True)
                         for name, kind, _, is_output in arguments
                         if kind == "row_block" and is_output == wanted]
-        self._ours = self._call_of(program)
 
-    def _call_of(self, program: runtime.Program) -> Callable[[int], None]:
-        """A call of a kernel; each set of buffers has a workspace of its own."""
-        machine = self._machine
-        kernel = runtime.Kernel(machine.ours, program)
-        rows = self.shape.m
-        pointers = [[places[argument.name].pointer for argument in program.arguments]
-                    for places in self.places]
-        size = kernel.workspace_size(rows)
-        workspaces = [machine.place(self._torch.empty(max(size, 1), dtype=self._torch.uint8,
-                                                      device=machine.device))
-                      for _ in range(self.count)]
+    def _ours(self, slot: int) -> None:
+        launch_kernel(self._kernel, self.shape.m, [self.sets[slot][name] for name in self._names])
 
-        def call(slot: int) -> None:
-            kernel.launch(pointers[slot], rows, workspaces[slot].pointer, size, machine.stream())
-
-        return call
-
-    def streams(self, stream: Any) -> list[timing.Candidate]:
+    def streams(self) -> list[timing.Candidate]:
         """Streams of as many arrays between the row blocks; what was in the outputs is lost."""
-        candidates: list[timing.Candidate] = stream.candidates(
-            self.block_bytes, [[places[name].pointer for name in self._blocks]
-                               for places in self.places])
-        return candidates
+        return streams(self._machine, self.traffic, [
+            [tensors[name] for name in self._blocks] for tensors in self.sets], self._folder)
 
     def _run_ours(self, poison: float) -> list[Any]:
         """The outputs of one of ours on the first set, from memory that holds ``poison``."""
-        tensors, places = self.sets[0], self.places[0]
-        for output in self._outputs:
-            tensors[output].fill_(poison)
-            places[output].send()
+        outputs = [self.sets[0][name].fill_(poison) for name in self._outputs]
         self._ours(0)
-        self._machine.synchronize()
-        for output in self._outputs:
-            places[output].fetch()
-        return [tensors[output].clone() for output in self._outputs]
+        return [output.clone() for output in outputs]
 
     def check_ours(self) -> dict[str, Any]:
         """What a row says of our numbers: the error against float64, and what is wrong."""
         wrong: list[str] = []
         first, again = map(self._run_ours, POISONS)
-        if not all(map(self._same_bits, first, again)):
+        if not all(map(_are_same_bits, first, again)):
             wrong.append("two runs gave different bits")
-        error = error_of(first, exact(self.op, self.sets[0]))
+        error = error_of(first, peers.exact(self.op, self.sets[0]))
         if not error <= ALLOWED[self.shape.dtype]:
             wrong.append(f"error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
         return {"errors": {"ours": error}, "complaints": wrong}
 
-    def _same_bits(self, first: Any, second: Any) -> bool:
-        kind = self._torch.int16 if first.element_size() == 2 else self._torch.int32
-        return bool(self._torch.equal(first.view(kind), second.view(kind)))
-
-    def candidates(self, peers: Iterable[Any], errors: dict[str, float],
+    def candidates(self, others: Iterable[Any], errors: dict[str, float],
                    say: Callable[[str], None]) -> list[timing.Candidate]:
         """Ours, and the peers that have the operation and get it right; ``errors`` has theirs
         then."""
         result = [timing.Candidate("ours", self._ours)]
         first = self.sets[0]
-        expected = exact(self.op, first)
-        for peer in peers:
+        expected = peers.exact(self.op, first)
+        for peer in others:
             kept: dict[int, Any] = {}
             try:
                 function = peer.function(self.op, self.shape)
@@ -276,9 +228,8 @@ def measure(machine: Any, candidates: Sequence[timing.Candidate],
     streams, which take turns with them, for so many bytes."""
     best = timing.best_streams(machine, streams, sets, moved)
     timing.time_interleaved(machine, [*candidates, *best], sets, repetitions, moved, foreign)
-    return {"timed": [each.name for each in candidates], STREAM: timing.stream_record(best),
-            **{each.name: {method: timing.summary(times) for method, times in each.times.items()
-                           if times} for each in candidates}}
+    return {**timing.medians(candidates), STREAM: {
+        method: min(times.values()) for method, times in timing.medians(best).items()}}
 
 
 def kernels_argument(argument: str) -> pathlib.Path:
@@ -291,56 +242,43 @@ def kernels_argument(argument: str) -> pathlib.Path:
 
 def run_main(options: argparse.Namespace) -> int:
     """Checks and measures the kernels of a folder, and writes the figures."""
-    from lnbwd_bench import peers as known_peers
-    from lnbwd_bench.machine import DryMachine, GpuMachine
-
     entries = json.loads((options.kernels / MANIFEST).read_text())
     if not entries:
         raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile "
                                       "some into the folder")
     machine: Any = DryMachine(entries[0]["chip"]) if options.dry_run else GpuMachine()
     machine.calibrate()
-    peers = []
+    others = []
     for name in options.peers:
         try:
-            peers.append(known_peers.make_peer(name, machine))
-        except known_peers.Unavailable as error:
+            others.append(peers.make_peer(name, machine))
+        except peers.Unavailable as error:
             print(f"left out: {name}: {error}")
     if machine.is_simulated:
         print("SIMULATED: times mean nothing")
     foreign = machine.foreign_kernel() if options.interleave else None
-    streams: dict[Traffic, Any] = {}
-
-    def stream_of(traffic: Traffic) -> Any:
-        if traffic not in streams:
-            streams[traffic] = our_kernels.Stream(machine, our_kernels.stream_programs(
-                machine.ours.chip, options.kernels, machine.is_simulated, traffic))
-        return streams[traffic]
-
     results: list[dict[str, Any]] = []
     path = options.out
     if path and (path.is_dir() or not path.suffix):
         path.mkdir(parents=True, exist_ok=True)
         path /= "operations.json"
-    about = {"format": FORMAT, "version": VERSION, "repetitions": options.repetitions}
     for entry in entries:
         if options.only and entry["name"] not in options.only:
             continue
         timed = Timed(machine, entry, options.kernels)
         checked = timed.check_ours()
-        candidates = timed.candidates(peers, checked["errors"],
+        candidates = timed.candidates(others, checked["errors"],
                                       lambda note: print(f"note: {note}", flush=True))
         row = {**entry, **checked, "bytes": timed.moved,
                "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
-               **measure(machine, candidates, timed.streams(stream_of(timed.traffic)), timed.count,
-                         timed.moved, options.repetitions, foreign)}
+               **measure(machine, candidates, timed.streams(), timed.count, timed.moved,
+                         options.repetitions, foreign)}
         results.append(row)
         print(line(row, GRAPH), flush=True)
         # What there is, is kept, whatever becomes of the rest.
-        write(path, results, machine.describe(), **about)
+        write(path, results, machine.describe())
         del timed, candidates
-        machine.release_memory()
-    write(path, results, machine.describe(), **about)
+        torch.cuda.empty_cache()
     for problem in complaints(results):
         print(f"error: {problem}", file=sys.stderr)
     return 1 if complaints(results) else 0

@@ -16,9 +16,7 @@ Without names, models are drawn that --known has none of.
 
 time compiles each pattern by both, times CUDA graphs of both in turns over rotating inputs, and
 compares lnbwd's results with float64: it fails if some are wrong. Processes compile side by side;
-one at a time has the GPU. Each GPU of CUDA_VISIBLE_DEVICES has its share of the patterns. With
---beside, processes with the package of another checkout time the same patterns, with the same
-configurations of Triton's kernels.
+one at a time has the GPU.
 """
 
 from __future__ import annotations
@@ -27,27 +25,21 @@ import argparse
 import collections
 import contextlib
 import functools
-import hashlib
 import itertools
 import json
 import lzma
 import math
-import os
 import pathlib
 import random
 import re
-import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-if "LNBWD_BESIDE" not in os.environ:  # Another checkout's package comes by PYTHONPATH.
-    sys.path.insert(0, str(SOURCE / "python"))
+sys.path.insert(0, str(SOURCE / "python"))
 
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
@@ -66,15 +58,8 @@ BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 _ROTATED_BYTES, _REPETITIONS = 200e6, 15
 """Inputs rotate through as many bytes, more than a cache has."""
 
-_MOST_MS = 6.0
-"""A pattern that takes longer keeps the GPU for others' share of time, and is skipped beside
-another checkout."""
-
 _LARGE = 1 << 27
 """Elements of an input of patterns that one process has: few fit a GPU's memory at once."""
-
-_GRACE_SECONDS = 40.0
-"""How much longer the patterns may take that are begun last."""
 
 
 # capture ------------------------------------------------------------------------------------------
@@ -196,7 +181,7 @@ def convert(options: argparse.Namespace) -> int:
     return 0
 
 
-# time: the processes of a checkout ----------------------------------------------------------------
+# time ---------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -211,30 +196,13 @@ def in_order(graph: torch.fx.Graph) -> Iterator[None]:
 
 
 def prepare(file: pathlib.Path) -> None:
-    """Prepares a process: kernels of Triton that differ in their names alone have the configuration
-    that the first one was tuned to, in either checkout."""
-    tune: Any = processes.autotuner().autotune_to_one_config
-
-    def tuned(self: Any, *arguments: Any, **named: Any) -> None:
-        source = self.fn.src.replace(self.fn.__name__, "")
-        launchers = {str(one.config): one for one in self.launchers}
-        key = hashlib.sha256(repr((source, self.size_hints, sorted(launchers))).encode())
-        kept = file.with_suffix(f".{key.hexdigest()}")
-        found = launchers.get(kept.read_text()) if kept.exists() else None
-        if found is not None:
-            self.launchers = [found]
-            return
-        tune(self, *arguments, **named)
-        kept.write_text(str(self.launchers[0].config))
-
-    processes.autotuner().autotune_to_one_config = tuned
+    """Prepares a process."""
     torch.set_grad_enabled(False)
     processes.prepare_inductor(file)
 
 
-def timed(pattern: Pattern, file: pathlib.Path, is_beside: bool) -> dict[str, Any]:
-    """The medians of a pattern's times, in microseconds, and what is wrong with the results, which
-    is not asked of another checkout's."""
+def timed(pattern: Pattern, file: pathlib.Path) -> dict[str, Any]:
+    """The medians of a pattern's times, in microseconds, and what is wrong with the results."""
     import lnbwd.inductor
     from lnbwd_bench.machine import GpuMachine
 
@@ -247,46 +215,33 @@ def timed(pattern: Pattern, file: pathlib.Path, is_beside: bool) -> dict[str, An
     size = sum(operand.untyped_storage().nbytes() for operand in first) or 1
     torch._dynamo.reset()
     lnbwd.inductor.decisions(clear=True)
-    calls = {}
-    is_other = "LNBWD_BESIDE" in os.environ
-    for name, backend in BACKENDS.items():
-        if is_other and name != "lnbwd":
-            continue
-        call = calls[name] = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
+    calls = {name: torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
+             for name, backend in BACKENDS.items()}
+    for call in calls.values():
         call(*first)
-        with processes.turn(file):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            call(*first)
-            torch.cuda.synchronize()
-            if is_beside and (time.perf_counter() - start) * 1e3 > _MOST_MS:
-                return {"skipped": f"{name} takes more than {_MOST_MS} ms"}
     decisions = lnbwd.inductor.decisions()
     taken = {one.taken for one in decisions}
-    row: dict[str, Any] = {
-        "outcome": "part" if len(taken) == 2 else "whole" if True in taken else "left",
-        "decisions": [str(one)[:200] for one in decisions], "wrong": []}
-    if not is_other:
-        with in_order(module.graph):  # PyTorch has compiled code for each of both.
-            calls["lnbwd"](*first)
-        with processes.turn(file), in_order(module.graph):
-            torch.manual_seed(0)
-            row["wrong"] = faults(calls["lnbwd"](*first), *expected(pattern, first))
+    with in_order(module.graph):  # PyTorch has compiled code for each of both.
+        calls["lnbwd"](*first)
+    with processes.turn(file), in_order(module.graph):
+        torch.manual_seed(0)
+        wrong = faults(calls["lnbwd"](*first), *expected(pattern, first))
     count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
     with processes.turn(file):
         torch.cuda.empty_cache()
         sets = [first, *(inputs_of(pattern, "cuda", seed) for seed in range(2, count + 1))]
-        row["us"] = timing.time_in_graphs(GpuMachine(), {
+        us = timing.time_in_graphs(GpuMachine(), {
             name: lambda slot, call=call: call(*sets[slot])  # type: ignore[misc]
             for name, call in calls.items()}, count, _REPETITIONS, size)
-    return row
+    return {"outcome": "part" if len(taken) == 2 else "whole" if True in taken else "left",
+            "decisions": [str(one)[:200] for one in decisions], "wrong": wrong, "us": us}
 
 
-def work(pattern: Pattern, file: pathlib.Path, is_beside: bool) -> dict[str, Any]:
+def work(pattern: Pattern, file: pathlib.Path) -> dict[str, Any]:
     """Times a pattern in a process. After it the GPU is free for the next, or "is_lost" is set."""
     row: dict[str, Any] = {}
     try:
-        row |= timed(pattern, file, is_beside)
+        row |= timed(pattern, file)
     except Exception as error:
         row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
     try:
@@ -295,27 +250,6 @@ def work(pattern: Pattern, file: pathlib.Path, is_beside: bool) -> dict[str, Any
     except RuntimeError:  # After an assertion in a kernel nothing runs in this process.
         row["is_lost"] = True
     return row
-
-
-def measure(options: argparse.Namespace) -> int:
-    """Times the patterns of one checkout on one GPU, and writes a row for each."""
-    patterns = dict(enumerate(json.loads(options.patterns.read_text())))
-    large = {place for place, pattern in patterns.items()
-             if any(math.prod(shape) >= _LARGE for _, shape, _ in pattern["inputs"])}
-    turns = options.patterns.with_suffix(".turns")
-    turns.touch()
-    pools = [(count, {place: patterns[place] for place in patterns if (place in large) == is_large})
-             for count, is_large in ((options.processes, False), (1, True))]
-    with options.out.open("w") as out:
-        for row in processes.rows_of(
-                pools, time.time() + options.seconds,
-                functools.partial(work, file=turns, is_beside=options.is_beside),
-                functools.partial(prepare, turns)):
-            print(json.dumps(row), file=out, flush=True)
-    return 0
-
-
-# time: the command --------------------------------------------------------------------------------
 
 
 def chosen(options: argparse.Namespace) -> list[Pattern]:
@@ -336,88 +270,37 @@ def chosen(options: argparse.Namespace) -> list[Pattern]:
     return patterns
 
 
-def started(checkout: pathlib.Path, is_other: bool, patterns: pathlib.Path, out: pathlib.Path,
-            gpu: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
-    """The processes of a checkout on a GPU."""
-    return subprocess.Popen(
-        [sys.executable, __file__, "measure", str(patterns), "--out", str(out), "--processes",
-         str(options.processes), "--seconds", str(options.seconds),
-         *["--is-beside"] * bool(options.beside)], start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(checkout / "python"), "CUDA_VISIBLE_DEVICES": gpu,
-             "OMP_NUM_THREADS": "2", "LNBWD_CACHE_DIR": f"{out}.kernels",
-             # What Triton's kernels are tuned to, both have.
-             "TORCHINDUCTOR_CACHE_DIR": f"{patterns}.inductor",
-             **({"LNBWD_BESIDE": "1"} if is_other else {})})
-
-
-def read(file: pathlib.Path) -> dict[int, dict[str, Any]]:
-    """Rows by their places; of a process that was killed the last line may be none."""
-    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
-    return {row["place"]: row for row in map(json.loads, (
-        line for line in lines if line.endswith("\n")))}
-
-
-def merged(patterns: list[Pattern], now: dict[int, dict[str, Any]],
-           before: dict[int, dict[str, Any]] | None) -> Iterator[dict[str, Any]]:
-    """The rows of this checkout, with the times of the other one if there is one."""
-    for place, row in sorted(now.items()):
-        if "us" in row and (before is None or "us" in before.get(place, {})):
-            pattern = patterns[place]
-            yield {"pattern": pattern["at"], "model": pattern["model"], "seen": pattern["seen"],
-                   "occurs": pattern.get("occurs", 0), **{key: row[key] for key in (
-                       "outcome", "us", "wrong", "decisions")},
-                   **({"before_us": {**row["us"], **before[place]["us"]}} if before else {})}
-
-
 def time_main(options: argparse.Namespace) -> int:
-    """Times on all GPUs, and writes the rows."""
+    """Times patterns, and writes the rows."""
     if not torch.cuda.is_available():
         sys.exit("regions.py: error: expected a GPU, got none; capture and convert need none")
-    patterns = chosen(options)
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    gpus = visible.split(",") if visible else list(map(str, range(torch.cuda.device_count())))
-    checkouts = {"now": SOURCE, **({"before": options.beside.resolve()} if options.beside else {})}
+    from lnbwd_bench.machine import described_gpu
+
+    patterns = dict(enumerate(chosen(options)))
+    large = {place for place, pattern in patterns.items()
+             if any(math.prod(shape) >= _LARGE for _, shape, _ in pattern["inputs"])}
+    pools = [(count, {place: patterns[place] for place in patterns if (place in large) == is_large})
+             for count, is_large in ((options.processes, False), (1, True))]
     found, wrong = [], []
-    last = time.time() + options.seconds + _GRACE_SECONDS
-    with tempfile.TemporaryDirectory(prefix="regions-") as folder:
-        runs = []
-        for number, gpu in enumerate(gpus):
-            mine = patterns[number::len(gpus)]
-            file = pathlib.Path(folder) / f"{gpu}.json"
-            file.write_text(json.dumps(mine))
-            runs.append((mine, [(file.with_suffix(f".{of}"), started(
-                checkout, of == "before", file, file.with_suffix(f".{of}"), gpu, options))
-                for of, checkout in checkouts.items()]))
-        for mine, children in runs:
-            for _, child in children:
-                try:
-                    child.wait(max(0.0, last - time.time()))
-                except subprocess.TimeoutExpired:
-                    os.killpg(child.pid, signal.SIGKILL)
-                    child.wait()
-            rows = [read(out) for out, _ in children]
-            wrong += [f"WRONG: {mine[place]['at']} {mine[place]['model']}: {fault}"
-                      for of_one in rows for place, row in of_one.items()
-                      for fault in (*row.get("wrong", ()), *filter(None, [row.get("failure")]))]
-            found += merged(mine, rows[0], rows[1] if options.beside else None)
-    if options.out:
-        from lnbwd_bench.machine import described_gpu
-        results.write(options.out, found, described_gpu())
-    for name in ("before_us", "us"):
-        gains = [(row["us"]["torch"] / row[name]["lnbwd"], row["occurs"]) for row in found
-                 if name in row]
-        if gains:
-            ratios = [gain for gain, _ in gains]
-            weighted = [gain for gain, occurs in gains for _ in range(occurs)]
-            print(f"{name}: {len(gains)} patterns, mean {statistics.mean(ratios):.3f}, by "
-                  f"occurrence {statistics.mean(weighted or ratios):.3f}, below 0.98 "
-                  f"{sum(gain < 0.98 for gain in ratios)}, below 0.90 "
-                  f"{sum(gain < 0.9 for gain in ratios)}")
-    for row in sorted(found, key=lambda row: row["us"]["torch"] / row["us"]["lnbwd"])[:20]:
-        print(f"{row['pattern']} {row['model']} {row['outcome']}: " + ", ".join(
-            f"{name} {taken:.1f} us" for name, taken in (
-                *row["us"].items(), *(("before", us["lnbwd"]) for us in [row.get("before_us")]
-                                      if us))))
+    file = pathlib.Path(__file__)
+    for row in processes.rows_of(pools, time.time() + options.seconds,
+                                 functools.partial(work, file=file),
+                                 functools.partial(prepare, file)):
+        pattern = patterns[row["place"]]
+        about = {"pattern": pattern["at"], **{key: pattern.get(key, 0) for key in (
+            "model", "seen", "occurs")}}
+        wrong += [f"WRONG: {pattern['at']} {pattern['model']}: {fault}"
+                  for fault in (*row.get("wrong", ()), *filter(None, [row.get("failure")]))]
+        if "us" in row:
+            found.append({**about, **row})
+            results.write(options.out, found, described_gpu())
+    gains = [(row["us"]["torch"] / row["us"]["lnbwd"], row) for row in found]
+    if gains:
+        print(f"{len(gains)} patterns, mean {statistics.mean(gain for gain, _ in gains):.3f}, "
+              f"below 0.98 {sum(gain < 0.98 for gain, _ in gains)}")
+    for gain, row in sorted(gains, key=lambda one: one[0])[:20]:
+        print(f"{row['pattern']} {row['model']} {row['outcome']}: {gain:.2f}, " + ", ".join(
+            f"{name} {taken:.1f} us" for name, taken in row["us"].items()))
     print("\n".join(wrong) or "all results are right")
     return bool(wrong)
 
@@ -426,8 +309,7 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    capturing, converting, timing_, measuring = (commands.add_parser(name) for name in (
-        "capture", "convert", "time", "measure"))
+    capturing, converting, timing_ = map(commands.add_parser, ("capture", "convert", "time"))
     capturing.add_argument("models", nargs="*", metavar="MODEL")
     capturing.add_argument("--draw", type=int, default=20, metavar="N", help="so many models")
     capturing.add_argument("--known", type=pathlib.Path, nargs="+", default=[results.PATTERNS],
@@ -437,21 +319,15 @@ def main() -> int:
     timing_.add_argument("--patterns", type=pathlib.Path, default=results.PATTERNS)
     timing_.add_argument("--only", type=int, nargs="+", help="places in the file, from 0 on")
     timing_.add_argument("--more", type=pathlib.Path, help="patterns that are in no corpus")
-    timing_.add_argument("--beside", type=pathlib.Path, metavar="OTHER", help="a checkout whose "
-                         "package has the same folders, with its libraries beside it")
-    measuring.add_argument("patterns", type=pathlib.Path)
-    measuring.add_argument("--is-beside", action="store_true")
-    for command in (timing_, measuring):
-        command.add_argument("--processes", type=int, default=8, help="of each checkout and GPU")
-        command.add_argument("--seconds", type=float, default=3600, help="begins none after these")
+    timing_.add_argument("--processes", type=int, default=8)
+    timing_.add_argument("--seconds", type=float, default=3600, help="begins none after these")
     for command in (capturing, converting, timing_):
         command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--out", type=pathlib.Path, required=command is capturing)
     for command in (converting, timing_):
         command.add_argument("--count", type=int, help="so many patterns, at random")
-    for command in (capturing, converting, timing_, measuring):
-        command.add_argument("--out", type=pathlib.Path, required=command is capturing)
     options = parser.parse_args()
-    run = {"capture": capture, "convert": convert, "time": time_main, "measure": measure}
+    run = {"capture": capture, "convert": convert, "time": time_main}
     return run[options.command](options)
 
 

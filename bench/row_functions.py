@@ -31,15 +31,7 @@ import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd_bench import (  # noqa: E402
-    our_kernels,
-    peers,
-    processes,
-    quantized,
-    results,
-    stream,
-    timing,
-)
+from lnbwd_bench import peers, processes, quantized, results, timing  # noqa: E402
 from lnbwd_bench.functions import (  # noqa: E402
     CALLS,
     PYTORCH,
@@ -49,7 +41,7 @@ from lnbwd_bench.functions import (  # noqa: E402
     row_length,
     tiny,
 )
-from lnbwd_bench.machine import DryMachine, GpuMachine  # noqa: E402
+from lnbwd_bench.machine import DryMachine, GpuMachine, streams  # noqa: E402
 
 # The fastest median of several is taken: another process may have disturbed the others.
 _PASSES, _REPETITIONS = 3, 9
@@ -169,18 +161,6 @@ def _machine(is_dry: bool) -> Any:
     return made
 
 
-def _streams(machine: Any, traffic: stream.Traffic, moved: int,
-             count: int) -> tuple[list[timing.Candidate], Any]:
-    """The best streams of so many bytes, and their buffers."""
-    programs = our_kernels.stream_programs(machine.ours.chip, None, machine.is_simulated, traffic)
-    size = moved // len(traffic.arrays)
-    places = [[machine.place(torch.zeros(size, dtype=torch.uint8, device=machine.device))
-               for _ in traffic.arrays] for _ in range(count)]
-    candidates = our_kernels.Stream(machine, programs).candidates(
-        size, [[place.pointer for place in each] for each in places])
-    return timing.best_streams(machine, candidates, count, moved), places
-
-
 def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
           contenders: dict[str, Contender], is_dry: bool) -> list[dict[str, Any]]:
     """What is measured of those that are right: the forward pass, the backward pass, and both."""
@@ -199,33 +179,32 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
     pairs = [(what, who, timing.Candidate(f"{who}, {what}", getattr(contender, what)))
              for who, contender in contenders.items() for what in moved]
     case = quantized.CASES.get(name)
-    streams, _places = (_streams(machine, case.traffic, moved["forward"], count) if case
-                        else ([], None))
-    pairs += [(results.STREAM, each.name, each) for each in streams]
-    best: dict[str, dict[str, Any]] = {what: {} for what in (*moved, results.STREAM)}
+    if case:
+        size = moved["forward"] // len(case.traffic.arrays)
+        arrays = [[torch.zeros(size, dtype=torch.uint8, device=machine.device)
+                   for _ in case.traffic.arrays] for _ in range(count)]
+        pairs += [(results.STREAM, each.name, each) for each in timing.best_streams(
+            machine, streams(machine, case.traffic, arrays), count, moved["forward"])]
+    best: dict[str, dict[str, float]] = {what: {} for what in (*moved, results.STREAM)}
     timing.time_graph(machine, [candidate for *_, candidate in pairs], count,
                       _PASSES * _REPETITIONS,
                       [moved.get(what, moved["forward"]) for what, *_ in pairs])
     for what, who, candidate in pairs:
         if times := candidate.times.get(results.GRAPH):
-            best[what][who] = timing.summary(times)
-            best[what][who]["median_us"] = min(
-                timing.median(times[begin:begin + _REPETITIONS])
-                for begin in range(0, len(times), _REPETITIONS))
-    of_stream = sorted(best.pop(results.STREAM).values(), key=lambda times: times["median_us"])
+            best[what][who] = min(timing.median(times[begin:begin + _REPETITIONS])
+                                  for begin in range(0, len(times), _REPETITIONS))
+    of_stream = [*best.pop(results.STREAM).values()]
     if leaves:
         moved["both"] = sum(moved.values())
-        best["both"] = {who: {"median_us": sum(best[what][who]["median_us"] for what in best)}
+        best["both"] = {who: sum(each[who] for each in best.values())
                         for who in contenders if all(who in each for each in best.values())}
     for what in ("forward", "backward") if name == "cross_entropy" else ():
         best[what].pop("liger", None)  # Its forward pass computes the gradient.
     length = row_length(name, shape)
     return [{"name": f"{name}, {what}", "m": math.prod(shape) // length, "n": length,
              "dtype": dtype, "shape": shape, "bytes": moved[what], "stream_bytes": moved[what],
-             "stream": {results.GRAPH: of_stream[0]} if of_stream else {}, "errors": errors,
-             "timed": list(times),
-             **{who: {results.GRAPH: found} for who, found in times.items()}}
-            for what, times in best.items()]
+             "stream": {results.GRAPH: min(of_stream)} if of_stream else {}, "errors": errors,
+             results.GRAPH: times} for what, times in best.items()]
 
 
 def prepare(file: pathlib.Path) -> None:
@@ -287,8 +266,7 @@ def main() -> int:
             rows.append(row)
             print(results.line(row, results.GRAPH), flush=True)
         # What there is, is kept, whatever becomes of the rest.
-        results.write(options.out, rows, _machine(options.dry_run).describe(),
-                      format=results.FORMAT, version=results.VERSION)
+        results.write(options.out, rows, _machine(options.dry_run).describe())
     return int(is_wrong)
 
 

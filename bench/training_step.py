@@ -11,8 +11,7 @@ Each way to compute it has a process, caches and cores of its own:
   lnbwd     torch.compile(model, backend="lnbwd")
 
 They compile side by side: that is the first step's time. What either times on the device
-meanwhile, and the steps after that, take turns. CUDA_VISIBLE_DEVICES and taskset say where; nothing
-else is to run there.
+meanwhile, and the steps after that, take turns. Nothing else is to run there.
 
 The learning rate is 0: the optimizer does its work, and the weights stay what they are, so that all
 ways see the same numbers, on which the time of a matrix product depends.
@@ -24,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import math
 import multiprocessing
 import os
@@ -53,29 +51,19 @@ BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 STEPS_A_TURN = 3
 
 
-@dataclasses.dataclass
-class Way:
-    """One way to compute a step."""
-
-    name: str
-    step: Callable[[], Tensor]
-    first_seconds: float
-    peak_bytes: int
-
-    def check(self) -> None:
-        """Takes one step more.
-
-        Raises:
-            ArithmeticError: the loss is not a number, so that the times are not those of training.
-        """
-        loss = float(self.step())
-        if not math.isfinite(loss):
-            raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say "
-                                  "nothing")
+Step = Callable[[], Tensor]
+_steps: list[Step] = []
+"""The step of the way that a process is for."""
 
 
-def make_way(name: str, config: Config) -> Way:
-    """Builds a model and runs the steps that compile it."""
+def checked(name: str, loss: float) -> None:
+    """Raises an ArithmeticError if a loss is not a number: its times are not those of training."""
+    if not math.isfinite(loss):
+        raise ArithmeticError(f"{name}: expected a finite loss, got {loss}; its times say nothing")
+
+
+def make_step(name: str, config: Config) -> Step:
+    """A model's training step."""
     torch._dynamo.reset()
     model, batch = make_model(config, "cuda"), make_batch(config, "cuda")
     if name == "lnbwd":
@@ -92,23 +80,17 @@ def make_way(name: str, config: Config) -> Way:
         optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
+    return step
+
+
+def timed(step: Step, count: int) -> float:
+    """Seconds of a step, of some consecutive ones."""
     torch.cuda.synchronize()
     start = time.perf_counter()
-    step()
-    torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    for _ in range(3):
+    for _ in range(count):
         step()
     torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    step()
-    torch.cuda.synchronize()
-    peak = torch.cuda.max_memory_allocated() - before
-    return Way(name, step, seconds, peak)
-
-
-_ways: list[Way] = []
+    return (time.perf_counter() - start) / count
 
 
 def begin(name: str, config: Config, turns: pathlib.Path) -> dict[str, Any]:
@@ -119,26 +101,21 @@ def begin(name: str, config: Config, turns: pathlib.Path) -> dict[str, Any]:
     torch.compiler.config.force_disable_caches = True
     # What Inductor does once in a process is in no way's first step.
     torch.compile(lambda x: (x.exp() @ x).sum())(torch.ones(32, 32, device="cuda"))
-    way = make_way(name, config)
-    _ways.append(way)
-    return {"first_seconds": way.first_seconds, "peak_bytes": way.peak_bytes}
+    step = make_step(name, config)
+    first_seconds = timed(step, 1)
+    timed(step, STEPS_A_TURN)
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    checked(name, float(step()))
+    _steps.append(step)
+    return {"first_seconds": first_seconds,
+            "peak_bytes": torch.cuda.max_memory_allocated() - before}
 
 
 def take_steps() -> float:
-    """Milliseconds of a step, of some consecutive ones."""
-    [way] = _ways
-    way.step()  # Brings the way's own data back before the clock starts.
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(STEPS_A_TURN):
-        way.step()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) * 1e3 / STEPS_A_TURN
-
-
-def check() -> None:
-    """As :meth:`Way.check`."""
-    _ways[0].check()
+    """Milliseconds of a step."""
+    _steps[0]()  # Brings the way's own data back before the clock starts.
+    return timed(_steps[0], STEPS_A_TURN) * 1e3
 
 
 def line(row: dict[str, Any]) -> str:
@@ -173,8 +150,6 @@ def measure(config: Config, steps: int) -> dict[str, Any]:
         for turn in range(steps // STEPS_A_TURN):
             for name, pool in ways[turn % len(ways):] + ways[:turn % len(ways)]:
                 found[name]["times_ms"].append(pool.submit(take_steps).result())
-        for _, pool in ways:
-            pool.submit(check).result()
     row: dict[str, Any] = {
         "model": f"{config.name}, autocast", "ways": found,
         "ms": {name: statistics.median(way["times_ms"]) for name, way in found.items()},

@@ -4,8 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures errors against float64 by type and distribution, beside PyTorch's on the CPU.
 
-  scripts/accuracy.py          measures five seeds, prints tables of the worst, and writes them to
-                               docs/results/accuracy.json; needs torch, and takes some minutes
+  scripts/accuracy.py          measures five seeds, and writes the worst errors to
+                               docs/results/accuracy.json, whose tables scripts/update-docs.sh
+                               makes; needs torch, and takes some minutes
   scripts/accuracy.py --check  measures one seed, and fails if ours are worse than PyTorch's, or if
                                they are not what the file says
 
@@ -66,13 +67,6 @@ def distributions(dtype: str, seed: int) -> dict[str, np.ndarray]:
             "tiny variance": 1 + 8 * step * normal}
 
 
-def exact(dy: np.ndarray, x: np.ndarray, gamma: np.ndarray) -> dict[str, np.ndarray]:
-    """The gradients of LayerNorm in float64, statistics included."""
-    mean = x.mean(axis=1)
-    rstd = 1 / np.sqrt(((x - mean[:, None]) ** 2).mean(axis=1) + ln.EPSILON)
-    return exact_gradients({"dy": dy, "x": x, "gamma": gamma, "mean": mean, "rstd": rstd})
-
-
 def error(got: np.ndarray, wanted: np.ndarray) -> float:
     """Root of the mean square error, over that of the wanted values."""
     return float(np.sqrt(((got - wanted) ** 2).mean() / (wanted ** 2).mean()))
@@ -83,32 +77,21 @@ def worst_error(got: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.abs(got - wanted).max() / np.abs(wanted).max())
 
 
-def of_torch(dy: np.ndarray, x: np.ndarray, gamma: np.ndarray,
-             dtype: str) -> dict[str, np.ndarray]:
-    """PyTorch's gradients on the CPU, and the statistics that its forward pass saved for them."""
-    kind = TYPES[dtype]
-    tx, tdy, tgamma = (torch.tensor(a).to(kind) for a in (x, dy, gamma))
-    beta = torch.zeros_like(tgamma)
-    _, mean, rstd = torch.ops.aten.native_layer_norm(tx, [N], tgamma, beta, ln.EPSILON)
-    grads = torch.ops.aten.native_layer_norm_backward(tdy, tx, [N], mean, rstd, tgamma, beta,
-                                                      [True, True, True])
-    values = dict(zip((*OUTPUTS, "mean", "rstd"), (*grads, mean, rstd), strict=True))
-    return {name: value.double().numpy().reshape(-1, N) if name == "dx"
-            else value.double().numpy().reshape(-1) for name, value in values.items()}
-
-
-def exact_gradients(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The gradients in float64, of statistics in float64: the tests' reference takes them as
-    kernels do, rounded to float32, and would hide what that rounding costs."""
-    dy, x = inputs["dy"], inputs["x"]
-    mean, rstd = inputs["mean"][:, None], inputs["rstd"][:, None]
-    with np.errstate(over="ignore", invalid="ignore"):
-        xhat = (x - mean) * rstd
-        wdy = dy * inputs["gamma"]
-        c1 = (wdy * xhat).mean(axis=1, keepdims=True)
-        c2 = wdy.mean(axis=1, keepdims=True)
-        return {"dx": rstd * (wdy - xhat * c1 - c2), "dgamma": (dy * xhat).sum(axis=0),
-                "dbeta": dy.sum(axis=0)}
+def by_torch(kind: torch.dtype, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray | None = None,
+             dy: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """PyTorch's LayerNorm on the CPU, its statistics, and with dy its gradients; by float64 the
+    exact ones. (The tests' reference takes statistics as kernels do, rounded to float32, and would
+    hide what that rounding costs.)"""
+    shape = [x.shape[1]]
+    tx, tgamma = (torch.tensor(a).to(kind) for a in (x, gamma))
+    tbeta = torch.zeros_like(tgamma) if beta is None else torch.tensor(beta).to(kind)
+    y, mean, rstd = torch.ops.aten.native_layer_norm(tx, shape, tgamma, tbeta, ln.EPSILON)
+    values = {"y": y, "mean": mean.flatten(), "rstd": rstd.flatten()}
+    if dy is not None:
+        values |= zip(OUTPUTS, torch.ops.aten.native_layer_norm_backward(
+            torch.tensor(dy).to(kind), tx, shape, mean, rstd, tgamma, tbeta, [True] * 3),
+            strict=True)
+    return {name: value.double().numpy() for name, value in values.items()}
 
 
 def measure_seed(seed: int) -> Table:
@@ -120,8 +103,8 @@ def measure_seed(seed: int) -> Table:
             x = ln.rounded(x, dtype)
             dy = ln.rounded(rng.standard_normal((M, N)), dtype)
             gamma = ln.rounded(1 + 0.25 * rng.standard_normal(N), dtype)
-            wanted = exact(dy, x, gamma)
-            theirs = of_torch(dy, x, gamma, dtype)
+            wanted = by_torch(torch.float64, x, gamma, dy=dy)
+            theirs = by_torch(TYPES[dtype], x, gamma, dy=dy)
             # PyTorch's CPU kernels save 16-bit statistics with 16-bit parameters; ours take float32
             # ones, as the forward pass on GPUs saves them.
             mean, rstd = ln.statistics(x)
@@ -146,12 +129,11 @@ def measure_many(seed: int, columns: int = MANY[1]) -> Table:
     m, n = MANY
     rng = np.random.default_rng(seed)
     x, dy = (rng.standard_normal((m, columns), dtype=np.float32) for _ in range(2))
-    x64 = x.astype(np.float64)
-    mean64 = x64.mean(axis=1, keepdims=True) if columns == n else np.zeros((m, 1))
-    rstd64 = (1 / np.sqrt(x64.var(axis=1, keepdims=True) + ln.EPSILON) if columns == n
-              else mean64 + 1)
-    mean, rstd = mean64.astype(np.float32), rstd64.astype(np.float32)
-    dy64 = dy.astype(np.float64)
+    x64, dy64 = x.astype(np.float64), dy.astype(np.float64)
+    mean, rstd = (np.zeros((m, 1), np.float32), np.ones((m, 1), np.float32))
+    if columns == n:
+        mean = x64.mean(axis=1, keepdims=True).astype(np.float32)
+        rstd = (1 / np.sqrt(x64.var(axis=1, keepdims=True) + ln.EPSILON)).astype(np.float32)
     wanted = {"dgamma": (dy64 * ((x64 - mean) * rstd.astype(np.float64))).sum(axis=0),
               "dbeta": dy64.sum(axis=0)}
     del x64, dy64
@@ -181,14 +163,8 @@ def measure_forward(seed: int, rows: int = FORWARD_ROWS) -> Table:
     for name, centre in {"normal": 0.0, "mean 1": 1.0, "large mean": 1e4}.items():
         x = ln.rounded(centre + rng.standard_normal((rows, n)), "f32")
         gamma, beta = (ln.rounded(rng.standard_normal(n), "f32") for _ in range(2))
-        mean = x.mean(axis=1)
-        rstd = 1 / np.sqrt(((x - mean[:, None]) ** 2).mean(axis=1) + ln.EPSILON)
-        wanted = {"mean": mean, "rstd": rstd,
-                  "y": (x - mean[:, None]) * rstd[:, None] * gamma + beta}
-        tx, tgamma, tbeta = (torch.tensor(a).float() for a in (x, gamma, beta))
-        y, tmean, trstd = torch.ops.aten.native_layer_norm(tx, [n], tgamma, tbeta, ln.EPSILON)
-        results = {"torch": {"y": y.double().numpy(), "mean": tmean.double().numpy().ravel(),
-                             "rstd": trstd.double().numpy().ravel()}}
+        wanted = by_torch(torch.float64, x, gamma, beta)
+        results = {"torch": by_torch(torch.float32, x, gamma, beta)}
         for chip in CHIPS:
             results[chip] = ln.run(ln.kernel_of_text(text, chip),
                                    {"x": x, "gamma": gamma, "beta": beta}, rows)
@@ -260,12 +236,6 @@ def main() -> int:
         many = [measure_many(seed) for seed in SEEDS]
         forward = [measure_forward(seed) for seed in SEEDS]
         tables = {"gradients": worst(gradients), "sums": worst(many), "forward": worst(forward)}
-        for table in tables.values():
-            columns = next(iter(table.values()))
-            print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
-            for cell, errors in table.items():
-                print(f"| {' '.join(cell)} | "
-                      + " | ".join(f"{figure:.1e}" for figure in errors.values()) + " |")
         FILE.write_text(json.dumps({
             "date": str(datetime.date.today()), "torch": torch.__version__.partition("+")[0],
             "seeds": len(SEEDS), "tables": stored(tables)}, indent=1) + "\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from doc_tools import CHIP, Stop, Tools, chip_lists, dedent, fence
+from doc_tools import CHIP, Stop, Tools, chip_lists, dedent, fence, table
 from lnbwd.core.base.operations import LAYER_NORM, mlir
 
 # LayerNorm's gradient, as the compiler derives it.
@@ -133,8 +133,6 @@ def operations(tools: Tools) -> str:
     for name, (_, note) in OPERATIONS.items():
         cells = (note, *("yes" if name in holding else "no" for holding in answers))
         rows.setdefault(cells, []).extend(f"`{part}`" for part in name.split(" / "))
-    lines = ["| operations | derivative | at a kink or jump | AMD | NVIDIA |",
-             "|---|---|---|---|---|"]
-    lines += [f"| {', '.join(names)} | {derivative} | {note} | {amd} | {nvidia} |"
-              for (note, derivative, amd, nvidia), names in rows.items()]
-    return "\n".join(lines) + "\n"
+    return table("operations | derivative | at a kink or jump | AMD | NVIDIA", (
+        (", ".join(names), derivative, note, amd, nvidia)
+        for (note, derivative, amd, nvidia), names in rows.items()))

@@ -29,19 +29,19 @@ def named_op(tools: Tools) -> str:
 
 def row_program(tools: Tools) -> str:
     """The row program that it becomes."""
-    lines = dedent(cut(tools.stage("cse"), r"= lnbwd\.rowwise @"))
+    lines = dedent(cut(tools.stage("cse.mlir"), r"= lnbwd\.rowwise @"))
     return fence(wrap_header(lines[0]) + lines[1:], "mlir")
 
 
 def schedule(tools: Tools) -> str:
     """The schedule that is chosen for it."""
-    found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule"))
+    found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule.mlir"))
     return fence(wrap(found.group()), "mlir")
 
 
 def partial_sums(tools: Tools) -> str:
     """The two row programs, the first one's region left out: it is unchanged."""
-    lines = dedent(cut(tools.stage("lnbwd-finalize-column-sums"), r"func\.func @"))
+    lines = dedent(cut(tools.stage("lnbwd-finalize-column-sums.mlir"), r"func\.func @"))
     result: list[str] = []
     region = 0
     inside = False
@@ -69,7 +69,7 @@ def shorten_spaces(text: str) -> str:
 
 def lane_level(tools: Tools) -> str:
     """The first kernel at the lane level, without its parameters."""
-    stage = tools.stage("lnbwd-distribute-rows")
+    stage = tools.stage("lnbwd-distribute-rows.mlir")
     place = re.search(r"^!layout = .*$", stage, re.MULTILINE)
     if not place:
         raise Stop("the first place of lnbwd-distribute-rows has no name")
@@ -78,46 +78,27 @@ def lane_level(tools: Tools) -> str:
                  "mlir")
 
 
-def plan_entry(entry: dict) -> list[str]:
-    """An entry of a list of the plan, its parameters in lines of their own."""
-    keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
-    first = {key: entry[key] for key in keys[:-1] if key in entry}
-    first |= {key: value for key, value in entry.items() if key not in keys}
-    text = json.dumps(first)
-    if "parameters" not in entry:
-        return ["    " + text]
-    parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
-    return [*wrap(f"    {text[:-1]},"), *wrap(f'     "parameters": [{parameters}]}}')]
-
-
-def plan_lines(tools: Tools) -> dict[str, list[str]]:
-    """What the code object says about its launch: the lines of each key."""
+def whole_plan(tools: Tools) -> str:
+    """What the code object of the example says about its launch: each entry of a list in lines of
+    its own."""
     code = tools.kernel_file.read_bytes()
     begin = code.index(b'{"format":"lnbwd-plan"')
     plan = json.loads(code[begin:code.index(b"\0", begin)])
-    texts = {}
-    for key, value in plan.items():
-        if not isinstance(value, list):
-            texts[key] = wrap(f'  "{key}": {json.dumps(value)}')
-            continue
-        entries = [plan_entry(entry) for entry in value]
-        for entry in entries[:-1]:
-            entry[-1] += ","
-        texts[key] = [f'  "{key}": [', *(line for entry in entries for line in entry), "  ]"]
-    for lines in list(texts.values())[:-1]:
-        lines[-1] += ","
-    return texts
 
+    def entry(values: dict) -> str:
+        return json.dumps({key: values[key] for key in ("name", *values) if key in values})
 
-def whole_plan(tools: Tools) -> str:
-    """The launch plan of the example."""
-    return fence(["{", *(line for lines in plan_lines(tools).values() for line in lines), "}"],
-                 "json")
+    texts = [f'"{key}": ' + ("[\n    " + ",\n    ".join(map(entry, value)) + "\n  ]"
+                            if isinstance(value, list) else json.dumps(value))
+             for key, value in plan.items()]
+    lines = ("{\n  " + ",\n  ".join(texts) + "\n}").split("\n")
+    return fence([piece for line in lines for piece in wrap(line)], "json")
 
 
 def assembly(tools: Tools) -> str:
     """The row loop of the machine code, the first lines of each kind."""
-    lines = [line.split(";")[0].rstrip().expandtabs(8) for line in tools.stage("s").split("\n")]
+    lines = [line.split(";")[0].rstrip().expandtabs(8)
+             for line in tools.stage("kernel.s").split("\n")]
     begin = lines.index(f"{LAYER_NORM_BWD}:")
     end = next(i for i in range(begin, len(lines)) if "s_endpgm" in lines[i])
     body = [line for line in lines[begin:end] if line and not re.match(r"\s+\.", line)]

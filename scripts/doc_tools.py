@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
@@ -24,10 +25,6 @@ from lnbwd.core.base.operations import LAYER_NORM_BWD  # noqa: E402
 EXAMPLE = SOURCE / "examples" / f"{LAYER_NORM_BWD}.mlir"
 CHIP = chip_lists.DEFAULT
 WIDTH = 110
-
-
-class Unavailable(Exception):
-    """A text that this build cannot produce; what stands in the page stays."""
 
 
 class Stop(Exception):
@@ -66,47 +63,19 @@ class Tools:
         return self.run(self.opt_program, *arguments, stdin=stdin).stdout
 
     @functools.cached_property
-    def stages(self) -> dict[str, str]:
-        """The IR after each stage of the example, by file name without its number.
-
-        A pass that runs several times, as cse does, is also there as "cse-2" and
-        so on.
-        """
-        stages: dict[str, str] = {}
-        for file in sorted(self.stage_folder.iterdir()):
-            name = base = file.name.split("-", 1)[1].rsplit(".", 1)[0]
-            if file.suffix != ".mlir":
-                name = base = file.suffix[1:]
-            count = 1
-            while name in stages:
-                count += 1
-                name = f"{base}-{count}"
-            stages[name] = file.read_text()
-        return stages
-
-    @functools.cached_property
-    def _compiled(self) -> tuple[pathlib.Path, pathlib.Path]:
-        """The example's code object, and the folder of what --save-temps left."""
-        file, folder = self.scratch / f"{LAYER_NORM_BWD}.hsaco", self.scratch / "stages"
-        self.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=hsaco",
-                 f"--save-temps={folder}", "-o", file)
-        return file, folder
-
-    @property
     def kernel_file(self) -> pathlib.Path:
-        """The example, compiled."""
-        return self._compiled[0]
-
-    @property
-    def stage_folder(self) -> pathlib.Path:
-        """Where the example's stages are."""
-        return self._compiled[1]
+        """The example, compiled; the IR after each stage is in the folder "stages" beside it."""
+        file = self.scratch / f"{LAYER_NORM_BWD}.hsaco"
+        self.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=hsaco",
+                 f"--save-temps={self.scratch / 'stages'}", "-o", file)
+        return file
 
     def stage(self, name: str) -> str:
-        """The IR after a pass."""
-        if name not in self.stages:
-            raise Stop(f"--save-temps has no stage '{name}', only: {', '.join(self.stages)}")
-        return self.stages[name]
+        """The IR after the first run of a pass on the example, "cse.mlir", or its "kernel.s"."""
+        files = sorted((self.kernel_file.parent / "stages").glob(f"*-{name}"))
+        if not files:
+            raise Stop(f"--save-temps has no stage '{name}'")
+        return files[0].read_text()
 
     def tblgen(self, generator: list[str], file: str) -> str:
         """What mlir-tblgen makes of a file."""
@@ -182,3 +151,9 @@ def fence(lines: list[str] | str, language: str) -> str:
     """A block of code in Markdown."""
     text = lines if isinstance(lines, str) else "\n".join(lines)
     return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+def table(head: str, rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown."""
+    return "\n".join([f"| {head} |", "|---" * (head.count(" | ") + 1) + "|",
+                      *(f"| {' | '.join(map(str, row))} |" for row in rows), ""])

@@ -29,6 +29,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -51,42 +52,43 @@ import test_masks as masks  # noqa: E402
 CHIPS = (*chips.MANY, *chips.GPUS)
 ROWS = 16384
 LENGTHS = (96, 768, 1000, 1024, 3000, 4096, 8192, 16384, 65536)
-# Schedules that set one mode of the row loop at a time, by the fields that differ from the model's.
-MODES = {
-    "plain": "prefetch=0,unroll=1,stages=0",
-    "one-group": "row_groups=1,prefetch=0,unroll=1,stages=0",
-    "few-lanes": "threads_per_row=16,row_groups=8,prefetch=0,unroll=1,stages=0",
-    "waves": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0",
-    "prefetch": "prefetch=1,unroll=1,stages=0",
-    "paired": "prefetch=1,unroll=2,stages=0",
-    "reload": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0,reload=1",
+# Schedules that set one mode of the row loop at a time, by the fields that differ from these.
+PLAIN = {"prefetch": 0, "unroll": 1, "stages": 0}
+MODES: dict[str, dict[str, int]] = {
+    "plain": {},
+    "one-group": {"row_groups": 1},
+    "few-lanes": {"threads_per_row": 16, "row_groups": 8},
+    "waves": {"threads_per_row": 128, "row_groups": 2},
+    "prefetch": {"prefetch": 1},
+    "paired": {"prefetch": 1, "unroll": 2},
+    "reload": {"threads_per_row": 128, "row_groups": 2, "reload": 1},
 }
-BULK_COPY_MODES = {
-    "early": "prefetch=0,unroll=1,stages=0,dependent_launch=1",
-    "stages": "prefetch=0,unroll=1,stages=2",
-    "stages-wave": "threads_per_row=32,row_groups=8,prefetch=0,unroll=1,stages=2",
-    "stages-waves": "threads_per_row=128,row_groups=4,prefetch=0,unroll=1,stages=3",
-    "stages-early": "prefetch=0,unroll=1,stages=3,dependent_launch=1",
-    "stages-ahead": "threads_per_row=128,row_groups=4,prefetch=1,unroll=1,stages=2",
-    "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
-    "cluster-waves": "workgroups_per_row=8,threads_per_row=64,row_groups=2,vector_width=1,"
-                     "prefetch=0,unroll=1,stages=0",
-    "cluster-early": "workgroups_per_row=2,threads_per_row=32,row_groups=4,prefetch=0,unroll=1,"
-                     "stages=0,dependent_launch=1",
-    "cluster-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=1,"
-                     "stages=0",
-    "cluster-paired": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=2,"
-                      "stages=0",
-    "cluster-stages": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=0,unroll=1,"
-                      "stages=2,dependent_launch=1",
-    "cluster-stages-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,"
-                            "unroll=1,stages=3,dependent_launch=1",
+_CLUSTER = {"workgroups_per_row": 2, "threads_per_row": 64, "row_groups": 4}
+BULK_COPY_MODES: dict[str, dict[str, int]] = {
+    "early": {"dependent_launch": 1},
+    "stages": {"stages": 2},
+    "stages-wave": {"threads_per_row": 32, "row_groups": 8, "stages": 2},
+    "stages-waves": {"threads_per_row": 128, "row_groups": 4, "stages": 3},
+    "stages-early": {"stages": 3, "dependent_launch": 1},
+    "stages-ahead": {"threads_per_row": 128, "row_groups": 4, "prefetch": 1, "stages": 2},
+    "cluster": {"workgroups_per_row": 2, "threads_per_row": 128, "row_groups": 1},
+    "cluster-waves": {"workgroups_per_row": 8, "threads_per_row": 64, "row_groups": 2,
+                      "vector_width": 1},
+    "cluster-early": {**_CLUSTER, "threads_per_row": 32, "dependent_launch": 1},
+    "cluster-ahead": {**_CLUSTER, "prefetch": 1},
+    "cluster-paired": {**_CLUSTER, "prefetch": 1, "unroll": 2},
+    "cluster-stages": {**_CLUSTER, "stages": 2, "dependent_launch": 1},
+    "cluster-stages-ahead": {**_CLUSTER, "prefetch": 1, "stages": 3, "dependent_launch": 1},
 }
 BULK_COPY_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
 # Row lengths beside those of all chips: rows that do not begin where a bulk copy can.
 BULK_COPY_LENGTHS = (("bf16", 1001), ("f32", 1022))
 # Sizes of layers, N to O.
 LAYERS = (("bf16", 768, 2304), ("f32", 96, 100))
+GROUPED = ((512, "bf16"), (1000, "f32"))
+SAVING = "--lnbwd-differentiate=saved=mean,rstd"
+EXAMPLES = {file.stem: file.read_text() for file in sorted((SOURCE / "examples").glob("*.mlir"))}
+LABEL = r"\.?\$?L[A-Za-z_]*[0-9][0-9_]*|\$L__\w+"
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
 # Two vector instructions issued as one: a gain.
@@ -106,148 +108,123 @@ class Case:
     prepare: str = ""
 
 
-def family_cases() -> Iterator[Case]:
+def schedule_of(mode: str) -> str:
+    """The pipeline's option for a mode."""
+    fields = PLAIN | (MODES | BULK_COPY_MODES)[mode]
+    return "schedule=" + ",".join(f"{name}={value}" for name, value in fields.items())
+
+
+def family_cases(chip: str) -> Iterator[Case]:
     """The named operations with all their options."""
     for case in family.cases(CHIPS):
-        prepare = "--lnbwd-differentiate" if case.derived else ""
+        if case.chip != chip:  # The types of a case depend on its place among all chips'.
+            continue
         source = case
         if case.derived:
             outputs = () if case.statistics == "saved" else ("y",)
             source = dataclasses.replace(case, op=case.op.removesuffix("_bwd"), statistics="saved",
                                          outputs=outputs)
-        yield Case(f"family/{case.name}", case.chip, family.source(source), case.pipeline, prepare)
+        yield Case(f"family/{case.name}", chip, family.source(source), case.pipeline,
+                   "--lnbwd-differentiate" if case.derived else "")
 
 
-def length_cases() -> Iterator[Case]:
+def length_cases(chip: str) -> Iterator[Case]:
     """LayerNorm backward, every type and length by the model's schedule."""
-    for chip in CHIPS:
-        for dtype in family.DTYPES:
-            for n in LENGTHS:
-                yield Case(f"length/{dtype}-{n}", chip, grid.op_source(grid.Kernel(chip, dtype, n)))
+    for dtype, n in itertools.product(family.DTYPES, LENGTHS):
+        yield Case(f"length/{dtype}-{n}", chip, grid.op_source(grid.Kernel(chip, dtype, n)))
 
 
-def mode_cases() -> Iterator[Case]:
+def mode_cases(chip: str) -> Iterator[Case]:
     """Each mode of the row loop by hand, for a gradient and a forward pass."""
-    for chip in CHIPS:
-        modes = dict(MODES)
-        lengths = [("bf16", 1024), ("f32", 1000), ("f16", 4096)]
-        if chips.FACTS[chip]["hasBulkCopy"]:
-            modes.update(BULK_COPY_MODES)
-        for mode, schedule in modes.items():
-            kinds = [*lengths, *BULK_COPY_LENGTHS] if mode.startswith("stages") else lengths
-            for op in family.OPS:
-                # Column sums need their columns to stay with a lane.
-                if mode == "reload" and op.endswith("_bwd"):
-                    continue
-                for dtype, n in kinds:
-                    text = family.source(family.Case(op, chip, dtype, n))
-                    yield Case(f"mode/{mode}-{op}-{dtype}-{n}", chip, text, f"schedule={schedule}")
+    lengths = [("bf16", 1024), ("f32", 1000), ("f16", 4096)]
+    has_bulk_copy = chips.FACTS[chip]["hasBulkCopy"]
+    for mode in (*MODES, *(BULK_COPY_MODES if has_bulk_copy else ())):
+        kinds = [*lengths, *BULK_COPY_LENGTHS] if mode.startswith("stages") else lengths
+        for op, (dtype, n) in itertools.product(family.OPS, kinds):
+            # Column sums need their columns to stay with a lane.
+            if mode != "reload" or not op.endswith("_bwd"):
+                text = family.source(family.Case(op, chip, dtype, n))
+                yield Case(f"mode/{mode}-{op}-{dtype}-{n}", chip, text, schedule_of(mode))
 
 
-def program_cases() -> Iterator[Case]:
+def program_cases(chip: str) -> Iterator[Case]:
     """Row programs that no named operation has: other functions, maxima, masks, no row sums."""
-    examples = sorted((SOURCE / "examples").glob("*.mlir"))
-    for chip in CHIPS:
-        schedules = ["", f"schedule={MODES['plain']}", f"schedule={MODES['waves']}"]
-        if chips.FACTS[chip]["hasBulkCopy"]:
-            schedules += [f"schedule={BULK_COPY_MODES[mode]}" for mode in BULK_COPY_PROGRAM_MODES]
-        for example in examples:
-            for schedule in schedules:
-                name = f"program/{example.stem}{'-' + schedule[9:] if schedule else ''}"
-                yield Case(name, chip, example.read_text(), schedule)
-        for name in ("softmax", "l2_normalize", "dynamic_tanh"):
-            text = (SOURCE / "examples" / f"{name}.mlir").read_text()
-            yield Case(f"program/{name}-gradient", chip, text, prepare="--lnbwd-differentiate")
-        for has_sum in (False, True):
-            for n, dtype in ((512, "bf16"), (1000, "f32")):
-                for schedule in ("", f"schedule={MODES['plain']}"):
-                    name = f"program/mask-{n}-{dtype}-{has_sum}{'-plain' if schedule else ''}"
-                    yield Case(name, chip, masks.source(n, dtype, has_sum), schedule)
+    modes = ["", "plain", "waves"]
+    if chips.FACTS[chip]["hasBulkCopy"]:
+        modes += BULK_COPY_PROGRAM_MODES
+    for name, text in EXAMPLES.items():
+        for mode in modes:
+            yield Case(f"program/{name}-{mode}", chip, text, schedule_of(mode) if mode else "")
+    for name in ("softmax", "l2_normalize", "dynamic_tanh"):
+        yield Case(f"program/{name}-gradient", chip, EXAMPLES[name],
+                   prepare="--lnbwd-differentiate")
+    for has_sum, (n, dtype), mode in itertools.product((False, True), GROUPED, ("", "plain")):
+        yield Case(f"program/mask-{n}-{dtype}-{has_sum}-{mode}", chip,
+                   masks.source(n, dtype, has_sum), schedule_of(mode) if mode else "")
 
 
-def group_cases() -> Iterator[Case]:
+def group_cases(chip: str) -> Iterator[Case]:
     """Programs with a column and a column sum for each group of rows."""
-    for chip in CHIPS:
-        for mode in ("", *MODES):
-            schedule = f"schedule={MODES[mode]}" if mode else ""
-            for n, dtype in ((512, "bf16"), (1000, "f32")):
-                name = f"group/{mode or 'model'}-{n}-{dtype}"
-                text = groups.source(n, dtype)
-                yield Case(name, chip, text, schedule)
-                if mode != "reload":
-                    yield Case(f"{name}-gradient", chip, text, schedule,
-                               "--lnbwd-differentiate=saved=mean,rstd")
+    for mode, (n, dtype) in itertools.product(("", *MODES), GROUPED):
+        name, text = f"group/{mode or 'model'}-{n}-{dtype}", groups.source(n, dtype)
+        schedule = schedule_of(mode) if mode else ""
+        yield Case(name, chip, text, schedule)
+        if mode != "reload":
+            yield Case(f"{name}-gradient", chip, text, schedule, SAVING)
 
 
-def order_cases() -> Iterator[Case]:
+def order_cases(chip: str) -> Iterator[Case]:
     """Sums in the canonical order: of rows, of columns, of groups, and those that a row is split
     for."""
-    modes = {"": "", **MODES, "splits": "row_splits=2", "whole": "rows_per_workgroup=0"}
-    for chip in CHIPS:
-        clusters = {"cluster": "workgroups_per_row=2"} if chips.FACTS[chip]["hasBulkCopy"] else {}
-        for dtype, n in (("bf16", 96), ("f32", 1000), ("bf16", 4096), ("f16", 8192)):
-            for mode, schedule in {**modes, **clusters}.items():
-                options = "order=canonical" + (f" schedule={schedule}" if schedule else "")
-                name = f"order/{mode or 'model'}-{dtype}-{n}"
-                for op in family.OPS[::2] if mode else family.OPS:
-                    text = family.source(family.Case(op, chip, dtype, n))
-                    yield Case(f"{name}-{op}", chip, text, options)
-        for n, dtype in ((512, "bf16"), (1000, "f32")):
-            text = groups.source(n, dtype)
-            yield Case(f"order/group-{n}-{dtype}", chip, text, "order=canonical")
-            yield Case(f"order/group-{n}-{dtype}-gradient", chip, text, "order=canonical",
-                       "--lnbwd-differentiate=saved=mean,rstd")
-        for example in sorted((SOURCE / "examples").glob("*.mlir")):
-            yield Case(f"order/{example.stem}", chip, example.read_text(), "order=canonical")
+    schedules = {"model": "", **{mode: schedule_of(mode) for mode in MODES},
+                 "splits": "schedule=row_splits=2", "whole": "schedule=rows_per_workgroup=0"}
+    if chips.FACTS[chip]["hasBulkCopy"]:
+        schedules["cluster"] = "schedule=workgroups_per_row=2"
+    for dtype, n in (("bf16", 96), ("f32", 1000), ("bf16", 4096), ("f16", 8192)):
+        for mode, schedule in schedules.items():
+            for op in family.OPS if mode == "model" else family.OPS[::2]:
+                text = family.source(family.Case(op, chip, dtype, n))
+                yield Case(f"order/{mode}-{dtype}-{n}-{op}", chip, text,
+                           f"order=canonical {schedule}")
+    for n, dtype in GROUPED:
+        text = groups.source(n, dtype)
+        yield Case(f"order/group-{n}-{dtype}", chip, text, "order=canonical")
+        yield Case(f"order/group-{n}-{dtype}-gradient", chip, text, "order=canonical", SAVING)
+    for name, text in EXAMPLES.items():
+        yield Case(f"order/{name}", chip, text, "order=canonical")
 
 
-def product_cases() -> Iterator[Case]:
+def product_cases(chip: str) -> Iterator[Case]:
     """Linear layers behind norms and after each other, and their gradients."""
-    for chip in CHIPS:
-        for dtype, n, o in LAYERS:
-            for name in linear_programs.NAMES:
-                program = linear_programs.build(name, n, o, dtype)
-                case = f"product/{name}-{dtype}-{n}-{o}"
-                yield Case(case, chip, program.text())
-                yield Case(f"{case}-gradient", chip, program.text(), prepare=
-                           f"--lnbwd-differentiate=saved={','.join(program.scalar_outputs)}"
-                           if program.scalar_outputs else "--lnbwd-differentiate")
+    for (dtype, n, o), name in itertools.product(LAYERS, linear_programs.NAMES):
+        program = linear_programs.build(name, n, o, dtype)
+        case = f"product/{name}-{dtype}-{n}-{o}"
+        saved = f"=saved={','.join(program.scalar_outputs)}" if program.scalar_outputs else ""
+        yield Case(case, chip, program.text())
+        yield Case(f"{case}-gradient", chip, program.text(),
+                   prepare=f"--lnbwd-differentiate{saved}")
 
 
 def all_cases() -> Iterator[Case]:
     """The whole grid."""
-    yield from family_cases()
-    yield from length_cases()
-    yield from mode_cases()
-    yield from program_cases()
-    yield from group_cases()
-    yield from order_cases()
-    yield from product_cases()
+    for cases, chip in itertools.product((
+            family_cases, length_cases, mode_cases, program_cases, group_cases, order_cases,
+            product_cases), CHIPS):
+        yield from cases(chip)
 
 
 def normalised(lines: list[str]) -> list[str]:
-    """The instructions of a kernel, without what does not reach the machine code."""
-    labels: dict[str, str] = {}
-
-    def rename(match: re.Match[str]) -> str:
-        return labels.setdefault(match[0], f"label{len(labels)}")
-
-    result = []
-    for line in lines:
-        line = re.split(r"//|;\s", line, maxsplit=1)[0].strip().rstrip(";").strip()
-        if not line or re.match(r"\.(loc|file|p2align|cfi_|section|type|size)\b", line):
-            continue
-        line = re.sub(r"\.?\$?L[A-Za-z_]*[0-9][0-9_]*|\$L__\w+", rename, line)
-        # Temporary labels stand for lines of debug information.
-        if re.fullmatch(r"label[0-9]+:", line) and line[:-1] not in labels.values():
-            continue
-        result.append(re.sub(r"\s+", " ", line))
-    used = {word for line in result for word in re.findall(r"label[0-9]+\b(?!:)", line)}
-    kept = [line for line in result if not re.fullmatch(r"label[0-9]+:", line) or line[:-1] in used]
-    # Again, since the labels that fell away had numbers.
-    again: dict[str, str] = {}
-    return [re.sub(r"label[0-9]+", lambda m: again.setdefault(m[0], f"label:{len(again)}"), line)
-            for line in kept]
+    """The instructions of a kernel, without what does not reach the machine code: comments,
+    directives, and labels that no instruction names, which stand for lines of debug information."""
+    instructions = [re.sub(r"\s+", " ", text) for line in lines if (
+        text := re.split(r"//|;\s", line, maxsplit=1)[0].strip().rstrip(";").strip())
+        and not re.match(r"\.(loc|file|p2align|cfi_|section|type|size)\b", text)]
+    used = {label for line in instructions for label in re.findall(rf"(?:{LABEL})(?!:)", line)
+            if not line.endswith(":")}
+    numbers: dict[str, str] = {}
+    return [re.sub(LABEL, lambda match: numbers.setdefault(match[0], f"label:{len(numbers)}"), line)
+            for line in instructions
+            if not re.fullmatch(rf"(?:{LABEL}):", line) or line[:-1] in used]
 
 
 def kernels_of(text: str, is_amd: bool) -> dict[str, list[str]]:

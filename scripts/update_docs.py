@@ -24,9 +24,9 @@ import pathlib
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 
 import doc_derivation
-import doc_images
 import doc_stages
 from doc_tools import (
     CHIP,
@@ -35,15 +35,15 @@ from doc_tools import (
     SOURCE,
     Stop,
     Tools,
-    Unavailable,
     chip_lists,
     fence,
+    table,
 )
 from generate_chips import resolve
 from generate_clocks import clock_values, matrix_rates
 from lnbwd.core.compile.spec import norm_source
 
-MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 # The generated texts that no file beside this one has.
@@ -51,28 +51,22 @@ MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.D
 
 def validation(tools: Tools) -> str:
     """The runner's table for the example on the simulator."""
-    runner = tools.build / "bin" / "lnbwd-run"
-    simulator = tools.build / "lib" / "liblnbwd-hip-sim.so"
-    if not runner.exists() or not simulator.exists():
-        raise Unavailable("the build has no lnbwd-run or no simulator")
-    result = tools.run(runner, tools.kernel_file.name, "--m", "64", "--device", "sim", "--verify")
+    result = tools.run(tools.build / "bin" / "lnbwd-run", tools.kernel_file.name, "--m", "64",
+                       "--device", "sim", "--verify")
     # Where the driver's library lies is of this machine alone.
     return fence(re.sub(r"\(\S*/(lib[^/\s]+)\)", r"(\1)", result.stdout.strip()), "text")
 
 
 def chips(tools: Tools) -> str:
     """The chips, what programs have to fit, and how far each can be tried without the card."""
-    lines = ["| chip | product | wave | compute units | shared memory, KiB: static, dynamic | "
-             "cluster | simulator device | tests |",
-             "|---|---|---|---|---|---|---|---|"]
     simulated = list(chip_lists.SIMULATED)
-    for name, row in chip_lists.FACTS.items():
-        device = simulated.index(name) if name in simulated else "none"
-        tests = row["tests"] if name in simulated else "compiled"
-        memory = f"{row['sharedMemoryKiB']}, {row['dynamicSharedMemoryKiB']}"
-        lines.append(f"| `{name}` | {row['product']} | {row['waveSize']} | {row['computeUnits']} | "
-                     f"{memory} | {row['clusterWorkgroups']} | {device} | {tests} |")
-    return "\n".join(lines) + "\n"
+    return table("chip | product | wave | compute units | shared memory, KiB: static, dynamic | "
+                 "cluster | simulator device | tests",
+                 ((f"`{name}`", row["product"], row["waveSize"], row["computeUnits"],
+                   f"{row['sharedMemoryKiB']}, {row['dynamicSharedMemoryKiB']}",
+                   row["clusterWorkgroups"], *(
+                       (simulated.index(name), row["tests"]) if name in simulated
+                       else ("none", "compiled"))) for name, row in chip_lists.FACTS.items()))
 
 
 def clock_fields(tools: Tools) -> str:
@@ -87,17 +81,15 @@ def clock_fields(tools: Tools) -> str:
                 | matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
-    lines = [f"| parameter | {'; '.join(products)} | unit | what it is |", "|---|---|---|---|"]
-    for key, field in clocks["fields"].items():
-        values = dict.fromkeys(f"{value(name, key):g}" for name in products)
-        lines.append(f"| `{key}` | {'; '.join(values)} | {field['unit']} | {field['about']} |")
-    return "\n".join(lines) + "\n"
+    return table(f"parameter | {'; '.join(products)} | unit | what it is", (
+        (f"`{key}`", "; ".join(dict.fromkeys(f"{value(name, key):g}" for name in products)),
+         field["unit"], field["about"]) for key, field in clocks["fields"].items()))
 
 
 def chip_fields(tools: Tools) -> str:
     """The facts of a chip's row, with their units."""
     description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
-    lines = ["| field | unit | what it is |", "|---|---|---|"]
+    rows = []
     labels = {"amd": "AMD", "nvidia": "NVIDIA"}
     for name, field in description["fields"].items():
         about = field["about"]
@@ -106,8 +98,8 @@ def chip_fields(tools: Tools) -> str:
             about = f"{about.rstrip('.')}: {factors}"
         vendors = ", ".join(labels[vendor] for vendor in field.get("vendors", ()))
         vendor = f" ({vendors})" if vendors else ""
-        lines.append(f"| `{name}`{vendor} | {field.get('unit', '')} | {about} |")
-    return "\n".join(lines) + "\n"
+        rows.append((f"`{name}`{vendor}", field.get("unit", ""), about))
+    return table("field | unit | what it is", rows)
 
 
 def one_pass_limits(tools: Tools) -> str:
@@ -139,11 +131,9 @@ def one_pass_limits(tools: Tools) -> str:
             dtype: range(n or step, min(n + stride, longest + 1), step)
             for dtype, n in whole.items()})
         limits.setdefault(tuple(whole.values()), []).append(f"`{chip}`")
-    lines = ["| chips | f16 | bf16 | f32 |", "|---|---|---|---|"]
-    for values, names in limits.items():
-        shown = (f"{value} or more" if value == longest else str(value) for value in values)
-        lines.append(f"| {', '.join(names)} | {' | '.join(shown)} |")
-    return "\n".join(lines) + "\n"
+    return table(f"chips | {' | '.join(dtypes)}", (
+        (", ".join(names), *(f"{value} or more" if value == longest else value for value in values))
+        for values, names in limits.items()))
 
 
 def pipeline_passes(tools: Tools) -> str:
@@ -171,46 +161,57 @@ def pipeline_passes(tools: Tools) -> str:
 def pipeline_options(tools: Tools) -> str:
     """The options of the pipelines, as --help-hidden prints them."""
     lines = tools.opt("--help-hidden").split("\n")
-    result = ["| option | meaning |", "|---|---|"]
+    rows = []
     begin = next(i for i, line in enumerate(lines) if "--lnbwd-pipeline " in line)
     for line in lines[begin + 1:]:
         found = re.match(r" {8}--([\w-]+)=<(\w+)> +- (.*)", line)
         if not found:
             break
-        result.append(f"| `{found.group(1)}` | {found.group(3).replace('|', chr(92) + '|')} |")
-    return "\n".join(result) + "\n"
+        rows.append((f"`{found.group(1)}`", found.group(3).replace("|", "\\|")))
+    return table("option | meaning", rows)
 
 
-def accuracy(name: str) -> str:
-    """A table of what scripts/accuracy.py measured: of each case and output PyTorch's error and
-    ours, on the first chip, or, where the cases are the outputs, on all chips."""
-    table = json.loads((SOURCE / "docs/results/accuracy.json").read_text())["tables"][name]
-    cells = {tuple(key.split(" | ")): errors for key, errors in table.items()}
-    if name == "sums":
-        columns = list(next(iter(cells.values())))
-        titles = ["output", "PyTorch", *columns[1:]]
-        rows = {key[0]: [errors[who] for who in columns] for key, errors in cells.items()}
-    else:
-        outputs = dict.fromkeys(key[-1] for key in cells)
-        ours = list(next(iter(cells.values())))[1]
-        titles = [*(["type", "x"] if name == "gradients" else ["x"]),
-                  *(f"{output}: {who}" for output in outputs for who in ("PyTorch", "ours"))]
-        rows = {" | ".join(case): [cells[(*case, output)][who] for output in outputs
-                                   for who in ("torch", ours)]
-                for case in dict.fromkeys(key[:-1] for key in cells)}
-    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-    lines += [f"| {key} | {' | '.join(f'{figure:.1e}' for figure in figures)} |"
-              for key, figures in rows.items()]
-    return "\n".join(lines) + "\n"
+def cells_of(name: str) -> dict[tuple[str, ...], dict[str, float]]:
+    """A table of what scripts/accuracy.py measured: the errors of each case and output."""
+    tables = json.loads((SOURCE / "docs/results/accuracy.json").read_text())["tables"]
+    return {tuple(key.split(" | ")): errors for key, errors in tables[name].items()}
 
 
-def functions() -> str:
+def errors_of_cases(name: str, *titles: str) -> str:
+    """Of each case PyTorch's error and ours, on the first chip, for each output."""
+    cells = cells_of(name)
+    outputs = dict.fromkeys(key[-1] for key in cells)
+    who = [*next(iter(cells.values()))][:2]
+    columns = (f"{output}: {one}" for output in outputs for one in ("PyTorch", "ours"))
+    return table(" | ".join((*titles, *columns)), (
+        (*case, *(f"{cells[(*case, output)][one]:.1e}" for output in outputs for one in who))
+        for case in dict.fromkeys(key[:-1] for key in cells)))
+
+
+def errors_of_sums(_: Tools) -> str:
+    """Of each column sum PyTorch's error and ours on all chips."""
+    cells = cells_of("sums")
+    chips = [*next(iter(cells.values()))][1:]
+    return table(f"output | PyTorch | {' | '.join(chips)}", (
+        (output, *(f"{error:.1e}" for error in errors.values()))
+        for (output,), errors in cells.items()))
+
+
+def functions(_: Tools) -> str:
     """The errors of functions, which lnbwd-math-tests measured, and the bounds that it checks."""
-    lines = ["| function | AMD | NVIDIA | bound | results below 2^-126 |", "|---|---|---|---|---|"]
-    for row in json.loads((SOURCE / "docs/results/functions.json").read_text()):
-        lines.append(f"| {row['function']} | {row['AMD']:.2f} | {row['NVIDIA']:.2f} | "
-                     f"{row['bound']:g} | {row['small']} |")
-    return "\n".join(lines) + "\n"
+    return table("function | AMD | NVIDIA | bound | results below 2^-126", (
+        (row["function"], f"{row['AMD']:.2f}", f"{row['NVIDIA']:.2f}", f"{row['bound']:g}",
+         row["small"])
+        for row in json.loads((SOURCE / "docs/results/functions.json").read_text())))
+
+
+def faults(_: Tools) -> str:
+    """The published faults that the simulator's checks are tested with."""
+    file = SOURCE / "simulator/unittests/Inputs/published-faults.json"
+    return table("fault | where | error | check | tested", (
+        (f"[{row['fault']}]({row['url']})" if "url" in row else row["fault"], row["where"],
+         row["error"], row["check"], "yes" if row.get("tested", True) else "no")
+        for row in json.loads(file.read_text())))
 
 
 def report(tools: Tools) -> str:
@@ -219,7 +220,27 @@ def report(tools: Tools) -> str:
     return fence(text.rstrip(), "text")
 
 
-TEXTS = {
+def reference(generator: list[str], file: str, end: str = "\0") -> Callable[[Tools], str]:
+    """The function that has mlir-tblgen make the reference of a file, as far as ``end``."""
+    def make(tools: Tools) -> str:
+        text = re.sub(r"^<!-- Autogenerated by mlir-tblgen.*?-->\n", "",
+                      tools.tblgen(generator, f"include/lnbwd/{file}")).replace("[TOC]\n\n", "")
+        lines = [line.rstrip() for line in text.partition(end)[0].strip().split("\n")]
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+    return make
+
+
+TEXTS: dict[str, Callable[[Tools], str]] = {
+    "dialect": reference(["-gen-dialect-doc", "-dialect=lnbwd"], "Dialect/LNBwd/IR/LNBwdOps.td"),
+    # The enums at its end are upstream's.
+    "lane-dialect": reference(["-gen-dialect-doc", "-dialect=lane"], "Dialect/Lane/IR/LaneOps.td",
+                              end="## Enums"),
+    **{f"passes-{name}": reference(["-gen-pass-doc", "-name", name], file) for name, file in (
+        ("LNBwd", "Transforms/Passes.td"), ("LNBwdConversion", "Conversion/Passes.td"),
+        ("LNBwdLane", "Transforms/Lane/Passes.td"), ("LNBwdLaunchPlan", "LaunchPlan/Passes.td"))},
+    "pipeline-options": pipeline_options,
+    "pipeline-passes": pipeline_passes,
     "named-op": doc_stages.named_op,
     "row-program": doc_stages.row_program,
     "schedule": doc_stages.schedule,
@@ -229,206 +250,28 @@ TEXTS = {
     "assembly": doc_stages.assembly,
     "validation": validation,
     "report": report,
+    "chips": chips,
+    "chip-fields": chip_fields,
+    "one-pass-limits": one_pass_limits,
+    "clock-fields": clock_fields,
+    "errors-of-gradients": lambda _: errors_of_cases("gradients", "type", "x"),
+    "errors-of-sums": errors_of_sums,
+    "errors-of-forward": lambda _: errors_of_cases("forward", "x"),
+    "errors-of-functions": functions,
+    "operations": doc_derivation.operations,
+    "derivation": doc_derivation.derivation_result,
+    "published-faults": faults,
 }
 
 
-# Pages that are generated as a whole.
-
-
-def generated_page(title: str, source: str, body: str) -> str:
-    """A page that is made as a whole: where it is from, and its text."""
-    body = re.sub(r"^<!-- Autogenerated by mlir-tblgen.*?-->\n", "", body).replace("[TOC]\n\n", "")
-    lines = [line.rstrip() for line in body.strip().split("\n")]
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
-    return (f"<!-- Generated by scripts/update-docs.sh from {source}; do not edit. -->\n\n"
-            f"{title}{text}\n")
-
-
-def dialect_page(tools: Tools) -> str:
-    """The reference of the dialect of row programs."""
-    file = "include/lnbwd/Dialect/LNBwd/IR/LNBwdOps.td"
-    return generated_page("", file.rsplit("/", 1)[0],
-                          tools.tblgen(["-gen-dialect-doc", "-dialect=lnbwd"], file))
-
-
-def lane_dialect_page(tools: Tools) -> str:
-    """The reference of the lane level."""
-    file = "include/lnbwd/Dialect/Lane/IR/LaneOps.td"
-    text = tools.tblgen(["-gen-dialect-doc", "-dialect=lane"], file)
-    # The enums at its end are upstream's.
-    return generated_page("", file.rsplit("/", 1)[0], text.partition("## Enums")[0])
-
-
-# The files that describe passes: heading, name of the registration, file.
-PASS_FILES = (
-    ("Row programs", "LNBwd", "include/lnbwd/Transforms/Passes.td"),
-    ("From level to level", "LNBwdConversion", "include/lnbwd/Conversion/Passes.td"),
-    ("The lane level", "LNBwdLane", "include/lnbwd/Transforms/Lane/Passes.td"),
-    ("The launch plan", "LNBwdLaunchPlan", "include/lnbwd/LaunchPlan/Passes.td"),
-)
-
-
-def passes_page(tools: Tools) -> str:
-    """The reference of pipelines and passes."""
-    title = ("# Passes and pipelines\n\n"
-             "`lnbwd-opt` has all passes of upstream's `mlir-opt` and the ones below.\n\n"
-             "## Pipelines\n\n"
-             "`--lnbwd-pipeline=\"chip=...\"` goes from named operations to LLVM's dialect, ready "
-             "for `--emit`;\n`--lnbwd-gpu-pipeline` ends before the first pass that depends on a "
-             "code generator, with `lnbwd-attach-launch-plan`.\nBoth take the same options:\n\n" +
-             pipeline_options(tools) + "\nThe passes that `--lnbwd-pipeline` runs, in order:\n\n" +
-             pipeline_passes(tools) + "\n")
-    parts = []
-    for heading, name, file in PASS_FILES:
-        text = tools.tblgen(["-gen-pass-doc", "-name", name], file)
-        text = re.sub(r"^<!-- Autogenerated by mlir-tblgen.*?-->\n", "", text)
-        parts.append(f"## {heading}\n\n{text}")
-    source = ", ".join(file for _, _, file in PASS_FILES)
-    return generated_page(title, f"{source} and lnbwd-opt", "\n".join(parts))
-
-
-def chips_page(tools: Tools) -> str:
-    """The chips, and the facts that each has."""
-    text = f"""# Chips
-
-`lib/Chips/Chips.json` describes the chips; no other source names one.
-[adding.md](../adding.md#a-chip) adds a chip.
-
-{chips(tools)}
-The end-to-end tests run *many* cases on some simulated chips and *few* on others with similar
-instructions. Kernels for other chips are *compiled*; those for `{chip_lists.GPU}` also run on
-cards. LLVM has the registers, shared memory and waves of CDNA5; its bandwidth and clock are from
-announcements, its compute units, bus and L2 from AMD's emulator alone.
-
-## Facts
-
-A family has the facts that its chips share; a chip's row has the others. `Chips.json` has the
-source of each value.
-
-{chip_fields(tools)}
-## Rows in one pass
-
-The longest rows, in multiples of 512, for which one pass over the rows gives dx and the column sums
-of LayerNorm backward ([lowering.md](../lowering.md#long-rows)):
-
-{one_pass_limits(tools)}"""
-    return generated_page("", "lib/Chips/Chips.json", text)
-
-
-def timing_page(tools: Tools) -> str:
-    """The parameters of the simulator's timing model."""
-    text = f"""# Parameters of the timing model
-
-`--time-options` replaces any of them for a run ([timing
-model](../../simulator/docs/simulator.md#parameters)). A second value is that of the second
-product, where it differs.
-
-{clock_fields(tools)}"""
-    return generated_page("", "simulator/lib/Timing/Clocks.json", text)
-
-
-def accuracy_page(_: Tools) -> str:
-    """The errors that scripts/accuracy.py measured."""
-    text = f"""# Measured errors
-
-`scripts/accuracy.py` measures errors against float64. Each is the worst of 5 seeds. A test measures
-a sample and fails where ours are worse than PyTorch's.
-
-## Gradients
-
-256 rows of 1024: root mean square error over the root mean square of the true gradients. PyTorch
-runs on the CPU, ours on the simulated {CHIP}. PyTorch uses the statistics that its forward pass
-saved, in 16 bits for 16-bit types; ours use the exact ones, rounded to float32. A test checks that
-ours are no worse with PyTorch's statistics. Large mean: 1e4 (f32), 300 (f16), 30 (bf16), standard
-deviation 1. Heavy tails: Student's t with two degrees of freedom. Tiny variance: x within a few
-roundings of 1.
-
-{accuracy("gradients")}
-## Column sums of many rows
-
-f32, 65536 rows of 768, standard normal: largest error over the largest true value. Ours are
-computed in numpy, in the order of each chip.
-
-{accuracy("sums")}
-## Forward pass
-
-f32, 2048 rows of 768: root mean square error over the root mean square of the true values.
-
-{accuracy("forward")}
-## Functions
-
-Largest errors over all 2^32 inputs, in units in the last place, if every instruction has the
-largest error that its vendor allows ([numerics.md](../numerics.md#functions)).
-
-{functions()}"""
-    return generated_page("", "docs/results", text)
-
-
-def row_operations_page(tools: Tools) -> str:
-    """The operations of row programs: derivatives, and chips that have them."""
-    text = f"""# Operations of row programs
-
-Derivatives by `--lnbwd-differentiate`, and backends that compile the operation, on float32 rows for
-{CHIP} and {chip_lists.GPU}. At a kink any number between the slopes of the two sides is valid; the
-table has PyTorch's choices.
-
-{doc_derivation.operations(tools)}
-## LayerNorm's gradient
-
-As `--lnbwd-differentiate` derives it:
-
-{doc_derivation.derivation_result(tools)}"""
-    return generated_page("", "lnbwd-opt", text)
-
-
-def faults_page(_: Tools) -> str:
-    """The published faults that the simulator's checks are tested with."""
-    file = "simulator/unittests/Inputs/published-faults.json"
-    lines = ["| fault | where | error | check | tested |", "|---|---|---|---|---|"]
-    for row in json.loads((SOURCE / file).read_text()):
-        name = f"[{row['fault']}]({row['url']})" if "url" in row else row["fault"]
-        tested = "yes" if row.get("tested", True) else "no"
-        lines.append(f"| {name} | {row['where']} | {row['error']} | {row['check']} | {tested} |")
-    table = "\n".join(lines)
-    text = f"""# Published faults
-
-Faults of shipped code, and the [check](../../simulator/docs/checker.md) that reports them.
-`always` needs no check. `CheckerEscapeTest` runs the tested ones, broken and fixed; the checks
-report no fixed code.
-
-{table}"""
-    return generated_page("", file, text)
-
-
-PAGES = {
-    "docs/reference/accuracy.md": accuracy_page,
-    "docs/reference/chips.md": chips_page,
-    "docs/reference/published-faults.md": faults_page,
-    "docs/reference/row-operations.md": row_operations_page,
-    "docs/reference/timing-parameters.md": timing_page,
-    "docs/reference/dialect.md": dialect_page,
-    "docs/reference/lane-dialect.md": lane_dialect_page,
-    "docs/reference/passes.md": passes_page,
-    "docs/images/report.svg": doc_images.report_image,
-}
-
-# Made where it is not there: the timing model's caches depend on a process's addresses, so that two
-# runs may differ by a little.
-TIMELINE = SOURCE / "simulator" / "docs" / "images" / "timeline.svg"
-
-
-def fill(page: pathlib.Path, tools: Tools, left_alone: set[str]) -> str:
+def fill(page: pathlib.Path, tools: Tools) -> str:
     """The page with all its generated texts anew."""
 
     def replace(match: re.Match) -> str:
-        head, name, old, tail = match.groups()
+        head, name, tail = match.groups()
         if name not in TEXTS:
             raise Stop(f"{page}: unknown text '{name}', expected one of: {', '.join(TEXTS)}")
-        try:
-            return head + TEXTS[name](tools) + tail
-        except Unavailable as reason:
-            left_alone.add(f"'{name}' was left as it is: {reason}")
-            return head + old + tail
+        return head + TEXTS[name](tools) + tail
 
     return MARKER.sub(replace, page.read_text())
 
@@ -444,18 +287,13 @@ def main() -> int:
     options = parser.parse_args()
 
     stale = []
-    left_alone: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
         tools = Tools(options.build.resolve(), options.llvm, pathlib.Path(scratch))
-        wanted = {SOURCE / name: page(tools) for name, page in PAGES.items()}
-        if (SOURCE / "simulator" / "docs").exists() and not TIMELINE.exists():
-            wanted[TIMELINE] = doc_images.timeline_image(tools)
-        for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
-                     *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]:
-            if page not in wanted and MARKER.search(page.read_text()):
-                wanted[page] = fill(page, tools, left_alone)
+        pages = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
+                 *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]
+        wanted = {page: fill(page, tools) for page in pages}
     for page, text in wanted.items():
-        old = page.read_text() if page.exists() else ""
+        old = page.read_text()
         if text == old:
             continue
         name = str(page.relative_to(SOURCE))
@@ -464,11 +302,8 @@ def main() -> int:
             print("".join(list(difflib.unified_diff(
                 old.splitlines(True), text.splitlines(True), name, f"{name} as generated"))[:60]))
         else:
-            page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text)
             print(f"{name} was rewritten")
-    for note in sorted(left_alone):
-        print(f"note: {note}", file=sys.stderr)
     if options.check and stale:
         print(f"error: stale: {', '.join(stale)}; run scripts/update-docs.sh", file=sys.stderr)
         return 1

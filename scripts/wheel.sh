@@ -90,7 +90,7 @@ tag_wheel lnbwd_sim
 staging=$build_dir/runtime-source
 rm -rf "$staging"
 mkdir -p "$staging"
-(cd "$source_dir" && git ls-files -z --cached --others --exclude-standard | grep -zE '^(CMakeLists.txt|LICENSE|pyproject.toml|cmake/|include/|lib/|python/|tools/|simulator/include/|scripts/(generate-operations|tablegen_records)\.py$|docs/python.md)' |
+(cd "$source_dir" && git ls-files -z --cached --others --exclude-standard | grep -zE '^(CMakeLists.txt|LICENSE|pyproject.toml|cmake/|include/|lib/|python/|tools/|simulator/include/|scripts/generate-tables\.py$|docs/python.md)' |
   tar --null -T - -cf -) | tar -C "$staging" -xf -
 sed -i 's/^name = "lnbwd"$/name = "lnbwd-runtime"/' "$staging/pyproject.toml"
 build_wheel "$staging" lnbwd_runtime "$build_dir/runtime" LNBWD_ENABLE_COMPILER=OFF LNBWD_ENABLE_SIMULATOR=OFF

@@ -9,57 +9,28 @@ the host's clock. It exists to try the whole program where there is no GPU; its 
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import pathlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from lnbwd import runtime
 from lnbwd.core.base import chip_table
+from lnbwd.ops.launching import launch_kernel
+
+from . import our_kernels
+from .stream import Traffic
+from .timing import Candidate
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 # Of each buffer of the foreign kernel.
 _FOREIGN_BYTES = 1 << 24
 # Of caches, where times mean nothing.
 _LITTLE_CACHE = 1 << 14
-
-
-class Here:
-    """A tensor that is on the device already."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-        self.pointer = tensor.data_ptr()
-
-    def send(self) -> None:
-        """Nothing is to be copied."""
-
-    def fetch(self) -> None:
-        """Nothing is to be copied."""
-
-
-class Copy:
-    """A tensor on the host, and memory of its size on the device.
-
-    Attributes:
-        pointer: the address of that memory.
-    """
-
-    def __init__(self, device: runtime.Device, tensor: torch.Tensor) -> None:
-        self._bytes = tensor.view(torch.uint8).numpy()  # The same memory.
-        self._buffer = device.allocate(self._bytes.nbytes)
-        self.pointer = self._buffer.pointer
-        self.send()
-
-    def send(self) -> None:
-        """Copies the host's numbers to the device."""
-        self._buffer.upload_from(self._bytes.ctypes.data, self._bytes.nbytes)
-
-    def fetch(self) -> None:
-        """Copies the device's numbers to the host."""
-        self._buffer.download_to(self._bytes.ctypes.data, self._bytes.nbytes)
 
 
 class Replay:
@@ -162,21 +133,9 @@ class GpuMachine(_Machine):
                 kept.append(enqueue(call))
         return graph
 
-    def place(self, tensor: torch.Tensor) -> Here:
-        """Where a tensor of ``device`` is for our kernels."""
-        return Here(tensor)
-
-    def stream(self) -> int:
-        """torch's current stream, as the runtime takes it."""
-        return int(torch.cuda.current_stream().cuda_stream)
-
     def synchronize(self) -> None:
         """Waits for the device."""
         torch.cuda.synchronize()
-
-    def release_memory(self) -> None:
-        """Gives cached memory back, between shapes."""
-        torch.cuda.empty_cache()
 
 
 class _HostEvent:
@@ -219,16 +178,33 @@ class DryMachine(_Machine):
         """The calls, to be made again."""
         return Replay(enqueue, calls)
 
-    def stream(self) -> int:
-        """The default stream."""
-        return 0
-
     def synchronize(self) -> None:
         """Nothing is under way on the host."""
 
-    def place(self, tensor: torch.Tensor) -> Copy:
-        """Device memory for a tensor, filled with its numbers."""
-        return Copy(self.ours, tensor)
 
-    def release_memory(self) -> None:
-        """Nothing is cached."""
+@functools.cache
+def _stream_kernels(machine: Any, traffic: Traffic,
+                    folder: pathlib.Path | None) -> dict[str, runtime.Kernel]:
+    return {name: runtime.Kernel(machine.ours, program) for name, program in (
+        our_kernels.stream_programs(machine.ours.chip, folder, machine.is_simulated,
+                                    traffic).items())}
+
+
+def streams(machine: Any, traffic: Traffic, sets: Sequence[Sequence[torch.Tensor]],
+            folder: pathlib.Path | None = None) -> list[Candidate]:
+    """The stream in several launch shapes or schedules, to be timed.
+
+    Args:
+        machine: what they run on.
+        traffic: how many tensors are read and written.
+        sets: the tensors, all of one size, the ones that are read first. Less than a row of the
+            kernel's at their end is left out, and kernels whose rows are longer.
+        folder: the kernels of operations.py, with the streams of AMD's chips.
+    """
+    def candidate(name: str, kernel: runtime.Kernel, rows: int) -> Candidate:
+        return Candidate(name, lambda slot: launch_kernel(kernel, rows, sets[slot]))
+
+    size = sets[0][0].nbytes
+    return [candidate(name, kernel, rows)
+            for name, kernel in _stream_kernels(machine, traffic, folder).items()
+            if (rows := size // kernel.program.argument_size(0, 1))]

@@ -9,8 +9,8 @@ float32) to the outputs in the operation's order: dx, dgamma, dbeta of a backwar
 statistics that are kept of a forward pass. What the peer prepares for the shape, it prepares there
 and at the first call. A peer that keeps its parameters' gradients in float32 may leave them so.
 
-PyTorch's are always there. Liger, cuDNN, Quack and AITER are taken where their packages are
-installed: liger-kernel; nvidia-cudnn-frontend; quack-kernels with nvidia-cutlass-dsl; aiter.
+PyTorch's are always there. Liger, cuDNN and Quack are taken where their packages are installed:
+liger-kernel; nvidia-cudnn-frontend; quack-kernels with nvidia-cutlass-dsl.
 """
 
 from __future__ import annotations
@@ -58,12 +58,13 @@ class Peer:
         Raises:
             Unavailable: the peer does not have the operation.
         """
-        found = self._functions().get(op)
+        found = self._functions(shape).get(op)
         if found is None:
             raise Unavailable(f"{self.name} has no {op}")
-        return found(shape)
+        return found
 
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
+        """Those for a shape, by operation, none of which has been called."""
         raise NotImplementedError
 
 
@@ -79,21 +80,25 @@ def aten_forward(x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> An
     return torch.ops.aten.native_layer_norm(x, [x.shape[1]], gamma, beta, EPSILON)
 
 
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    return x if x.dtype == torch.float64 else x.float()
+
+
 def plain_rms_norm(x: torch.Tensor, gamma: torch.Tensor) -> Any:
     """RMSNorm as a model spells it out, and its statistic."""
-    wide = x.float()
+    wide = _wide(x)
     rstd = torch.rsqrt(wide.square().mean(1, keepdim=True) + EPSILON)
-    return (wide * rstd * gamma.float()).to(x.dtype), rstd.squeeze(1)
+    return (wide * rstd * _wide(gamma)).to(x.dtype), rstd.squeeze(1)
 
 
 def plain_rms_norm_backward(dy: torch.Tensor, x: torch.Tensor, gamma: torch.Tensor,
                             rstd: torch.Tensor) -> Any:
     """RMSNorm's gradients spelt out."""
     scale = rstd.unsqueeze(1)
-    xhat = x.float() * scale
-    weighted = dy.float() * gamma.float()
+    xhat = _wide(x) * scale
+    weighted = _wide(dy) * _wide(gamma)
     dx = scale * (weighted - xhat * (weighted * xhat).mean(1, keepdim=True))
-    return dx.to(x.dtype), (dy.float() * xhat).sum(0).to(gamma.dtype)
+    return dx.to(x.dtype), (_wide(dy) * xhat).sum(0).to(gamma.dtype)
 
 
 def _by_name(function: Callable[..., Any], *names: str) -> Function:
@@ -110,7 +115,7 @@ class Eager(Peer):
 
     name = "eager"
 
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
         aten = torch.ops.aten
         functions: dict[str, Callable[..., Any]] = {
             LAYER_NORM: aten_forward, LAYER_NORM_BWD: aten_backward}
@@ -119,21 +124,20 @@ class Eager(Peer):
                 x, [x.shape[1]], gamma, EPSILON)
             functions[RMS_NORM_BWD] = lambda dy, x, gamma, rstd: aten._fused_rms_norm_backward(
                 dy, x, [x.shape[1]], rstd.unsqueeze(1), gamma, [True, True])
-        return {op: lambda shape, op=op: _by_name(functions[op], *_NAMES[op])  # type: ignore[misc]
-                for op in functions}
+        return {op: _by_name(function, *_NAMES[op]) for op, function in functions.items()}
 
 
-# What torch.compile compiles.
+# What torch.compile compiles. PyTorch computes it in float64 too.
 COMPILED: Mapping[str, Callable[..., Any]] = {
     LAYER_NORM: aten_forward, LAYER_NORM_BWD: aten_backward, RMS_NORM: plain_rms_norm,
     RMS_NORM_BWD: plain_rms_norm_backward}
 
 
-def compiled(op: str) -> Function:
-    """An operation through torch.compile (Inductor), for exactly the first shape it is called
-    with."""
-    torch._dynamo.reset()
-    return _by_name(torch.compile(COMPILED[op], dynamic=False, fullgraph=True), *_NAMES[op])
+def exact(op: str, tensors: Tensors) -> tuple[torch.Tensor, ...]:
+    """The outputs of an operation in float64, in its order."""
+    found: tuple[torch.Tensor, ...] = COMPILED[op](*(tensors[name].double()
+                                                     for name in _NAMES[op]))
+    return found
 
 
 class Compile(Peer):
@@ -141,8 +145,10 @@ class Compile(Peer):
 
     name = "compile"
 
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
-        return {op: lambda shape, op=op: compiled(op) for op in COMPILED}  # type: ignore[misc]
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
+        torch._dynamo.reset()
+        return {op: _by_name(torch.compile(function, dynamic=False, fullgraph=True), *_NAMES[op])
+                for op, function in COMPILED.items()}
 
 
 def import_liger(module: str) -> Any:
@@ -167,12 +173,12 @@ def import_liger(module: str) -> Any:
         raise Unavailable(f"liger-kernel cannot be imported: {error}") from error
 
 
-def _needs_gpu(machine: Any, name: str, vendor: str = "") -> None:
-    """Refuses where PyTorch does not compute on a GPU (of a vendor)."""
+def _needs_gpu(machine: Any, name: str, is_nvidias: bool = True) -> None:
+    """Refuses where PyTorch does not compute on a GPU, or not on one of NVIDIA's."""
     if machine.device.type == "cpu":
         raise Unavailable(f"{name} needs a GPU that PyTorch knows")
-    if vendor and vendor != ("AMD" if torch.version.hip else "NVIDIA"):
-        raise Unavailable(f"{name} is for {vendor}'s GPUs")
+    if is_nvidias and torch.version.hip:
+        raise Unavailable(f"{name} is for NVIDIA's GPUs")
 
 
 class Liger(Peer):
@@ -182,12 +188,12 @@ class Liger(Peer):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-        _needs_gpu(machine, self.name)
+        _needs_gpu(machine, self.name, is_nvidias=False)
         # Liger calls its modules as we call our operations.
         self._layer_norm = import_liger(LAYER_NORM)
         self._rms_norm = import_liger(RMS_NORM)
 
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
         def layer_norm(tensors: Tensors) -> tuple[torch.Tensor, ...]:
             y, _, mean, rstd, *_ = self._layer_norm.layer_norm_forward(
                 tensors["x"], tensors["gamma"], tensors["beta"], EPSILON)
@@ -198,17 +204,16 @@ class Liger(Peer):
                 tensors["x"], tensors["gamma"], EPSILON, 0.0, "llama", False)
             return y, rstd
 
-        def rms_norm_bwd(shape: Shape) -> Function:
+        def rms_norm_bwd(tensors: Tensors) -> tuple[torch.Tensor, ...]:
             block, warps = self._rms_norm.calculate_settings(shape.n)
-            casting = self._rms_norm._CASTING_MODE_LLAMA.value
-            return lambda tensors: self._rms_norm.rms_norm_backward(
-                tensors["dy"], tensors["x"], tensors["gamma"], tensors["rstd"], 0.0, casting,
-                block, warps, False, False)
+            found: tuple[torch.Tensor, ...] = self._rms_norm.rms_norm_backward(
+                tensors["dy"], tensors["x"], tensors["gamma"], tensors["rstd"], 0.0,
+                self._rms_norm._CASTING_MODE_LLAMA.value, block, warps, False, False)
+            return found
 
-        return {LAYER_NORM: lambda shape: layer_norm, RMS_NORM: lambda shape: rms_norm,
-                LAYER_NORM_BWD: lambda shape: _by_name(
-                    self._layer_norm.layer_norm_backward, *_NAMES[LAYER_NORM_BWD]),
-                RMS_NORM_BWD: rms_norm_bwd}
+        return {LAYER_NORM: layer_norm, RMS_NORM: rms_norm, RMS_NORM_BWD: rms_norm_bwd,
+                LAYER_NORM_BWD: _by_name(self._layer_norm.layer_norm_backward,
+                                         *_NAMES[LAYER_NORM_BWD])}
 
 
 class CuDnn(Peer):
@@ -223,7 +228,7 @@ class CuDnn(Peer):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-        _needs_gpu(machine, self.name, "NVIDIA")
+        _needs_gpu(machine, self.name)
         try:
             import cudnn  # type: ignore[import-not-found]
         except ImportError as error:
@@ -237,13 +242,12 @@ class CuDnn(Peer):
         self._types = {torch.bfloat16: cudnn.data_type.BFLOAT16,
                        torch.float16: cudnn.data_type.HALF, torch.float32: cudnn.data_type.FLOAT}
 
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
-        return {LAYER_NORM: lambda shape: self._prepare(
-                    self._layer_norm, ("x", "gamma", "beta"), True),
-                LAYER_NORM_BWD: lambda shape: self._prepare(
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
+        return {LAYER_NORM: self._prepare(self._layer_norm, ("x", "gamma", "beta"), True),
+                LAYER_NORM_BWD: self._prepare(
                     self._layer_norm_bwd, ("dy", "x", "gamma", "mean", "rstd"), True),
-                RMS_NORM: lambda shape: self._prepare(self._rms_norm, ("x", "gamma"), False),
-                RMS_NORM_BWD: lambda shape: self._prepare(
+                RMS_NORM: self._prepare(self._rms_norm, ("x", "gamma"), False),
+                RMS_NORM_BWD: self._prepare(
                     self._rms_norm_bwd, ("dy", "x", "gamma", "rstd"), False)}
 
     def _layer_norm(self, graph: Any, x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
@@ -336,17 +340,16 @@ class Quack(Peer):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-        _needs_gpu(machine, self.name, "NVIDIA")
+        _needs_gpu(machine, self.name)
         try:
             self._quack = importlib.import_module("quack.rmsnorm")
         except Exception as error:
             raise Unavailable(f"the package quack-kernels cannot be imported: {error}") from error
 
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
-        return {LAYER_NORM: lambda shape: self._forward(True),
-                RMS_NORM: lambda shape: self._forward(False),
-                LAYER_NORM_BWD: lambda shape: self._backward(shape, True),
-                RMS_NORM_BWD: lambda shape: self._backward(shape, False)}
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
+        return {LAYER_NORM: self._forward(True), RMS_NORM: self._forward(False),
+                LAYER_NORM_BWD: self._backward(shape, True),
+                RMS_NORM_BWD: self._backward(shape, False)}
 
     def _forward(self, is_layer_norm: bool) -> Function:
         converted: dict[int, torch.Tensor] = {}
@@ -394,50 +397,7 @@ class Quack(Peer):
         return call
 
 
-def _import_aiter() -> Callable[..., Any]:
-    """AITER's layer_norm by Triton, which PyTorch can differentiate, from where its releases have
-    it."""
-    if importlib.util.find_spec("aiter") is None:
-        raise Unavailable("the package aiter is not installed")
-    problems = []
-    for name in ("aiter.ops.triton.normalization.norm", "aiter.ops.triton.norm"):
-        try:
-            return importlib.import_module(name).layer_norm  # type: ignore[no-any-return]
-        except Exception as error:
-            problems.append(f"{name}: {error}")
-    raise Unavailable("; ".join(problems))
-
-
-class Aiter(Peer):
-    """AITER's Triton kernels for AMD, from its package. Its backward pass is called by autograd:
-    the forward pass runs once for each set of buffers, and computes its own statistics."""
-
-    name = "aiter"
-
-    def __init__(self, machine: Any) -> None:
-        super().__init__(machine)
-        _needs_gpu(machine, self.name, "AMD")
-        self._forward = _import_aiter()
-
-    def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
-        return {LAYER_NORM_BWD: lambda shape: self._backward()}
-
-    def _backward(self) -> Function:
-        passes: dict[int, tuple[tuple[torch.Tensor, ...], torch.Tensor]] = {}
-
-        def call(tensors: Tensors) -> tuple[torch.Tensor, ...]:
-            key = tensors["x"].data_ptr()
-            if key not in passes:
-                leaves = tuple(tensors[name].detach().requires_grad_()
-                               for name in ("x", "gamma", "beta"))
-                passes[key] = leaves, self._forward(*leaves, EPSILON)
-            leaves, result = passes[key]
-            return torch.autograd.grad(result, leaves, tensors["dy"], retain_graph=True)
-
-        return call
-
-
-_CLASSES = {kind.name: kind for kind in (Eager, Compile, Liger, CuDnn, Quack, Aiter)}
+_CLASSES = {kind.name: kind for kind in (Eager, Compile, Liger, CuDnn, Quack)}
 
 
 def make_peer(name: str, machine: Any) -> Peer:

@@ -43,16 +43,11 @@ def take_turns(file: pathlib.Path, *functions: tuple[Any, str]) -> None:
         setattr(owner, name, alone)
 
 
-def autotuner() -> Any:
-    """The class whose ``autotune_to_one_config`` times Triton's configurations."""
-    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
-
-    return CachingAutotuner
-
-
 def measure_in_turns(file: pathlib.Path, has_ours: bool = True) -> None:
     """Has torch.compile, and our backend, measure on the device in :func:`turn`."""
-    owners = [(autotuner(), "autotune_to_one_config")]
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    owners: list[tuple[Any, str]] = [(CachingAutotuner, "autotune_to_one_config")]
     if has_ours:
         from lnbwd.core.compile import tuning
         from lnbwd.inductor import choice

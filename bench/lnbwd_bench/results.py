@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What operations.py stores and prints: a line for each operation and shape, and means.
 
-A row of a result file has what is known of the kernel (``name``, ``m``, ``n``, ``dtype``), the
-``bytes`` that it must move, under ``timed`` the names of those that were timed, under each of them
-its times by method, under ``errors`` the largest error of each that was compared with float64, and
-under ``stream`` by method the fastest stream, which moves ``stream_bytes``.
+A row of a result file of operations.py or row_functions.py has what is known of the kernel
+(``name``, ``m``, ``n``, ``dtype``), the ``bytes`` that it must move, under the name of each method
+the median microseconds of each that it timed, under ``errors`` the largest error of each that was
+compared with float64, and under ``stream`` by method the fastest stream, which moves
+``stream_bytes``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 from lnbwd.core.base.files import write_whole
 
-FORMAT, VERSION = "lnbwd-bench-operations", 3
+FORMAT, VERSION = "lnbwd-bench", 4
 # The methods of timing.py, the one to judge by first, and the one that --interleave adds.
 METHODS = GRAPH, INTERLEAVED = "graph", "interleaved"
 LARGE_BYTES = 1e8
@@ -51,32 +52,14 @@ def patterns(file: pathlib.Path = PATTERNS) -> list[str]:
     return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 
-def write(path: pathlib.Path | None, rows: Any, machine: Mapping[str, Any] | None = None,
-          **more: Any) -> None:
+def write(path: pathlib.Path | None, rows: Any, machine: Mapping[str, Any] | None = None) -> None:
     """Writes a result file whole or not at all, with its date and command, if there is a path."""
     if path:
         write_whole(path, json.dumps({
-            **more, "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            "format": FORMAT, "version": VERSION,
+            "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
             "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
             "machine": machine or {}, "results": rows}, indent=1) + "\n")
-
-
-def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
-    """A JSON file that says of which format it is.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is no JSON, or of another format or version; the message names the file.
-    """
-    try:
-        document = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    found = document if isinstance(document, dict) else {}
-    if (found.get("format"), found.get("version")) != (name, version):
-        raise ValueError(f"{path}: expected format '{name}' version {version}, got "
-                         f"'{found.get('format')}' version {found.get('version')}")
-    return found
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:
@@ -84,41 +67,37 @@ def read(path: pathlib.Path) -> dict[str, Any]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is none; the message names the file.
+        ValueError: it is none, or of another version; the message names the file.
     """
-    document = read_document(path, FORMAT, VERSION)
-    if not all(isinstance(row, dict) and "timed" in row
-               for row in document.get("results", [None])):
-        raise ValueError(f"{path}: expected results of operations.py, each with the names of those "
-                         "that were timed")
-    return document
-
-
-def times_of(row: Row, method: str) -> dict[str, float]:
-    """Microseconds of all that were timed by a method."""
-    return {name: row[name][method]["median_us"] for name in row["timed"] if method in row[name]}
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    found = document if isinstance(document, dict) else {}
+    if (found.get("format"), found.get("version")) != (FORMAT, VERSION):
+        raise ValueError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
+                         f"'{found.get('format')}' version {found.get('version')}")
+    return found
 
 
 def share(row: Row, method: str) -> float | None:
     """Our rate over that of the stream; None if one of them was not timed."""
-    ours = times_of(row, method).get("ours")
-    if ours is None or method not in row.get(STREAM, {}):
+    ours, of_stream = row.get(method, {}).get("ours"), row.get(STREAM, {}).get(method)
+    if ours is None or of_stream is None:
         return None
-    rate: float = row["stream_bytes"] / row[STREAM][method]["median_us"]
-    return float(row["bytes"] / ours / rate)
+    return float(row["bytes"] / ours / (row["stream_bytes"] / of_stream))
 
 
 def best_peer(row: Row, method: str) -> tuple[str, float] | None:
     """The fastest of those that are not ours, and its microseconds."""
-    peers = {name: time for name, time in times_of(row, method).items()
-             if name != "ours"}
+    peers = {name: time for name, time in row.get(method, {}).items() if name != "ours"}
     return min(peers.items(), key=lambda peer: peer[1]) if peers else None
 
 
 def gain(row: Row, method: str = GRAPH) -> float | None:
     """How many times faster ours is than the best peer."""
     best = best_peer(row, method)
-    return best[1] / times_of(row, method)["ours"] if best else None
+    return float(best[1] / row[method]["ours"]) if best else None
 
 
 def gains_of(rows: Iterable[Row], method: str = GRAPH) -> list[float]:
@@ -128,7 +107,7 @@ def gains_of(rows: Iterable[Row], method: str = GRAPH) -> list[float]:
 
 def line(row: Row, method: str) -> str:
     """A result for people: microseconds of each, and how ours compares."""
-    times = times_of(row, method)
+    times = {**row.get(method, {})}
     head = f"{row['name']:30} {row['m']}x{row['n']}:{row['dtype']:5}"
     ours = times.pop("ours", None)
     if ours is None:

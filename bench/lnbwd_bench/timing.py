@@ -61,14 +61,6 @@ class Candidate:
     times: dict[str, list[float]] = field(default_factory=dict)
 
 
-def summary(times: Sequence[float]) -> dict[str, Any]:
-    """What the result file holds of one competitor's times."""
-    ordered = sorted(times)
-    return {"median_us": median(ordered), "min_us": ordered[0], "max_us": ordered[-1],
-            "p25_us": ordered[len(ordered) // 4], "p75_us": ordered[3 * len(ordered) // 4],
-            "repetitions": len(ordered)}
-
-
 def measure_interleaved(machine: Any, works: Sequence[Callable[[], Any]], repetitions: int,
                         seed: int = 1, wait_us: float = _GRAPH_WAIT_US) -> list[list[float]]:
     """Microseconds of each of ``works``, ``repetitions`` times, one after another in an order that
@@ -165,16 +157,11 @@ def best_streams(machine: Any, streams: Sequence[Candidate], sets: int,
     return ranked[:_STREAMS_KEPT]
 
 
-def stream_record(streams: Sequence[Candidate]) -> dict[str, Any]:
-    """What the result file holds of the stream: for each method the fastest of those that it has
-    timed, and its times."""
-    record = {}
-    for method in METHODS:
-        timed = [stream for stream in streams if stream.times.get(method)]
-        if timed:
-            fastest = min(timed, key=lambda stream: median(stream.times[method]))
-            record[method] = {"variant": fastest.name, **summary(fastest.times[method])}
-    return record
+def medians(candidates: Iterable[Candidate]) -> dict[str, dict[str, float]]:
+    """The median microseconds of each candidate, by the methods that have timed it."""
+    candidates = [*candidates]
+    return {method: times for method in METHODS if (times := {
+        each.name: median(each.times[method]) for each in candidates if each.times.get(method)})}
 
 
 def time_host(functions: Mapping[str, Callable[[], Sequence[float]]], repetitions: int,

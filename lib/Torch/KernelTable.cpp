@@ -229,8 +229,6 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
 void launch(const RowProgram &program, int64_t rows,
             const std::vector<void *> &addresses, Device device,
             int64_t groups) {
-  if (!program.kernel)
-    return;
   if (!device.isGPU())
     return launchSimulated(program, rows, groups, addresses);
   size_t bytes = 0;

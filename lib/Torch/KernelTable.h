@@ -48,8 +48,7 @@ struct Operand {
 };
 
 /// A row program whose kernel is loaded on a device: its operands in the order
-/// of the kernel's arguments, inputs first. A null kernel launches nothing:
-/// with that, bench/host_cost.py times what surrounds a launch.
+/// of the kernel's arguments, inputs first.
 struct RowProgram {
   const lnbwd_kernel *kernel = nullptr;
   /// For the simulator, whose memory is not the host's.

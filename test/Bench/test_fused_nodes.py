@@ -88,4 +88,4 @@ def test_converted_nodes_of_each_kind_are_counted(counted):
 def test_the_dashboard_takes_counts(counted):
     block = dashboard.take("converted", [counted])
     assert block["command"].startswith("regions.py convert") and block["machine"] == "one core"
-    assert "| reduction | 2 | 1 | 50 |" in dashboard.conversions(block)
+    assert "| reduction | 2 | 1 | 50 |" in dashboard.converted(block)

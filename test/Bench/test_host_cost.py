@@ -25,8 +25,8 @@ def run(*arguments, **environment):
 @pytest.mark.parametrize("native", ["0", "1"])
 def test_figures(tmp_path, native):
     file = tmp_path / "figures.json"
-    result = run("--device", "cpu", "--norms", "3", "--repetitions", "2", "--json",
-                 str(file), LNBWD_NATIVE=native)
+    result = run("--dry-run", "--norms", "3", "--repetitions", "2", "--json", str(file),
+                 LNBWD_NATIVE=native)
     assert result.returncode == 0, result.stderr
     rows = json.loads(file.read_text())["results"]
     cases = {(row["op"], row["case"], row["pass"]) for row in rows}
@@ -34,11 +34,3 @@ def test_figures(tmp_path, native):
                      for name in ("forward", "backward")}
     assert all(row["ours"] > 0 for row in rows)
     assert "layer_norm, chain of 3, backward" in result.stdout
-
-
-@pytest.mark.parametrize("arguments,words", [
-    (["--device", "tpu"], "--device: expected cuda or cpu, got 'tpu'"),
-    (["--device", "cpu", "--norms", "0"], "--norms: expected 1 or more, got 0")])
-def test_wrong_arguments(arguments, words):
-    result = run(*arguments)
-    assert result.returncode == 2 and words in result.stderr

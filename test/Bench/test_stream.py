@@ -178,43 +178,30 @@ def test_streams_of_amd_move_what_they_say(traffic, tmp_path, monkeypatch, build
     torch = pytest.importorskip("torch")
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("no simulator in the build")
-    from lnbwd_bench.machine import DryMachine
+    from lnbwd_bench.machine import DryMachine, streams
 
     monkeypatch.setenv("LNBWD_BUILD_DIR", str(build))
     monkeypatch.setattr(stream, "schedules", lambda: ["", "row_groups=2"])
-    our_kernels.pack_streams("gfx942", tmp_path, [traffic])
-    machine = DryMachine("gfx942")
-    streams = our_kernels.Stream(machine, our_kernels.stream_programs(
-        "gfx942", tmp_path, few=False, traffic=traffic))
-    assert len(streams._kernels) == 2
+    our_kernels.compile_streams("gfx942", tmp_path, traffic)
     rows, row = 7, 1024
     # As much again as a half row, which is left out.
     tensors = [[torch.randn(rows * row + row // 2) for _ in traffic.arrays] for _ in range(2)]
-    places = [[machine.place(tensor) for tensor in arrays] for arrays in tensors]
-    pointers = [[place.pointer for place in arrays] for arrays in places]
-    for candidate in streams.candidates(tensors[0][0].nbytes, pointers):
+    machine = DryMachine("gfx942")
+    candidates = streams(machine, traffic, tensors, tmp_path)
+    assert len(candidates) == 2
+    for candidate in candidates:
         for slot, arrays in enumerate(tensors):
-            for tensor, place in zip(arrays[traffic.reads:], places[slot][traffic.reads:],
-                                     strict=True):
+            for tensor in arrays[traffic.reads:]:
                 tensor.fill_(float("nan"))
-                place.send()
             candidate.call(slot)
             expected = sum(arrays[1:traffic.reads], arrays[0])[:rows * row]
-            for tensor, place in zip(arrays[traffic.reads:], places[slot][traffic.reads:],
-                                     strict=True):
-                place.fetch()
+            for tensor in arrays[traffic.reads:]:
                 assert torch.equal(tensor[:rows * row], expected)
                 assert tensor[rows * row:].isnan().all()
-    assert streams.candidates(4 * row - 4, pointers) == []
-    with pytest.raises(ValueError, match=f"expected {len(traffic.arrays)} arrays in each set"):
-        streams.candidates(4 * row, [[1]])
+    assert streams(machine, traffic, [[tensors[0][0][:row - 1]]], tmp_path) == []
 
 
 def test_a_folder_without_the_stream_is_named(tmp_path):
-    (tmp_path / our_kernels.STREAMS).write_text(json.dumps(
-        {"format": our_kernels.STREAMS_FORMAT, "version": our_kernels.VERSION, "streams": {}}))
     with pytest.raises(our_kernels.KernelError,
                        match="no stream of 1 read, 1 write for gfx942: compile the folder again"):
         our_kernels.stream_programs("gfx942", tmp_path, False, Traffic(1, 1))
-    with pytest.raises(our_kernels.KernelError, match="compile the folder again"):
-        our_kernels.stream_programs("gfx942", tmp_path / "none", False, Traffic(1, 1))

@@ -200,17 +200,11 @@ def test_a_graph_has_as_many_calls_as_take_a_while(moved, calls):
     assert timing._calls_of(moved, 10) == calls
 
 
-def test_the_fastest_stream_is_found_for_each_method():
-    streams = [timing.Candidate(name, None, times) for name, times in (
+def test_medians():
+    candidates = [timing.Candidate(name, None, times) for name, times in (
         ("a", {"interleaved": [3.0, 4.0, 5.0], "graph": [2.0, 2.0]}),
         ("b", {"interleaved": [9.0, 3.0, 3.5], "graph": []}),
         ("c", {"graph": [1.0, 2.0]}))]
-    record = timing.stream_record(streams)
-    assert {method: (each["variant"], each["median_us"]) for method, each in record.items()} == {
-        "graph": ("c", 1.5), "interleaved": ("b", 3.5)}
-
-
-def test_summary():
-    summary = timing.summary([5.0, 1.0, 3.0, 2.0])
-    assert summary == {"median_us": 2.5, "min_us": 1.0, "max_us": 5.0, "p25_us": 2.0,
-                       "p75_us": 5.0, "repetitions": 4}
+    assert timing.medians(candidates) == {
+        "graph": {"a": 2.0, "c": 1.5}, "interleaved": {"a": 4.0, "b": 3.5}}
+    assert timing.medians([]) == {}

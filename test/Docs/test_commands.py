@@ -48,7 +48,7 @@ NOT_RUN = {
 }
 SLOW = {
     "run with --full": [r"pytest test/EndToEnd", r"ROUNDTRIP=1 \S*lit",
-                        r"dashboard\.py amd", r"operations\.py compile",
+                        r"dashboard\.py (amd|compile_time)", r"operations\.py compile",
                         r"plant_faults\.py"],
 }
 

@@ -25,7 +25,7 @@ LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 def test_tables_are_those_of_the_declaration():
     if not shutil.which(LLVM / "bin" / "llvm-tblgen"):
         pytest.skip("no llvm-tblgen")
-    result = subprocess.run([sys.executable, ROOT / "scripts" / "generate-operations.py", "--check",
+    result = subprocess.run([sys.executable, ROOT / "scripts" / "generate-tables.py", "--check",
                              "--llvm", LLVM], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 

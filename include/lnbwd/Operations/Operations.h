@@ -8,7 +8,7 @@
 //
 // Which named operations there are, and which operands each has: what
 // LNBwdNorms.td declares, for all of C++. Free of LLVM, since the runner and
-// the operators of PyTorch are. scripts/generate-operations.py writes the
+// the operators of PyTorch are. scripts/generate-tables.py writes the
 // tables while CMake configures.
 //
 //===----------------------------------------------------------------------===//

@@ -351,6 +351,28 @@ def _by_torch(input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias:
     return loss
 
 
+def _autocast(input: Tensor, *others: Any) -> tuple[Any, ...]:
+    """The tensors in autocast's type, if it is on for a GPU's input."""
+    if not input.is_cuda or not torch.is_autocast_enabled("cuda"):
+        return input, *others
+    kind = torch.get_autocast_dtype("cuda")
+    return tuple(None if t is None else t.to(kind) for t in (input, *others))
+
+
+def _local(operands: Sequence[Any], is_whole: bool) -> tuple[Sequence[Any], int, Any]:
+    """The operands of this rank, the number of all ranks' classes, and what computes the losses."""
+    if is_distributed(operands[1]):
+        from . import sharded_losses
+
+        *operands, part = sharded_losses.local_operands(*(*operands, is_whole))
+        if part is not None:
+            # (torch.compile would trace reductions over the ranks into its graph.)
+            return operands, part.total, functools.partial(
+                torch.compiler.disable(losses_of), functools.partial(
+                    sharded_losses.compute, part, (in_chunks, _statistics, _gradient)))
+    return operands, operands[1].shape[0], torch.ops.lnbwd.linear_cross_entropy
+
+
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
                          linear_bias: Tensor | None = None, weight: Tensor | None = None,
                          reduction: str = "mean", ignore_index: int = -100,
@@ -392,26 +414,11 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     check_dense("input", input)
     if input.dim() < 1:
         raise ValueError("input: expected one dimension or more, got none; pass input[None]")
-    if input.is_cuda and torch.is_autocast_enabled("cuda"):
-        kind = torch.get_autocast_dtype("cuda")
-        input, linear_weight = input.to(kind), linear_weight.to(kind)
-        linear_bias = None if linear_bias is None else linear_bias.to(kind)
+    input, linear_weight, linear_bias = _autocast(input, linear_weight, linear_bias)
     is_pytorchs = (input.dtype == torch.float64 or transforms_are_active() or not input.numel() or (
         input.is_cpu and falls_back("lnbwd.functional.linear_cross_entropy")))
-    compute: Any = torch.ops.lnbwd.linear_cross_entropy
-    classes = None
-    if is_distributed(linear_weight):
-        from . import sharded_losses
-
-        input, linear_weight, target, linear_bias, weight, part = sharded_losses.local_operands(
-            input, linear_weight, target, linear_bias, weight, is_pytorchs)
-        if part is not None:
-            classes = part.total
-            # (torch.compile would trace reductions over the ranks into its graph.)
-            compute = functools.partial(
-                torch.compiler.disable(losses_of), functools.partial(
-                    sharded_losses.compute, part, (in_chunks, _statistics, _gradient)))
-    classes = classes or linear_weight.shape[0]
+    (input, linear_weight, target, linear_bias, weight), classes, compute = _local(
+        (input, linear_weight, target, linear_bias, weight), is_pytorchs)
     check_operands(input, linear_weight, target, linear_bias, weight, classes)
     label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     z_loss = check_number("z_loss", z_loss, "a number of 0 or more", 0, math.inf)

@@ -202,6 +202,33 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
 
 
 @renamed(quiet="it prints nothing; print what it returns")
+def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch.nn.Module]]
+          ) -> tuple[list[tuple[str, torch.nn.Module, type[torch.nn.Module]]], bool]:
+    """The norms of a model, each with its name and its new class, and whether others are patched
+    already."""
+    for cls, target in forced.items():
+        if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
+            raise TypeError(f"also: expected classes of modules, got {cls!r}")
+        if target not in MODULES.values():
+            raise TypeError(f"also: expected {_TARGETS} for {cls.__name__}, got {target!r}")
+    found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []
+    has_patched = False
+    for name, module in model.named_modules():
+        cls = type(module)
+        if isinstance(module, _OURS):
+            has_patched = True
+        elif cls in forced:
+            found.append((name, module,
+                          _patched_class(cls, _forced_recipe(module, forced[cls]))))
+        elif cls in _SWAPS:
+            found.append((name, module, _SWAPS[cls]))
+        elif not cls.__module__.startswith("torch.nn.modules."):
+            recipe = recognise(module)
+            if recipe is not None:
+                found.append((name, module, _patched_class(cls, recipe)))
+    return found, has_patched
+
+
 def patch(model: torch.nn.Module, *,
           also: Mapping[type[torch.nn.Module], type[torch.nn.Module]] | None = None,
           override: bool = True, linear_cross_entropy: bool = False) -> Patch:
@@ -242,28 +269,8 @@ def patch(model: torch.nn.Module, *,
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
-    forced = dict(also or {})
-    for cls, target in forced.items():
-        if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
-            raise TypeError(f"also: expected classes of modules, got {cls!r}")
-        if target not in MODULES.values():
-            raise TypeError(f"also: expected {_TARGETS} for {cls.__name__}, got {target!r}")
     know_distributed_tensors()
-    found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []
-    has_patched = False
-    for name, module in model.named_modules():
-        cls = type(module)
-        if isinstance(module, _OURS):
-            has_patched = True
-        elif cls in forced:
-            found.append((name, module,
-                          _patched_class(cls, _forced_recipe(module, forced[cls]))))
-        elif cls in _SWAPS:
-            found.append((name, module, _SWAPS[cls]))
-        elif not cls.__module__.startswith("torch.nn.modules."):
-            recipe = recognise(module)
-            if recipe is not None:
-                found.append((name, module, _patched_class(cls, recipe)))
+    found, has_patched = _find(model, dict(also or {}))
     if linear_cross_entropy:
         last = defer_logits(model, linear_losses.linear_cross_entropy)
         found.append((next(name for name, module in model.named_modules() if module is last), last,

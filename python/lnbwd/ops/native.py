@@ -141,25 +141,20 @@ _held: list[Handle] = []
 def add_program(program: Any, device: object, kernel: Any) -> None:
     """Puts the :class:`lnbwd.runtime.Kernel` of a :class:`lnbwd.regions_op.RegionProgram` on a
     device, a GPU's index or the simulated chip, into the library's table, if there is one, which
-    keeps it alive for ever. None: one that does nothing, for measurements of the host."""
+    keeps it alive for ever."""
     library = load()
     if library is None:
         return
     number = library.lnbwd_torch_place(device if isinstance(device, int) else -1)
     operands = (*program.inputs, *program.outputs)
-    alignments = [one.alignment for one in kernel.program.arguments] if kernel is not None else (
-        [1] * len(operands))
-    fields = [value for o, alignment in zip(operands, alignments, strict=True)
+    fields = [value for o, argument in zip(operands, kernel.program.arguments, strict=True)
               for value in (list(KINDS).index(o.kind),
                             list(ELEMENTS).index(ELEMENT_NAMES[o.dtype]), o.row_length,
-                            alignment)]
-    handles: list[int | None] = [None, None]
-    if kernel is not None:
-        _held.append(kernel)
-        handles = [kernel._handle, kernel.device._handle]
-    library.lnbwd_torch_add_program(program.key, len(program.key), number, *handles,
-                                    (ctypes.c_int64 * len(fields))(*fields), len(program.inputs),
-                                    len(program.outputs))
+                            argument.alignment)]
+    _held.append(kernel)
+    library.lnbwd_torch_add_program(
+        program.key, len(program.key), number, kernel._handle, kernel.device._handle,
+        (ctypes.c_int64 * len(fields))(*fields), len(program.inputs), len(program.outputs))
 
 
 def make_region_call(text: str, device: torch.device, in_python: Callable[..., Any],

@@ -4,7 +4,7 @@
 """The named operations: which there are, what each reads and writes, and how MLIR is written:
 functions, named operations, row programs, and the lines of a region.
 
-This module imports nothing of the package: scripts/generate-operations.py reads it by itself.
+This module imports nothing of the package: scripts/generate-tables.py reads it by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not edit.
+# Made by scripts/generate-tables.py from LNBwdNorms.td and LNBwdRoles.td: do not edit.
 # Name, whether it has the groups of rows, the rows of a group, columns.
 _KINDS = (
     ("row_block", True, True, True),

@@ -30,7 +30,7 @@ class Field:
     default: int | None
 
 
-# Made by scripts/generate-schedule.py from LNBwdSchedule.td: do not edit.
+# Made by scripts/generate-tables.py from LNBwdSchedule.td: do not edit.
 # Name, whether it is a flag, what it may be, default (None: must be given).
 _FIELDS: tuple[tuple[str, bool, str, int | None], ...] = (
     ("threads_per_row", False, "at least 1", None),

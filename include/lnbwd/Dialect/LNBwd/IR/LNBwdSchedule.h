@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The value of a ScheduleAttr, and a table of its fields. Both are made of
-// LNBwdSchedule.td in the build, by scripts/generate-schedule.py.
+// LNBwdSchedule.td in the build, by scripts/generate-tables.py.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,7 @@
 //
 // The one table of the schedule's fields. From it come the parameters and the
 // description of `#lnbwd.schedule` (LNBwdAttrs.td); and, by
-// scripts/generate-schedule.py, what C++ (LNBwdSchedule.h) and Python
+// scripts/generate-tables.py, what C++ (LNBwdSchedule.h) and Python
 // (lnbwd.schedule) know of them: names, values and defaults.
 //
 //===----------------------------------------------------------------------===//
