@@ -11,7 +11,7 @@
 #   grid       the end-to-end grid of LayerNorm backward
 #   family     the other operations, their options, and the example programs
 #   published  failures published of others; for cuda compute-sanitizer's four tools
-#   bench      the operations, ours, PyTorch, Liger and the stream side by side
+#   bench      the operations, ours, PyTorch, Liger (AITER on AMD) and the stream side by side
 #   tune       the search for schedules; brings the compiler itself along
 #   python     the Python package's tests, its check and its benchmark
 #
@@ -155,6 +155,7 @@ put_operations() { # folder, arguments of operations.py compile
 
 pack_bench() {
   put_operations "$folder/bench" ${sample:+--shapes 33x513}
+  # (AITER is installed where it is wanted: it comes with ROCm's containers.)
   "$python" -m pip download -q --no-deps --only-binary=:all: -d "$folder/bench/wheels" liger-kernel ||
     echo "note: the wheel of liger-kernel could not be fetched; the peer will be left out" >&2
   write_run bench <<'RUN'

@@ -27,6 +27,7 @@ import tempfile
 from collections.abc import Callable
 
 import doc_derivation
+import doc_images
 import doc_stages
 from doc_tools import (
     CHIP,
@@ -264,6 +265,12 @@ TEXTS: dict[str, Callable[[Tools], str]] = {
 }
 
 
+REPORT = SOURCE / "docs" / "images" / "report.svg"
+# Made where it is not there: the timing model's caches depend on a process's addresses, so that two
+# runs may differ by a little.
+TIMELINE = SOURCE / "simulator" / "docs" / "images" / "timeline.svg"
+
+
 def fill(page: pathlib.Path, tools: Tools) -> str:
     """The page with all its generated texts anew."""
 
@@ -292,8 +299,11 @@ def main() -> int:
         pages = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
                  *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]
         wanted = {page: fill(page, tools) for page in pages}
+        wanted[REPORT] = doc_images.report_image(tools)
+        if TIMELINE.parent.exists() and not TIMELINE.exists():
+            wanted[TIMELINE] = doc_images.timeline_image(tools)
     for page, text in wanted.items():
-        old = page.read_text()
+        old = page.read_text() if page.exists() else ""
         if text == old:
             continue
         name = str(page.relative_to(SOURCE))

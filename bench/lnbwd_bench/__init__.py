@@ -4,6 +4,6 @@
 """What the programs of bench/ share: ours, the peers and the memory stream in one run."""
 
 PEERS = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
-         "quack": "Quack"}
+         "quack": "Quack", "aiter": "AITER"}
 """Who is measured beside ours, and how pages call them; peers.py says what each is. Named here,
 where no PyTorch is needed."""

@@ -9,8 +9,8 @@ float32) to the outputs in the operation's order: dx, dgamma, dbeta of a backwar
 statistics that are kept of a forward pass. What the peer prepares for the shape, it prepares there
 and at the first call. A peer that keeps its parameters' gradients in float32 may leave them so.
 
-PyTorch's are always there. Liger, cuDNN and Quack are taken where their packages are installed:
-liger-kernel; nvidia-cudnn-frontend; quack-kernels with nvidia-cutlass-dsl.
+PyTorch's are always there. Liger, cuDNN, Quack and AITER are taken where their packages are
+installed: liger-kernel; nvidia-cudnn-frontend; quack-kernels with nvidia-cutlass-dsl; aiter.
 """
 
 from __future__ import annotations
@@ -173,12 +173,12 @@ def import_liger(module: str) -> Any:
         raise Unavailable(f"liger-kernel cannot be imported: {error}") from error
 
 
-def _needs_gpu(machine: Any, name: str, is_nvidias: bool = True) -> None:
-    """Refuses where PyTorch does not compute on a GPU, or not on one of NVIDIA's."""
+def _needs_gpu(machine: Any, name: str, vendor: str = "") -> None:
+    """Refuses where PyTorch does not compute on a GPU (of a vendor)."""
     if machine.device.type == "cpu":
         raise Unavailable(f"{name} needs a GPU that PyTorch knows")
-    if is_nvidias and torch.version.hip:
-        raise Unavailable(f"{name} is for NVIDIA's GPUs")
+    if vendor and vendor != ("AMD" if torch.version.hip else "NVIDIA"):
+        raise Unavailable(f"{name} is for {vendor}'s GPUs")
 
 
 class Liger(Peer):
@@ -188,7 +188,7 @@ class Liger(Peer):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-        _needs_gpu(machine, self.name, is_nvidias=False)
+        _needs_gpu(machine, self.name)
         # Liger calls its modules as we call our operations.
         self._layer_norm = import_liger(LAYER_NORM)
         self._rms_norm = import_liger(RMS_NORM)
@@ -228,7 +228,7 @@ class CuDnn(Peer):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-        _needs_gpu(machine, self.name)
+        _needs_gpu(machine, self.name, "NVIDIA")
         try:
             import cudnn  # type: ignore[import-not-found]
         except ImportError as error:
@@ -340,7 +340,7 @@ class Quack(Peer):
 
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
-        _needs_gpu(machine, self.name)
+        _needs_gpu(machine, self.name, "NVIDIA")
         try:
             self._quack = importlib.import_module("quack.rmsnorm")
         except Exception as error:
@@ -397,7 +397,50 @@ class Quack(Peer):
         return call
 
 
-_CLASSES = {kind.name: kind for kind in (Eager, Compile, Liger, CuDnn, Quack)}
+def _import_aiter() -> Callable[..., Any]:
+    """AITER's layer_norm by Triton, which PyTorch can differentiate, from where its releases have
+    it."""
+    if importlib.util.find_spec("aiter") is None:
+        raise Unavailable("the package aiter is not installed")
+    problems = []
+    for name in ("aiter.ops.triton.normalization.norm", "aiter.ops.triton.norm"):
+        try:
+            return importlib.import_module(name).layer_norm  # type: ignore[no-any-return]
+        except Exception as error:
+            problems.append(f"{name}: {error}")
+    raise Unavailable("; ".join(problems))
+
+
+class Aiter(Peer):
+    """AITER's Triton kernels for AMD, from its package. Its backward pass is called by autograd:
+    the forward pass runs once for each set of buffers, and computes its own statistics."""
+
+    name = "aiter"
+
+    def __init__(self, machine: Any) -> None:
+        super().__init__(machine)
+        _needs_gpu(machine, self.name, "AMD")
+        self._forward = _import_aiter()
+
+    def _functions(self, shape: Shape) -> Mapping[str, Function]:
+        return {LAYER_NORM_BWD: self._backward()}
+
+    def _backward(self) -> Function:
+        passes: dict[int, tuple[tuple[torch.Tensor, ...], torch.Tensor]] = {}
+
+        def call(tensors: Tensors) -> tuple[torch.Tensor, ...]:
+            key = tensors["x"].data_ptr()
+            if key not in passes:
+                leaves = tuple(tensors[name].detach().requires_grad_()
+                               for name in ("x", "gamma", "beta"))
+                passes[key] = leaves, self._forward(*leaves, EPSILON)
+            leaves, result = passes[key]
+            return torch.autograd.grad(result, leaves, tensors["dy"], retain_graph=True)
+
+        return call
+
+
+_CLASSES = {kind.name: kind for kind in (Eager, Compile, Liger, CuDnn, Quack, Aiter)}
 
 
 def make_peer(name: str, machine: Any) -> Peer:

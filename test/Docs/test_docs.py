@@ -54,7 +54,7 @@ def test_published_faults_are_tested():
 def test_check_names_a_stale_page(tmp_path):
     """On a copy of the sources with one page, one generated line is changed."""
     copy = tmp_path / "copy"
-    for folder in ("docs/reference", "docs/results", "scripts", "examples",
+    for folder in ("docs/images", "docs/reference", "docs/results", "scripts", "examples",
                    "include", "lib/Chips", "lib/Target", "python/lnbwd", "simulator/scripts",
                    "simulator/lib/Timing", "simulator/unittests/Inputs"):
         shutil.copytree(ROOT / folder, copy / folder)

@@ -201,7 +201,6 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
     return Recipe(norm, weight, bias, epsilon, row_length=length, types=tuple(pairs))
 
 
-@renamed(quiet="it prints nothing; print what it returns")
 def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch.nn.Module]]
           ) -> tuple[list[tuple[str, torch.nn.Module, type[torch.nn.Module]]], bool]:
     """The norms of a model, each with its name and its new class, and whether others are patched
@@ -229,6 +228,7 @@ def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch
     return found, has_patched
 
 
+@renamed(quiet="it prints nothing; print what it returns")
 def patch(model: torch.nn.Module, *,
           also: Mapping[type[torch.nn.Module], type[torch.nn.Module]] | None = None,
           override: bool = True, linear_cross_entropy: bool = False) -> Patch:
