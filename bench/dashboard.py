@@ -6,9 +6,10 @@
 
   dashboard.py [--check]          writes the tables, or only says whether the page is stale
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
-                                  block of the results: known, random, stream, operations
-                                  and operations_random from operations.py, row_functions and
-                                  quantized from row_functions.py, regions from regions.py time,
+                                  block of the results: known, random, stream, canonical,
+                                  operations and operations_random from operations.py,
+                                  row_functions and quantized from row_functions.py, regions from
+                                  regions.py time,
                                   converted from regions.py convert, steps from
                                   training_step.py, host from host_cost.py, linear and
                                   linear_host from linear.py layers, linear_losses from
@@ -183,6 +184,17 @@ def operations_random(block: Block) -> list[str]:
                  "copy: mean | least",
                  ((f"`{op}`", len(rows), *mean_and_least(gains_of(rows)),
                    *mean_and_least(shares_of(rows)))
+                  for op, rows in grouped(block["rows"], lambda row: row["name"]).items()))
+
+
+def canonical(block: Block) -> list[str]:
+    """The canonical order's times over the default one's, which stands as ours."""
+    def cells(rows: list[Row]) -> tuple[str, ...]:
+        found = sorted(gains_of(rows))
+        return f"{mean(found):.2f}", f"{found[len(found) // 2]:.2f}", f"{found[-1]:.2f}"
+
+    return table("order=canonical over the default | shapes | mean | median | most",
+                 ((f"`{op}`", len(rows), *cells(rows))
                   for op, rows in grouped(block["rows"], lambda row: row["name"]).items()))
 
 
@@ -376,8 +388,8 @@ def page(text: str, blocks: dict[str, Block]) -> str:
 
 
 TIMED = "name m n dtype bytes stream_bytes random graph interleaved stream"
-KEPT = {**dict.fromkeys(("known", "random", "stream", "operations", "operations_random",
-                         "row_functions"), TIMED),
+KEPT = {**dict.fromkeys(("known", "random", "stream", "canonical", "operations",
+                         "operations_random", "row_functions"), TIMED),
         "regions": "pattern model seen occurs outcome us", "converted": "kind nodes converted",
         "steps": "model ms memory first_s", "host": "op case pass torch ours overridden patched",
         "linear": "sizes dtype pass us", "linear_host": "sizes pass us",

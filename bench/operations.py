@@ -20,6 +20,8 @@ size and does nothing else. bench/dashboard.py reads the files.
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import json
 import math
 import os
@@ -40,6 +42,7 @@ from torch import Tensor  # noqa: E402
 from lnbwd import errors, operations, runtime  # noqa: E402
 from lnbwd.core.base import chip_table  # noqa: E402
 from lnbwd.core.compile import kernels as compiling  # noqa: E402
+from lnbwd.core.compile import store  # noqa: E402
 from lnbwd.core.compile.spec import rows_option  # noqa: E402
 from lnbwd.ops.launching import launch_kernel  # noqa: E402
 from lnbwd_bench import PEERS, our_kernels, peers, timing  # noqa: E402
@@ -66,6 +69,8 @@ from lnbwd_bench.stream import Traffic  # noqa: E402
 SHAPES = (Shape(4096, 1024), Shape(8192, 4096), Shape(16384, 2048), Shape(65536, 768))
 MANIFEST = "operations.json"
 EPSILON = 1e-5
+# Who of ours is timed, and the file of the kernel in the manifest.
+OURS = {"ours": "file", "canonical": "canonical"}
 # What our outputs hold before a run: no number, and then another one.
 POISONS = (math.nan, 12345.0)
 
@@ -76,12 +81,13 @@ Arguments = list[tuple[str, str, str, bool]]
 """(name, kind, element, is_output) of each argument."""
 
 
-def compile_kernel(op: str, shape: Shape, chip: str) -> bytes:
-    """The code that Python runs for tensors of a shape."""
+def compile_kernel(op: str, shape: Shape, chip: str, order: str = "") -> bytes:
+    """The code that Python runs for tensors of a shape, with sums in an order."""
     epsilon = {} if op.endswith("_bwd") else {"epsilon": EPSILON}
-    return compiling.compile(
-        op, n=shape.n, dtype=shape.dtype, chip=chip, rows=rows_option(shape.m, chip),
-        format=chip_table.code_format(chip), **epsilon).code  # type: ignore[arg-type]
+    spec = compiling.make_spec(op, n=shape.n, dtype=shape.dtype, chip=chip,
+                               rows=rows_option(shape.m, chip),
+                               format=chip_table.code_format(chip), **epsilon)
+    return store.compile_spec(dataclasses.replace(spec, order=order)).code
 
 
 def arguments_of(program: runtime.Program) -> Arguments:
@@ -114,6 +120,10 @@ def compile_main(options: argparse.Namespace) -> int:
             kernels.append({"name": op, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
                             "chip": options.chip, "file": file.name,
                             **({"random": options.random} if options.random else {})})
+            if options.canonical:
+                beside = file.with_name(f"{file.name}.canonical")
+                beside.write_bytes(compile_kernel(op, shape, options.chip, "canonical"))
+                kernels[-1]["canonical"] = beside.name
     for traffic in traffics:
         our_kernels.compile_streams(options.chip, options.out, traffic)
     (options.out / MANIFEST).write_text(json.dumps(kernels, indent=1) + "\n")
@@ -143,7 +153,9 @@ class Timed:
         self.op = entry["name"]
         self._machine, self._folder = machine, kernels
         program = runtime.Program.from_file(kernels / entry["file"])
-        self._kernel = runtime.Kernel(machine.ours, program)
+        # By who is timed.
+        self._kernels = {who: runtime.Kernel(machine.ours, runtime.Program.from_file(
+            kernels / entry[key])) for who, key in OURS.items() if key in entry}
         arguments = arguments_of(program)
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
@@ -168,36 +180,40 @@ class Timed:
                         for name, kind, _, is_output in arguments
                         if kind == "row_block" and is_output == wanted]
 
-    def _ours(self, slot: int) -> None:
-        launch_kernel(self._kernel, self.shape.m, [self.sets[slot][name] for name in self._names])
+    def _launch(self, who: str, slot: int) -> None:
+        launch_kernel(self._kernels[who], self.shape.m,
+                      [self.sets[slot][name] for name in self._names])
 
     def streams(self) -> list[timing.Candidate]:
         """Streams of as many arrays between the row blocks; what was in the outputs is lost."""
         return streams(self._machine, self.traffic, [
             [tensors[name] for name in self._blocks] for tensors in self.sets], self._folder)
 
-    def _run_ours(self, poison: float) -> list[Any]:
+    def _run(self, who: str, poison: float) -> list[Any]:
         """The outputs of one of ours on the first set, from memory that holds ``poison``."""
         outputs = [self.sets[0][name].fill_(poison) for name in self._outputs]
-        self._ours(0)
+        self._launch(who, 0)
         return [output.clone() for output in outputs]
 
     def check_ours(self) -> dict[str, Any]:
-        """What a row says of our numbers: the error against float64, and what is wrong."""
+        """What a row says of our numbers: the errors against float64, and what is wrong."""
         wrong: list[str] = []
-        first, again = map(self._run_ours, POISONS)
-        if not all(map(_are_same_bits, first, again)):
-            wrong.append("two runs gave different bits")
-        error = error_of(first, peers.exact(self.op, self.sets[0]))
-        if not error <= ALLOWED[self.shape.dtype]:
-            wrong.append(f"error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
-        return {"errors": {"ours": error}, "complaints": wrong}
+        found: dict[str, float] = {}
+        for who in self._kernels:
+            first, again = (self._run(who, poison) for poison in POISONS)
+            if not all(map(_are_same_bits, first, again)):
+                wrong.append(f"{who}: two runs gave different bits")
+            error = found[who] = error_of(first, peers.exact(self.op, self.sets[0]))
+            if not error <= ALLOWED[self.shape.dtype]:
+                wrong.append(f"{who}: error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
+        return {"errors": found, "complaints": wrong}
 
     def candidates(self, others: Iterable[Any], errors: dict[str, float],
                    say: Callable[[str], None]) -> list[timing.Candidate]:
         """Ours, and the peers that have the operation and get it right; ``errors`` has theirs
         then."""
-        result = [timing.Candidate("ours", self._ours)]
+        result = [timing.Candidate(who, functools.partial(self._launch, who))
+                  for who in self._kernels]
         first = self.sets[0]
         expected = peers.exact(self.op, first)
         for peer in others:
@@ -294,6 +310,8 @@ def main() -> int:
                            help="chip to compile for (default %(default)s)")
     compiling.add_argument("--shapes", type=shape_argument, nargs="+",
                            default=[], help="all operations on these (default: the dashboard's)")
+    compiling.add_argument("--canonical", action="store_true",
+                           help="the kernels in the canonical order too, to be timed beside ours")
     compiling.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
                            help="so many shapes drawn at random instead")
     running = commands.add_parser("run")

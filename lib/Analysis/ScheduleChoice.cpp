@@ -513,6 +513,8 @@ void Choice::run() {
   }
   if (space.areFasterInSplits())
     space.forEachOfSplits(/*splits=*/0, take);
+  if (chosen.empty() && space.arePieces())
+    space.forEachOfPieces(take);
   if (chosen.empty() && areFasterHeld(space))
     space.forEachOfHeldRows(take);
   // Whole rows and tiles of columns.

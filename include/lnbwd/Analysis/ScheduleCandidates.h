@@ -52,6 +52,11 @@ struct ScheduleSpace {
   bool areFasterInSplits();
   /// Rows in `splits`, or in as many as fill the chip where that is 0.
   void forEachOfSplits(int64_t splits, Visitor visit);
+  /// Whether each row is one access, and nothing but rows is read and written:
+  /// a matrix in pieces.
+  bool arePieces();
+  /// Pieces: a lane has one, or a few on AMD's chips.
+  void forEachOfPieces(Visitor visit);
   /// Long rows that small workgroups of a cluster hold in registers.
   void forEachOfHeldRows(Visitor visit);
   /// Rows that no workgroup and no cluster has the registers for by the model,

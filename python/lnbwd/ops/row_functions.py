@@ -364,8 +364,10 @@ class RowFunction(Generic[P, R]):
             is_flat = found.parts == 1 and found.program.is_elementwise
             if is_flat and (length := choices.flat_length(
                     first.shape, found.program)) != first.shape[-1]:
+                is_of_pieces = length == choices.piece(found.program)
                 found = found.of_length(length)
-                rows = rows_hint(first.numel() // length)
+                rows = (choices.rows_of_pieces if is_of_pieces
+                        else rows_hint(first.numel() // length))
             plan = self._plans.get((short, rows, found.program))
             if plan is None:
                 plan = self._plans[short, rows, found.program] = Plan(
