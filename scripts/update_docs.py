@@ -441,18 +441,25 @@ def main() -> int:
         parser.add_argument(name, type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--check", action="store_true",
                         help="change nothing; exit with 1 if anything is stale")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="these alone, as docs/math.md")
     options = parser.parse_args()
+    others = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
+              *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]
+    only = [SOURCE / name for name in options.pages] or [
+        *(SOURCE / name for name in PAGES), *others, TIMELINE]
+    if missing := [str(page) for page in only if options.pages and not page.exists()]:
+        parser.error(f"expected pages of the repository, got {', '.join(missing)}")
 
     stale = []
     left_alone: set[str] = set()
     with tempfile.TemporaryDirectory() as scratch:
         tools = Tools(options.build.resolve(), options.llvm, pathlib.Path(scratch))
-        wanted = {SOURCE / name: page(tools) for name, page in PAGES.items()}
-        if (SOURCE / "simulator" / "docs").exists() and not TIMELINE.exists():
+        wanted = {SOURCE / name: page(tools) for name, page in PAGES.items()
+                  if SOURCE / name in only}
+        if TIMELINE in only and TIMELINE.parent.exists() and not TIMELINE.exists():
             wanted[TIMELINE] = doc_images.timeline_image(tools)
-        for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
-                     *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]:
-            if page not in wanted and MARKER.search(page.read_text()):
+        for page in others:
+            if page in only and page not in wanted and MARKER.search(page.read_text()):
                 wanted[page] = fill(page, tools, left_alone)
     for page, text in wanted.items():
         old = page.read_text() if page.exists() else ""
