@@ -73,14 +73,19 @@ if [[ " $chips " != *" $chip "* ]]; then
 fi
 export LNBWD_BUILD_DIR=$build_dir
 python=${LNBWD_PACK_PYTHON:-$build_dir/venv/bin/python}
-for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so; do
+reference= # Which scripts/demo.sh does not build.
+if [[ " ${parts[*]} " == *" family "* ]]; then reference=lib/liblnbwd-reference.so; fi
+for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so $reference; do
   if [ ! -e "$build_dir/$needed" ]; then
     echo "error: $build_dir/$needed is not there: run scripts/test.sh first" >&2
     exit 1
   fi
 done
-if ! command -v "$python" >/dev/null; then
-  echo "error: $python is not there: run scripts/test.sh first, or name a Python with NumPy and PyTorch:" \
+modules=numpy
+if [[ " ${parts[*]} " == *" bench "* ]]; then modules=numpy,torch; fi
+if [[ " ${parts[*]} " == *" python "* ]]; then modules=numpy,torch,pytest; fi
+if ! "$python" -c "import $modules" 2>/dev/null; then
+  echo "error: expected a Python with $modules, got $python: run scripts/test.sh first, or name one:" \
     "LNBWD_PACK_PYTHON=env/bin/python" >&2
   exit 1
 fi
