@@ -7,12 +7,12 @@ if(LNBWD_ENABLE_WERROR)
 endif()
 # ccache, where it is. Paths below the sources count as relative to the build folder, so that build
 # folders side by side share objects (LnbwdCompiler.cmake: those with compiled headers too). The
-# sloppiness is what it asks for with such headers.
+# sloppiness is what it asks for with such headers; and Python sets LC_CTYPE for pip's build alone.
 find_program(LNBWD_CCACHE ccache DOC "ccache; empty: compile without")
 foreach(language C CXX)
   if(LNBWD_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
     set(CMAKE_${language}_COMPILER_LAUNCHER env CCACHE_BASEDIR=${LNBWD_ROOT}
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime,locale
       ${LNBWD_CCACHE})
   endif()
 endforeach()

@@ -24,6 +24,20 @@ chips_of() { python3 "$source_dir/test/EndToEnd/chips.py" "$1"; }
 
 say() { printf '\n== %s\n' "$*"; }
 
+# Runs a command and shows what it prints in lines of a pattern: how far it is. If
+# it fails, the end of all.
+show_some() { # pattern, command
+  local pattern=$1 log
+  shift
+  log=$(mktemp)
+  if ! "$@" 2>&1 | tee "$log" | { grep --line-buffered -E "$pattern" || true; }; then
+    tail -n 30 "$log" >&2
+    echo "error: this step failed; its whole log is in $log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+}
+
 # Installs what is missing of the packages, and of those given as arguments.
 install_packages() {
   local missing=() package
@@ -38,14 +52,11 @@ install_packages() {
     echo "error: these packages are missing; install them as root: apt-get install ${missing[*]}" >&2
     exit 1
   fi
-  local log
-  log=$(mktemp)
-  if ! { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-    tail -n 30 "$log" >&2
-    echo "error: apt-get failed; the whole log is in $log" >&2
-    exit 1
-  fi
-  rm -f "$log"
+  install_missing() {
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } ||
+      { echo "(LLVM 22 is in bookworm-security: /etc/apt/sources.list should have it)"; return 1; }
+  }
+  show_some '^(Need to get|Fetched)' install_missing
 }
 
 # Configures $build_dir. What decides an object's flags are CMakeLists.txt's
@@ -90,9 +101,8 @@ make_venv() {
   local stamp="$venv_dir/.installed-$(printf '%s ' "$@" | cksum | cut -d' ' -f1)"
   if [ ! -e "$stamp" ]; then
     say "Installing $* into a virtual environment"
-    # Of what pip says its downloads, which take minutes.
-    "$venv_dir/bin/python" -m pip install --disable-pip-version-check "$@" |
-      { grep --line-buffered -E 'Downloading .* [MG]B\)$' || true; }
+    # Its downloads take minutes.
+    show_some 'Downloading .* [MG]B\)$' "$venv_dir/bin/python" -m pip install --disable-pip-version-check "$@"
     touch "$stamp"
   fi
 }

@@ -29,12 +29,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 device=cuda
 chip=${LNBWD_CHIP:-}
 sample=
-while [[ ${1:-} == --device || ${1:-} == --chip || ${1:-} == --sample ]]; do
-  if [ "$1" = --sample ]; then
-    sample=1
-    shift
-    continue
-  fi
+while [[ ${1:-} == -* ]]; do
+  case $1 in
+  --sample) sample=1; shift; continue ;;
+  --device | --chip) ;;
+  -h | --help) sed -n '2,28s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  *) echo "error: unknown option '$1', expected --device, --chip or --sample" >&2; exit 2 ;;
+  esac
   if [ $# -lt 2 ]; then
     echo "error: $1: expected a value" >&2
     exit 2
@@ -42,9 +43,10 @@ while [[ ${1:-} == --device || ${1:-} == --chip || ${1:-} == --sample ]]; do
   if [ "$1" = --device ]; then device=$2; else chip=$2; fi
   shift 2
 done
-case ${1:-} in
-'' | -*) sed -n '2,28s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
-esac
+if [ $# -eq 0 ]; then
+  echo "error: expected a folder; see scripts/pack-gpu.sh --help" >&2
+  exit 2
+fi
 case $device in
 cuda | hip) ;;
 *) echo "error: --device: expected cuda or hip, got '$device'" >&2; exit 2 ;;
@@ -64,16 +66,26 @@ fi
 if [ -z "$chip" ]; then
   chip=$(chips_of "$([ "$device" = hip ] && echo default || echo gpu)")
 fi
+chips=$(chips_of "$device")
+if [[ " $chips " != *" $chip "* ]]; then
+  echo "error: --chip: expected one of $chips for $device, got '$chip'" >&2
+  exit 2
+fi
 export LNBWD_BUILD_DIR=$build_dir
 python=${LNBWD_PACK_PYTHON:-$build_dir/venv/bin/python}
-for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so; do
+reference= # Which scripts/demo.sh does not build.
+if [[ " ${parts[*]} " == *" family "* ]]; then reference=lib/liblnbwd-reference.so; fi
+for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so $reference; do
   if [ ! -e "$build_dir/$needed" ]; then
     echo "error: $build_dir/$needed is not there: run scripts/test.sh first" >&2
     exit 1
   fi
 done
-if ! command -v "$python" >/dev/null; then
-  echo "error: $python is not there: run scripts/test.sh first, or name a Python with NumPy and PyTorch:" \
+modules=numpy
+if [[ " ${parts[*]} " == *" bench "* ]]; then modules=numpy,torch; fi
+if [[ " ${parts[*]} " == *" python "* ]]; then modules=numpy,torch,pytest; fi
+if ! "$python" -c "import $modules" 2>/dev/null; then
+  echo "error: expected a Python with $modules, got $python: run scripts/test.sh first, or name one:" \
     "LNBWD_PACK_PYTHON=env/bin/python" >&2
   exit 1
 fi

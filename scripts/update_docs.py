@@ -291,17 +291,21 @@ def main() -> int:
         parser.add_argument(name, type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--check", action="store_true",
                         help="change nothing; exit with 1 if anything is stale")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="these alone, as docs/math.md")
     options = parser.parse_args()
+    pages = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
+             *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]
+    images = {REPORT: doc_images.report_image, TIMELINE: doc_images.timeline_image}
+    only = [SOURCE / name for name in options.pages] or [*pages, REPORT, *(
+        [TIMELINE] if TIMELINE.parent.exists() and not TIMELINE.exists() else ())]
+    if missing := [str(page) for page in only if page not in (*pages, *images)]:
+        parser.error(f"expected pages of the repository, got {', '.join(missing)}")
 
     stale = []
     with tempfile.TemporaryDirectory() as scratch:
         tools = Tools(options.build.resolve(), options.llvm, pathlib.Path(scratch))
-        pages = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
-                 *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]
-        wanted = {page: fill(page, tools) for page in pages}
-        wanted[REPORT] = doc_images.report_image(tools)
-        if TIMELINE.parent.exists() and not TIMELINE.exists():
-            wanted[TIMELINE] = doc_images.timeline_image(tools)
+        wanted = {page: images[page](tools) if page in images else fill(page, tools)
+                  for page in only}
     for page, text in wanted.items():
         old = page.read_text() if page.exists() else ""
         if text == old:

@@ -56,7 +56,7 @@ build_wheel() { # source folder, name, build folder, settings of CMake
     flags+=("--config-settings=cmake.define.${setting%%=*}=${setting#*=}")
   done
   say "Building $name"
-  nice "$venv_dir/bin/python" -m pip wheel --no-deps --no-build-isolation --disable-pip-version-check -q \
+  show_some '^ *\[[0-9]+/[0-9]+\] ' nice "$venv_dir/bin/python" -m pip wheel -v --no-deps --no-build-isolation --disable-pip-version-check \
     -w "$raw" "--config-settings=build-dir=$folder" "${flags[@]}" "$source"
 }
 

@@ -12,6 +12,7 @@ import pytest
 SIMULATOR = pathlib.Path(__file__).resolve().parents[1]
 ROOT = SIMULATOR.parent
 sys.path[:0] = [str(SIMULATOR / folder) for folder in ("bench", "scripts", "python")]
+sys.path.append(str(ROOT / "test" / "python"))  # loaded_python
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 pytest_plugins = ["sampled_tests"]

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 
+import loaded_python
 import pytest
 from lnbwd_sim import errors, report
 from lnbwd_sim.fidelity import Fidelity, is_rounded
@@ -189,11 +190,10 @@ SOME_CHIPS = ("gfx950", "gfx1201")
 
 
 def run_plugin(build, tmp_path, chip, *arguments, **variables):
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "lnbwd_sim.pytest_plugin", "-p", "no:cacheprovider",
-         "-v", "--amdgpu", chip, *arguments],
-        env=environment(build, TRITON_CACHE_DIR=str(tmp_path / "cache"), **variables),
-        capture_output=True, text=True, check=False)
+    return loaded_python.run(
+        ["-m", "pytest", "-p", "lnbwd_sim.pytest_plugin", "-p", "no:cacheprovider", "-v",
+         "--amdgpu", chip, *arguments],
+        env=environment(build, TRITON_CACHE_DIR=str(tmp_path / "cache"), **variables))
 
 
 @needs_triton
@@ -484,6 +484,15 @@ def test_planted_faults(fault, most, test, stages, build, tmp_path):
     entries = json.loads(log.read_text())
     assert {(entry["stage"], entry["outcome"]) for entry in entries} == {
         (stage, "check") for stage in stages}
+
+
+@needs_triton
+def test_speed(build):
+    speed = subprocess.run(
+        [sys.executable, PYTHON.parent / "scripts" / "speed.py", "--amdgpu", "gfx942",
+         f"{CORPUS}/faults.py::test_rotate"], env=environment(build), capture_output=True,
+        text=True, check=True).stdout
+    assert re.search(r"^2 tests: median .* in all; \d+ million instr", speed, re.M), speed
 
 
 @needs_triton

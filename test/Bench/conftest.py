@@ -11,6 +11,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
+sys.path.append(str(ROOT / "test" / "python"))  # loaded_python
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 os.environ.setdefault("LNBWD_CACHE_DIR", os.environ["LNBWD_TEST_CACHE"])

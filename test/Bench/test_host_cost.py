@@ -6,12 +6,9 @@
 import json
 import os
 import pathlib
-import sys
 
-import pytest
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import loaded_python
+import pytest
 
 pytest.importorskip("torch")
 

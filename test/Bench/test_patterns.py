@@ -6,9 +6,9 @@
 import collections
 import json
 import operator
-import subprocess
-import sys
+import os
 
+import loaded_python
 import pytest
 
 pytest.importorskip("torch")
@@ -23,7 +23,7 @@ LEAST = {"mix-order": 0.75, "pointwise": 1.0, "reduction": 0.93}
 """Shares of the fused nodes that are converted, of every 120th pattern."""
 
 COUNT = """
-import collections, json, sys
+import collections, json
 import regions
 from lnbwd_bench import capture, results
 
@@ -38,10 +38,8 @@ print(json.dumps([[*key, count] for key, count in counts.items()]))
 
 def test_no_fewer_nodes_are_converted():
     """In a process of its own, which has a GPU that it only pretends to have."""
-    path = [str(ROOT / part) for part in ("bench", "python")]
-    process = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", f"import sys; sys.path[:0] = {path}\n{COUNT}"],
-        capture_output=True, text=True, check=False)
+    path = os.pathsep.join(str(ROOT / part) for part in ("bench", "python"))
+    process = loaded_python.run(["-c", COUNT], env={**os.environ, "PYTHONPATH": path})
     assert process.returncode == 0, process.stderr
     counts = collections.defaultdict(dict)
     for kind, is_converted, count in json.loads(process.stdout.splitlines()[-1]):

@@ -7,9 +7,8 @@ import json
 import math
 import os
 import pathlib
-import subprocess
-import sys
 
+import loaded_python
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -46,12 +45,11 @@ QUANTIZED = "rms_norm-mxfp8-both"
 def figures(build, tmp_path_factory):
     """The command's output and its file, for functions with and without gradients."""
     file = tmp_path_factory.mktemp("figures") / "figures.json"
-    result = subprocess.run(
-        [sys.executable, ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "2",
-         "--processes", "1", "--peers", "eager", "liger", "--only", "cross_entropy",
-         "dropout_add_rms_norm", QUANTIZED, "--out", file],
-        env={**os.environ, "LNBWD_BUILD_DIR": str(build), "PYTHONPATH": str(ROOT / "python")},
-        capture_output=True, text=True, timeout=600, check=False)
+    result = loaded_python.run(
+        [ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "2", "--processes", "1",
+         "--peers", "eager", "liger", "--only", "cross_entropy", "dropout_add_rms_norm", QUANTIZED,
+         "--out", file],
+        env={**os.environ, "LNBWD_BUILD_DIR": str(build), "PYTHONPATH": str(ROOT / "python")})
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout, file
 

@@ -49,7 +49,7 @@ NOT_RUN = {
 SLOW = {
     "run with --full": [r"pytest test/EndToEnd", r"ROUNDTRIP=1 \S*lit",
                         r"dashboard\.py (amd|compile_time)", r"operations\.py compile",
-                        r"plant_faults\.py"],
+                        r"plant_faults\.py", r"scripts/speed\.py"],
 }
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)

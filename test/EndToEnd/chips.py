@@ -5,7 +5,7 @@
 
 As a program it prints one of the lists for a shell:
 
-  chips.py simulated|many|few|default|gpu
+  chips.py simulated|many|few|default|gpu|hip|cuda
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ GPU = _description["defaults"]["gpu"]
 
 def main() -> None:
     lists = {"simulated": SIMULATED, "many": MANY, "few": FEW, "default": (DEFAULT,),
-             "gpu": (GPU,)}
+             "gpu": (GPU,),
+             **{device: [name for name, facts in FACTS.items() if facts["vendor"] == vendor]
+                for device, vendor in (("hip", "amd"), ("cuda", "nvidia"))}}
     if len(sys.argv) != 2 or sys.argv[1] not in lists:
         sys.exit(f"chips.py: expected one of: {', '.join(lists)}")
     print(*lists[sys.argv[1]])

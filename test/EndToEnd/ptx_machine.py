@@ -210,8 +210,9 @@ class Workgroup(Barriers, Clusters):
                 barriers[:] = -1
                 continue
             place, here = self._first(ready)
-            # The same threads go on up to where others are, or where a thread may leave them.
-            others = self.next[ready & ~here]
+            # The same threads go on up to where others are, or where a thread may leave them. Those
+            # behind wait for their warps.
+            others = self.next[ready & (self.next > place)]
             until = others.min() if others.size else end
             while True:
                 parts = self._step(place, here)
