@@ -150,6 +150,9 @@ void WaveChecker::barrier(const Inst *I, const Effects &E) {
   if (!L.races())
     return;
   const int Number = E.Barrier == BarrierKind::Full ? -1 : barrierNumber(W, I);
+  if (Number == ClusterBarrier)
+    return E.Barrier == BarrierKind::Signal ? Races.clusterSignalled()
+                                            : Races.clusterAwaited();
   if (Number > 0 && E.Barrier == BarrierKind::Signal)
     return Races.namedSignalled(unsigned(Number));
   if (Number >= 0) {
