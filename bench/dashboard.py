@@ -421,9 +421,8 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
     return ["## AMD: counted and predicted", "",
             "The simulator's counts are exact. Each cell has two counts for 16384×1024: bytes that "
             "lanes access over the least that the operation can move; vector instructions of a "
-            "lane per element. `test/EndToEnd/test_counts.py` checks upper bounds for "
-            f"{', '.join(our_kernels.BOUNDED_CHIPS)}: the model that chooses schedules was trained "
-            "on these.",
+            "lane per element. `test/EndToEnd/test_counts.py` checks upper bounds. The model that "
+            f"chooses schedules was trained on {', '.join(our_kernels.BOUNDED_CHIPS)}.",
             "",
             *table(("chip, type", *(f"`{op}`" for op in COUNTED_OPS)), cells),
             "The same byte counts for functions that write float8 and float4, least and most of "
