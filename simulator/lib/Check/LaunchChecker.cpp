@@ -243,11 +243,11 @@ void WaveChecker::after(const Inst *I) {
     Races.accessed();
     if (L.registers())
       Registers.loaded(I, E);
-    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+    Waits.issue(I, E, Races.number(E), Lds.Filled, IsPrivate);
     if (__builtin_expect(L.IsInterleaved, 0))
       letOthersGoOn(I, E);
   } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
-    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+    Waits.issue(I, E, Races.number(E), Lds.Filled, IsPrivate);
   }
 }
 

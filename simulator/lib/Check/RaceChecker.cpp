@@ -115,6 +115,7 @@ void RaceChecker::issue(const Effects &E) {
                   lastOver(Waits.underWay().Atomic)});
   }
   if (C.WritesBack) {
+    BackFrom = WrittenBack[W.Index] + 1;
     for (unsigned K = 0; K < NumWaves; ++K)
       WrittenBack[K] = All.Local[K].Done;
     WrittenBack[W.Index] = Now;

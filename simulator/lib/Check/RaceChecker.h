@@ -77,8 +77,11 @@ public:
   void ended(bool Idle);
   /// Whether something has been said of the present instruction.
   bool hasReported() const { return Reported == Mark; }
-  /// The number of the present memory instruction.
-  uint32_t number() const { return Now; }
+  /// The number of the present memory instruction; of a write-back, of the
+  /// first store that it is for.
+  uint32_t number(const Effects &E) const {
+    return E.Use.Cache.WritesBack ? BackFrom : Now;
+  }
 
 private:
   struct Arrival { ///< what a load takes, once it has been waited for
@@ -203,6 +206,7 @@ private:
   VectorClock Near, Far, Scalar;
   std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
   uint32_t Kept = 0;                 ///< this wave's last store that it may
+  uint32_t BackFrom = 0; ///< the first one of those that it now writes back
   std::vector<AccessRange> Takes;
   std::vector<Arrival> Arriving;
   std::vector<Place> Taken;   ///< what it has taken from, the latest ones

@@ -246,6 +246,9 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
+    // Before gfx12 LLVM 22 leaves out waits for them (#178316).
+    if (E.Use.Cache.WritesBack && L.Generation >= 12)
+      Ev.Global = MemoryAccess::Store;
     return push(E.CacheLoad ? WaitLoad : Stores, Ev);
   }
   Ev.Vector = E.VectorWrite[0];
