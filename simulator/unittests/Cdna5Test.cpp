@@ -816,3 +816,30 @@ TEST(Cdna5, ProductsOfFewBits) {
       << T.error();
   EXPECT_EQ(T.v(7)[31], f32(2.0f));
 }
+
+// An f32 addend and a result of bf16, packed as others of 16 bits are.
+TEST(Cdna5, ProductsWithAWideAddend) {
+  WaveTester T(Chip);
+  for (unsigned R = 0; R < 8; ++R)
+    for (unsigned L = 0; L < 32; ++L) {
+      T.v(8 + R)[L] = 0x3f803f80; // ones
+      T.v(16 + R)[L] = 0x40004000 + (L % 16 < 8 ? 0x10000 * L : 0);
+      T.v(24 + R)[L] = f32(float(L) + 0.375f * float(R));
+    }
+  const std::string Rest =
+      "_16x16x32_bf16 v[32:39], v[8:15], v[16:23], v[24:31]";
+  ASSERT_TRUE(T.run("v_wmma_f32" + Rest)) << T.error();
+  ASSERT_TRUE(T.run("v_wmma_bf16f32_16x16x32_bf16 v[0:3], v[8:15], v[16:23], "
+                    "v[24:31]"))
+      << T.error();
+  for (unsigned R = 0; R < 8; ++R)
+    for (unsigned L = 0; L < 32; ++L) {
+      const uint32_t Wide = T.v(32 + R)[L];
+      EXPECT_EQ(T.v(R / 2)[L] >> R % 2 * 16 & 0xffff,
+                (Wide + 0x7fff + (Wide >> 16 & 1)) >> 16);
+    }
+  ASSERT_TRUE(T.run("v_wmma_bf16f32_16x16x32_bf16 v[0:3], v[8:15], v[16:23], "
+                    "1.0"))
+      << T.error();
+  EXPECT_EQ(T.v(0)[15], 0x42824282u); // 32 * 2 + 1
+}
