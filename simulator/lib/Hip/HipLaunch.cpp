@@ -172,7 +172,7 @@ static std::string checkLimits(const SimulatedChip &Chip, const Kernel &K,
            std::to_string(MostScratch) + " of a wave on " + Chip.Chip;
   for (unsigned D = 0; L.ClusterDims[0] && D < 3; ++D)
     if (!Chip.isCdna5() || !L.ClusterDims[D] || L.Grid[D] % L.ClusterDims[D] ||
-        L.together() > Cluster::Most)
+        L.ClusterDims[D] > Cluster::Most || L.together() > Cluster::Most)
       return "a cluster of " + triple(L.ClusterDims) +
              " workgroups is not possible in a grid of " + triple(L.Grid) +
              " on " + Chip.Chip +
@@ -260,6 +260,8 @@ static hipError_t launchKernel(hipFunction_t Function, const LaunchShape &Shape,
                       " workgroups is asked for, but the kernel was compiled "
                       "for " +
                       triple(K.ClusterDims) + " (.cluster_dims)");
+  if (L.together() == 1)
+    L.ClusterDims[0] = 0;
   size_t Lds = size_t(K.LdsSize) + Shape.DynamicLds;
   std::string Problem = checkLimits(Chip, K, L, Lds);
   if (!Problem.empty())
