@@ -334,9 +334,9 @@ def amd_counts(block: Block) -> list[str]:
     """What the simulator counts of AMD's chips."""
     found = {(row["chip"], row["dtype"], row["op"]): f"{row['bytes']:.2f}; {row['vector']:.1f}"
              for row in block["rows"]}
-    return ["`test/EndToEnd/test_counts.py` checks upper bounds for "
-            f"{', '.join(our_kernels.BOUNDED_CHIPS)}: the model that chooses schedules was trained "
-            "on these.", "", *table(f"chip, type | {' | '.join(f'`{op}`' for op in COUNTED_OPS)}", (
+    return ["`test/EndToEnd/test_counts.py` checks upper bounds. The model that chooses schedules "
+            f"was trained on {', '.join(our_kernels.BOUNDED_CHIPS)}.", "",
+            *table(f"chip, type | {' | '.join(f'`{op}`' for op in COUNTED_OPS)}", (
                 (f"{chip} {dtype}", *(found[chip, dtype, op] for op in COUNTED_OPS))
                 for chip in our_kernels.COUNTED_CHIPS for dtype in COUNTED_TYPES))]
 
@@ -370,9 +370,9 @@ def chooser(block: Block) -> list[str]:
 
 
 TABLES: dict[str, Callable[[Block], list[str]]] = {make.__name__: make for make in (
-    known, random, stream, operations, operations_random, row_functions, quantized, converted,
-    regions, steps, linear, linear_host, linear_losses, host, compile_time, amd_counts, amd_float8,
-    amd_predicted, chooser)}
+    known, random, stream, canonical, operations, operations_random, row_functions, quantized,
+    converted, regions, steps, linear, linear_host, linear_losses, host, compile_time, amd_counts,
+    amd_float8, amd_predicted, chooser)}
 
 
 def page(text: str, blocks: dict[str, Block]) -> str:

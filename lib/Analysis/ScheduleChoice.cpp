@@ -44,10 +44,11 @@ static constexpr double rejectedShare = 0.875;
 static constexpr double doubtsOfRegisters = 8;
 /// On AMD's chips, accesses of a lane to a row, which are added one after
 /// another, so that four of a constant are still added exactly; bytes of
-/// columns that all workgroups load over those of rows; work-items of a compute
-/// unit for which one clock does an instruction; and instructions of a wave
-/// that reduces a row.
-static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
+/// columns that all workgroups load, and of partial sums, over those of rows;
+/// work-items of a compute unit for which one clock does an instruction; and
+/// instructions of a wave that reduces a row.
+static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32,
+                        mostPartialShare = 1.0 / 12;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
@@ -274,6 +275,17 @@ static constexpr Exception exceptions[] = {
                     columns > mostColumnShare * rowsOfWorkgroup &&
                     columns * double(c.ranking.chip.computeUnits) <=
                         mostColumnShare * c.ranking.program.rows);
+    },
+    // Nor does it know what partial sums cost where memory is fast: they are
+    // few if there are as many workgroups as compute units.
+    [](const Candidate &c) {
+      const ProgramFacts &program = c.ranking.program;
+      double ofUnits =
+          2 * sizeof(float) * program.sums *
+          double(c.ranking.chip.computeUnits) /
+          (program.rows * (program.bytesRead + program.bytesWritten));
+      return double(c.ranking.isAMD && ofUnits <= mostPartialShare &&
+                    c.get(Feature::partial_share) > mostPartialShare);
     },
 };
 

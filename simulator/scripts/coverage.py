@@ -26,7 +26,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # What tests have in a code object to see that it is refused.
 REFUSED = {"image_load", "v_cubeid_f32", "v_mfma_ld_scale_b32",
            # The simulator refuses these on gfx1250; other chips may execute them.
-           "cluster_load_async_to_lds_b32", "s_setreg_b32", "v_swmmac_f32_16x16x64_f16",
+           "s_setreg_b32", "v_swmmac_f32_16x16x64_f16",
            "v_wmma_scale_f32_32x16x128_f4"}
 GROUPS = (
     ("Matrix", ("v_mfma", "v_wmma", "v_smfma", "v_swmma")),

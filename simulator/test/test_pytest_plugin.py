@@ -445,7 +445,7 @@ def test_triton_corpus(chip, build, tmp_path):
 @needs_triton
 def test_gluon_of_cdna5(build, tmp_path):
     run = run_plugin(build, tmp_path, "gfx1250", CORPUS / "gluon_cdna5.py", "-k",
-                     "float16-50-100 or rows or 1001 or arrivals")
+                     "float16-50-100 or rows or 1001 or arrivals or cluster")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "0 errors" in run.stdout and "not modelled" not in run.stdout
 

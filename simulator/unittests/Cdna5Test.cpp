@@ -301,8 +301,7 @@ TEST(Cdna5, AsynchronousLoads) {
   EXPECT_FALSE(T.run("ds_store_b32 v1, v4"));
   // Others say that they are not modelled.
   for (const char *Text :
-       {"cluster_load_async_to_lds_b32 v1, v2, s[2:3]",
-        "v_wmma_scale_f32_32x16x128_f4 v[0:15], v[16:31], v[32:39], "
+       {"v_wmma_scale_f32_32x16x128_f4 v[0:15], v[16:31], v[32:39], "
         "v[40:55], v56, v57",
         "v_swmmac_f32_16x16x64_f16 v[0:7], v[8:15], v[16:31], v40"}) {
     EXPECT_FALSE(T.run(Text)) << Text;
@@ -566,8 +565,8 @@ TEST(Cdna5, NamedBarriers) {
   EXPECT_FALSE(T.run("s_barrier_signal 4"));
   EXPECT_NE(T.error().find("has no members yet"), std::string::npos)
       << T.error();
-  for (const char *Text : {"s_barrier_signal 17", "s_barrier_signal -3",
-                           "s_barrier_wait -3", "s_barrier_init 0"}) {
+  for (const char *Text : {"s_barrier_signal 17", "s_barrier_signal -4",
+                           "s_barrier_wait -4", "s_barrier_init 0"}) {
     EXPECT_FALSE(T.run(Text));
     EXPECT_NE(T.error().find("is not modelled"), std::string::npos)
         << T.error();
@@ -816,4 +815,31 @@ TEST(Cdna5, ProductsOfFewBits) {
   ASSERT_TRUE(T.run(".long 0xcc350000, 0x02026530, 0xcc330000, 0x03d23108"))
       << T.error();
   EXPECT_EQ(T.v(7)[31], f32(2.0f));
+}
+
+// An f32 addend and a result of bf16, packed as others of 16 bits are.
+TEST(Cdna5, ProductsWithAWideAddend) {
+  WaveTester T(Chip);
+  for (unsigned R = 0; R < 8; ++R)
+    for (unsigned L = 0; L < 32; ++L) {
+      T.v(8 + R)[L] = 0x3f803f80; // ones
+      T.v(16 + R)[L] = 0x40004000 + (L % 16 < 8 ? 0x10000 * L : 0);
+      T.v(24 + R)[L] = f32(float(L) + 0.375f * float(R));
+    }
+  const std::string Rest =
+      "_16x16x32_bf16 v[32:39], v[8:15], v[16:23], v[24:31]";
+  ASSERT_TRUE(T.run("v_wmma_f32" + Rest)) << T.error();
+  ASSERT_TRUE(T.run("v_wmma_bf16f32_16x16x32_bf16 v[0:3], v[8:15], v[16:23], "
+                    "v[24:31]"))
+      << T.error();
+  for (unsigned R = 0; R < 8; ++R)
+    for (unsigned L = 0; L < 32; ++L) {
+      const uint32_t Wide = T.v(32 + R)[L];
+      EXPECT_EQ(T.v(R / 2)[L] >> R % 2 * 16 & 0xffff,
+                (Wide + 0x7fff + (Wide >> 16 & 1)) >> 16);
+    }
+  ASSERT_TRUE(T.run("v_wmma_bf16f32_16x16x32_bf16 v[0:3], v[8:15], v[16:23], "
+                    "1.0"))
+      << T.error();
+  EXPECT_EQ(T.v(0)[15], 0x42824282u); // 32 * 2 + 1
 }

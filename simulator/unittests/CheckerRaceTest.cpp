@@ -321,6 +321,22 @@ out:)";
   Early.erase(Early.find("RELEASE"), 7);
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   EXPECT_SAYS(run(Early, 4, Wave), "and the store was still in flight");
+  // The write-back of the store is waited for, too, as is the ticket before the
+  // caches are dropped.
+  if (chipNamed(Chip).isCdna5()) {
+    auto Waiting = [&](const std::string &Release, const std::string &Acquire) {
+      std::string S = With("GADD v6, v4, v5, s[6:7] RETURN OFALL\n");
+      S.replace(S.find("RELEASE"), 7,
+                "WAITST\nGLOAD1 v8, v2, s[4:5]\nglobal_wb scope:SCOPE_DEV\n" +
+                    Release);
+      S.replace(S.find("ACQUIRE"), 7, Acquire + "ACQUIRE\nWAITV");
+      EXPECT_HIP(hipMemset(B, 0, Bytes));
+      return run(S, 4, Wave);
+    };
+    EXPECT_CLEAN(Waiting("WAITST\n", "WAITV\n"));
+    EXPECT_SAYS(Waiting("", "WAITV\n"), "or not written back");
+    EXPECT_SAYS(Waiting("WAITST\n", ""), "a stale read");
+  }
   // Unless another one is drawn after that.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   Early.replace(

@@ -352,11 +352,12 @@ TEST_P(CheckerTest, AddressTranslation) {
   // Vector memory is translated in order, and not beside scalar loads.
   EXPECT_CLEAN(run(Store + "GLOAD1 v0, v1, s[4:5]\ns_mov_b32 s6, 0"));
   EXPECT_CLEAN(run(Load + "SLOAD1 s8, s[4:5], 0x0\n" + Set));
-  // Nor is it repeated from before a branch or barrier, or once its sources are
-  // read.
+  // Nor is it repeated from before a branch or barrier, before other banks, or
+  // once its sources are read.
   EXPECT_CLEAN(run(Load + "s_branch next\nnext: " + Set));
   EXPECT_CLEAN(
       run(Load + "s_barrier_signal -1\n" + Set + "\ns_barrier_wait -1"));
+  EXPECT_CLEAN(run(Load + "s_set_vgpr_msb 0x0\n" + Set));
   EXPECT_CLEAN(run(Load + "s_wait_alu depctr_vm_vsrc(0)\n" + Set));
   EXPECT_SAYS(run("SLOAD1 s8, s[4:5], 0x0\ns_mov_b32 s4, 0"), Missing);
   EXPECT_CLEAN(run("SLOAD1 s8, s[4:5], 0x0\nWAITS\ns_mov_b32 s4, 0"));

@@ -35,6 +35,8 @@ VECTOR_BOUNDS = {
     ("gfx1201", "f32"): 10.0,
     ("gfx1100", "bf16"): 17.0,
     ("gfx1201", "bf16"): 17.0,
+    ("gfx1250", "f32"): 8.0,
+    ("gfx1250", "bf16"): 10.0,
 }
 # Requested bytes over the fewest possible, by the number of rows.
 BYTE_BOUNDS = {1024: 1.6, 16384: 1.10}

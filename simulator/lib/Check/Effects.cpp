@@ -367,7 +367,7 @@ void Finder::memory() {
   if ((Load && !E.ToLds) || E.Returns)
     E.VectorWrite[0] = {I.Dst.Reg, std::max<uint8_t>(I.Dst.Dwords, 1)};
   // LDS accesses read it on chips before gfx9, whose descriptions gfx9 shares.
-  if (E.ToLds && Description.ReadsM0)
+  if ((E.ToLds || M.Multicast) && Description.ReadsM0)
     E.ScalarRead[4] = {SlotM0, 1};
   if (Load && !E.Asynchronous)
     E.VectorRead[1] = {};

@@ -150,6 +150,9 @@ void WaveChecker::barrier(const Inst *I, const Effects &E) {
   if (!L.races())
     return;
   const int Number = E.Barrier == BarrierKind::Full ? -1 : barrierNumber(W, I);
+  if (Number == ClusterBarrier)
+    return E.Barrier == BarrierKind::Signal ? Races.clusterSignalled()
+                                            : Races.clusterAwaited();
   if (Number > 0 && E.Barrier == BarrierKind::Signal)
     return Races.namedSignalled(unsigned(Number));
   if (Number >= 0) {
@@ -240,11 +243,11 @@ void WaveChecker::after(const Inst *I) {
     Races.accessed();
     if (L.registers())
       Registers.loaded(I, E);
-    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+    Waits.issue(I, E, Races.number(E), Lds.Filled, IsPrivate);
     if (__builtin_expect(L.IsInterleaved, 0))
       letOthersGoOn(I, E);
   } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
-    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+    Waits.issue(I, E, Races.number(E), Lds.Filled, IsPrivate);
   }
 }
 

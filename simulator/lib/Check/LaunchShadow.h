@@ -152,6 +152,8 @@ struct LaunchShadow {
   unsigned LdsBanks;
   std::mutex Lock; ///< of what follows
   CheckCounts Counts;
+  /// What is told at the barriers of a cluster, by its number and theirs.
+  std::map<std::pair<uint64_t, unsigned>, ClockTree> ClusterClocks;
   /// By the number of an instruction, as Launch says.
   std::vector<LdsUse> LdsUses;
   LdsUse ldsUse(const Effects &E) const {

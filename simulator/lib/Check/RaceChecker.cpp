@@ -53,7 +53,7 @@ void RaceChecker::start() {
   Logged.reset();
   Log = nullptr;
   Barrier = false;
-  Named = 0;
+  Named = AwaitedInCluster = 0;
   Learned = true;
   Passed = 0;
   Signal = PassedBy = nullptr;
@@ -89,8 +89,6 @@ ReleasedClocks RaceChecker::release(bool ToOthers, bool ThroughLds) const {
   H.Kept = Kept;
   // A write-back counts as a store until it has been waited for.
   H.Back = std::min(WrittenBack[W.Index], lastOver(U.Store));
-  if (ToOthers && Kept > WrittenBack[W.Index])
-    H.Done = std::min(H.Done, WrittenBack[W.Index]);
   return H;
 }
 
@@ -117,6 +115,7 @@ void RaceChecker::issue(const Effects &E) {
                   lastOver(Waits.underWay().Atomic)});
   }
   if (C.WritesBack) {
+    BackFrom = WrittenBack[W.Index] + 1;
     for (unsigned K = 0; K < NumWaves; ++K)
       WrittenBack[K] = All.Local[K].Done;
     WrittenBack[W.Index] = Now;
@@ -154,6 +153,8 @@ void RaceChecker::log(const Effects &E) {
   // A tensor's copy arrives when it is over, and so are those before it.
   const bool IsLds = E.Space == MemorySpace::Lds || E.Tensor;
   ReleasedClocks H = release(!IsLds, IsLds);
+  if (!IsLds && Kept > WrittenBack[W.Index])
+    H.Done = std::min(H.Done, WrittenBack[W.Index]);
   if (E.Tensor)
     H.Tensor = AllIssued;
   Log->add({Now, H, Logged});
@@ -166,6 +167,8 @@ void RaceChecker::settle() {
   }
   if (Named)
     passNamed();
+  if (AwaitedInCluster)
+    passClusterBarrier();
   llvm::erase_if(Arriving, [&](Arrival &A) {
     if (Waits.isUnderWay(A.Number))
       return false;
@@ -325,6 +328,35 @@ void RaceChecker::acquire(uint64_t M, VectorClock &Into) const {
     if (Entry.Others->Local[K].Issued)
       Into.Remote.raise(TheirFirst + K, toOthers(Entry.Others->Local[K]));
   learn(Entry.Others->Remote, Into);
+}
+
+/// Workgroups of a cluster have one L2, so that none has to be written back.
+void RaceChecker::clusterSignalled() {
+  const Cluster *C = W.WG->Of.get();
+  if (!C)
+    return;
+  std::lock_guard<std::mutex> Guard(L.Lock);
+  L.ClusterClocks.erase({C->Number, C->Generation - 1});
+  ClockTree &T = L.ClusterClocks[{C->Number, C->Generation + 1}];
+  T.join(All.Remote);
+  // As in the log, of this wave only what has arrived.
+  for (unsigned K = 0; K < NumWaves; ++K)
+    if (K != W.Index && All.Local[K].Issued)
+      T.raise(First + K, toOthers(All.Local[K]));
+  T.raise(Me, toOthers(atClock(release(true, false), Now)));
+}
+
+void RaceChecker::clusterAwaited() {
+  if (const Cluster *C = W.WG->Of.get())
+    AwaitedInCluster = C->Generation + !W.ClusterComplete;
+}
+
+void RaceChecker::passClusterBarrier() {
+  const unsigned Number = std::exchange(AwaitedInCluster, 0);
+  std::lock_guard<std::mutex> Guard(L.Lock);
+  learn(L.ClusterClocks[{W.WG->Of->Number, Number}], All);
+  Logged.reset();
+  Learned = true;
 }
 
 /// What is known of the instruction of an access. Of those without a number of

@@ -41,7 +41,8 @@ public:
   void start();
   /// Before an instruction of any kind; after the waits.
   void before(const Effects &E) {
-    if (__builtin_expect(Barrier || Named || !Arriving.empty(), 0))
+    if (__builtin_expect(
+            Barrier || Named || AwaitedInCluster || !Arriving.empty(), 0))
       settle();
     if (E.Access != MemoryAccess::None || E.ControlsCache)
       issue(E);
@@ -68,12 +69,19 @@ public:
   /// The same of named barriers, of which any part of the waves may be members.
   void namedSignalled(unsigned Number);
   void namedAwaited(unsigned Number) { Named = Number; }
+  /// The same of the cluster's barrier, of which a wave of each workgroup tells
+  /// what is known to it.
+  void clusterSignalled();
+  void clusterAwaited();
   /// Idle: the wave has done nothing since the branch that led it to its end.
   void ended(bool Idle);
   /// Whether something has been said of the present instruction.
   bool hasReported() const { return Reported == Mark; }
-  /// The number of the present memory instruction.
-  uint32_t number() const { return Now; }
+  /// The number of the present memory instruction; of a write-back, of the
+  /// first store that it is for.
+  uint32_t number(const Effects &E) const {
+    return E.Use.Cache.WritesBack ? BackFrom : Now;
+  }
 
 private:
   struct Arrival { ///< what a load takes, once it has been waited for
@@ -107,6 +115,7 @@ private:
   void settle();
   void passBarrier();
   void passNamed();
+  void passClusterBarrier();
   void tell(BarrierClocks::Release &T) const;
   ReleasedClocks release(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
@@ -151,10 +160,13 @@ private:
   bool isOfOthers(uint64_t M) const {
     return Epoch::of(M).wave() - First >= NumWaves;
   }
+  /// By another workgroup of the cluster, which has the same far cache.
+  bool isOfPeers(uint64_t M) const;
   /// Whether the bits of a store, or of an atomic, say that it need not be seen
-  /// by other workgroups.
-  bool isNarrow(const Effects &E) const {
+  /// by the workgroup of M.
+  bool isNarrow(const Effects &E, uint64_t M) const {
     return E.Space != MemorySpace::Lds && !E.Use.Cache.Coherent &&
+           !(E.Use.Cache.PassesNear && isOfPeers(M)) &&
            (E.Access == MemoryAccess::Atomic ? Caches.MarksAtomics
                                              : Caches.MarksStores);
   }
@@ -194,6 +206,7 @@ private:
   VectorClock Near, Far, Scalar;
   std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
   uint32_t Kept = 0;                 ///< this wave's last store that it may
+  uint32_t BackFrom = 0; ///< the first one of those that it now writes back
   std::vector<AccessRange> Takes;
   std::vector<Arrival> Arriving;
   std::vector<Place> Taken;   ///< what it has taken from, the latest ones
@@ -203,7 +216,8 @@ private:
   std::shared_ptr<const VectorClock> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
   bool Barrier = false;
-  unsigned Named = 0;  ///< the named barrier that it has waited for
+  unsigned Named = 0;            ///< the named barrier that it has waited for
+  unsigned AwaitedInCluster = 0; ///< the one that it has waited for
   bool Learned = true; ///< since it has signalled, but from that barrier
   unsigned Passed = 0; ///< barriers, and the instruction of the last one
   const Inst *PassedBy = nullptr;

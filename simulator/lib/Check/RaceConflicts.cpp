@@ -43,7 +43,12 @@ bool RaceChecker::isSync(const AccessRange &R) {
 bool RaceChecker::isNarrow(uint64_t M) const {
   const uint16_t Id = Epoch::of(M).id();
   const auto &List = L.TheEffects.MemoryInstructions;
-  return Id < List.size() && isNarrow(L.TheEffects.of(List[Id]));
+  return Id < List.size() && isNarrow(L.TheEffects.of(List[Id]), M);
+}
+
+bool RaceChecker::isOfPeers(uint64_t M) const {
+  return W.WG->Of && W.L->clusterOf((Epoch::of(M).wave() - 1) / NumWaves) ==
+                         W.WG->Of->Number;
 }
 
 bool RaceChecker::isOwnClaim(const AccessRange &R, uint64_t M) const {
@@ -104,7 +109,8 @@ bool RaceChecker::visible(uint64_t M, const MemoryUse &Use,
     return Caches.SharedNear || Use.Cache.PassesNear ||
            Clock <= Near.Local[From - First].Write;
   }
-  if (!Use.Cache.PassesFar && Clock > Far.Remote.at(From).Write)
+  if (!Use.Cache.PassesFar && Clock > Far.Remote.at(From).Write &&
+      !isOfPeers(M))
     return false;
   InNear = true;
   return !Caches.HasNear || Use.Cache.PassesNear ||
@@ -273,8 +279,9 @@ bool RaceChecker::checkWrite(const ShadowCell &C, const AccessRange &R,
     Found = {Other, true};
     return false;
   }
-  const bool Narrow = isNarrow(*R.E);
-  auto IsSeen = [&](uint64_t M) { return !Narrow || !isOfOthers(M); };
+  auto IsSeen = [&](uint64_t M) {
+    return !isOfOthers(M) || !isNarrow(*R.E, M);
+  };
   if (anyUnordered(
           C.Atomics, R.isLds(), true,
           [&](uint64_t M) {
@@ -295,7 +302,7 @@ bool RaceChecker::checkWrite(const ShadowCell &C, const AccessRange &R,
                            },
                            Other)) {
     Found = {Other, false, /*Stale=*/false,
-             Narrow && isOfOthers(Other) && isSyncLoad(useOf(Other))};
+             !IsSeen(Other) && isSyncLoad(useOf(Other))};
   }
   return Among;
 }
@@ -319,7 +326,7 @@ void RaceChecker::checkAtomic(const ShadowCell &C, const AccessRange &R,
            anyUnordered(
                C.Atomics, /*IsLds=*/false, true,
                [&](uint64_t M) {
-                 return !isOfOthers(M) || !(isNarrow(*R.E) || isNarrow(M));
+                 return !isOfOthers(M) || !(isNarrow(*R.E, M) || isNarrow(M));
                },
                Other))
     Found = {Other, true, /*Stale=*/false, /*Narrow=*/true};

@@ -366,7 +366,7 @@ std::vector<uint32_t> Holes::find() const {
       for (unsigned J = 0; J < M; ++J) {
         const ElementLocation &P =
             S.LocationsD[(Block * M + R) * size_t(M) + J];
-        if (!(Holes >> J & 1) && !missing(I.Src[2], P, S.Result))
+        if (!(Holes >> J & 1) && !missing(I.Src[2], S.addendOf(P), S.Addend))
           continue;
         uint32_t *D = &Result[P.Bit / 32 * W.N + P.Lane];
         if (Bits == 16)

@@ -147,12 +147,12 @@ void WaitChecker::translate(const Inst *I, const Effects &E) {
 }
 
 /// LLVM 22 waits for xcnt after these, too, and later versions do not: none
-/// after a barrier since #198823.
+/// after a barrier since #198823, after banks are set since #188527.
 void WaitChecker::endReplay(const Inst *I, const Effects &E) {
   const uint32_t Flags = I->Record->Facts.Flags;
   size_t Most = WaitLimits::Any;
   if (E.Counted == CountClass::Branch || E.Barrier != BarrierKind::None ||
-      (Flags & isa::FactWritesHardware))
+      (Flags & (isa::FactWritesHardware | isa::FactSetsBanks)))
     Most = 0;
   else if ((Flags & isa::FactAwaitsAlu) && (I->Imm >> 2 & 7) != 7)
     Most = size_t(I->Imm >> 2 & 7); // vm_vsrc
@@ -246,6 +246,9 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
+    // Before gfx12 LLVM 22 leaves out waits for them (#178316).
+    if (E.Use.Cache.WritesBack && L.Generation >= 12)
+      Ev.Global = MemoryAccess::Store;
     return push(E.CacheLoad ? WaitLoad : Stores, Ev);
   }
   Ev.Vector = E.VectorWrite[0];

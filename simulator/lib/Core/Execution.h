@@ -71,9 +71,15 @@ bool isCdna5(const Wave &W);
 /// Vector registers that an instruction can name.
 unsigned vgprsOf(const Wave &W);
 
-/// The barrier that an instruction names: -1 is the workgroup's, others are
-/// named. Members: of it, if the instruction says so.
+/// The barrier that an instruction names: -1 is the workgroup's, -3 the
+/// cluster's, others are named. Members: of it, if the instruction says so.
+inline constexpr int ClusterBarrier = -3;
 int barrierNumber(const Wave &W, const Inst *I, unsigned *Members = nullptr);
+
+/// The workgroup's part of a load that several of a cluster issue, a bit for
+/// each rank; none: it is alone. EndsEarly: it does not wait for the others.
+/// False: the wave has been stopped.
+bool joinMulticast(Wave &W, const Inst *I, uint32_t Mask, bool EndsEarly);
 
 /// Turns an address into the instruction there, or null if there is none.
 const Inst *instructionAt(const Wave &W, uint64_t Address);

@@ -85,23 +85,26 @@ uint64_t InterleavedScheduler::random() {
 bool InterleavedScheduler::startOne() {
   if (L.NextWorkgroup.load() >= L.NumWorkgroups)
     return false;
-  if (Idle.empty())
+  const unsigned Together = L.together();
+  while (Idle.size() < Together) {
     Idle.push_back(std::make_unique<ResidentWorkgroup>(L, Temps));
-  if (Idle.back()->failed()) {
+    if (!Idle.back()->failed())
+      continue;
     // Beside others it can wait; alone it has run already, in the usual order.
     Idle.pop_back();
     if (Active.empty())
       L.Stop.store(true);
     return false;
   }
-  uint64_t Number = L.NextWorkgroup.fetch_add(1);
+  uint64_t Number = L.NextWorkgroup.fetch_add(Together) / Together;
   if (Order.Choice == WaveOrder::LastFirst)
-    Number = L.NumWorkgroups - 1 - Number;
-  Active.push_back(std::move(Idle.back()));
-  Idle.pop_back();
-  Active.back()->start(Number);
-  for (unsigned K = 0; K < L.WavesPerWorkgroup; ++K)
-    Waves.push_back({Active.back().get(), K, Number});
+    Number = L.NumWorkgroups / Together - 1 - Number;
+  const size_t First = Active.size();
+  ResidentWorkgroup::startTogether(L, Number, Idle, Active);
+  for (unsigned Rank = 0; Rank < Together; ++Rank)
+    for (unsigned K = 0; K < L.WavesPerWorkgroup; ++K)
+      Waves.push_back(
+          {Active[First + Rank].get(), K, L.memberOf(Number, Rank)});
   return true;
 }
 

@@ -53,6 +53,7 @@ struct Kernel {
   uint32_t SgprCount = 104;
   bool DynamicStack = false;
   uint32_t RequiredBlock[3] = {}; ///< 0: any
+  uint32_t ClusterDims[3] = {};   ///< workgroups of a cluster; 0: not stated
   /// What the descriptor says as well; -1: not stated.
   int64_t MetadataLds = -1, MetadataScratch = -1, MetadataKernarg = -1,
           MetadataWaveSize = -1;

@@ -117,6 +117,33 @@ std::string Launch::report() const {
   return Text;
 }
 
+uint64_t Launch::memberOf(uint64_t Cluster, unsigned Rank) const {
+  if (!ClusterDims[0])
+    return Cluster;
+  uint64_t Number = 0, Below = 1;
+  for (unsigned D = 0; D < 3; ++D) {
+    const uint64_t Clusters = Grid[D] / ClusterDims[D];
+    Number +=
+        (Cluster % Clusters * ClusterDims[D] + Rank % ClusterDims[D]) * Below;
+    Cluster /= Clusters;
+    Rank /= ClusterDims[D];
+    Below *= Grid[D];
+  }
+  return Number;
+}
+
+uint64_t Launch::clusterOf(uint64_t Workgroup) const {
+  if (!ClusterDims[0])
+    return Workgroup;
+  uint64_t Number = 0, Below = 1;
+  for (unsigned D = 0; D < 3; ++D) {
+    Number += Workgroup % Grid[D] / ClusterDims[D] * Below;
+    Workgroup /= Grid[D];
+    Below *= Grid[D] / ClusterDims[D];
+  }
+  return Number;
+}
+
 void Launch::sortRegions() {
   std::sort(Regions.begin(), Regions.end(),
             [](const Region &A, const Region &B) { return A.Begin < B.Begin; });

@@ -110,6 +110,7 @@ struct Launch {
   const Kernel *TheKernel = nullptr;
   uint32_t Grid[3] = {1, 1, 1};  ///< workgroups
   uint32_t Block[3] = {1, 1, 1}; ///< work-items of a workgroup
+  uint32_t ClusterDims[3] = {};  ///< workgroups; 0: there are no clusters
   uint32_t LdsSize = 0;          ///< static and dynamic
   uint64_t Kernarg = 0;          ///< address of the filled segment
   uint64_t DispatchPacket = 0;
@@ -158,6 +159,15 @@ struct Launch {
   std::vector<CheckError> CheckErrors;
   lnbwd_sim_counters Counters = {};
 
+  /// Workgroups that begin together: those of a cluster, or one.
+  unsigned together() const {
+    return ClusterDims[0] ? ClusterDims[0] * ClusterDims[1] * ClusterDims[2]
+                          : 1;
+  }
+  /// Of a cluster by its number, the number of the workgroup of that rank.
+  uint64_t memberOf(uint64_t Cluster, unsigned Rank) const;
+  /// The cluster of a workgroup by its number.
+  uint64_t clusterOf(uint64_t Workgroup) const;
   /// Brings Regions into the order that the search needs.
   void sortRegions();
   /// Adds what was counted to the totals of a device.

@@ -80,6 +80,7 @@ struct ElementLocation {
 /// are the scales.
 struct MatrixShape {
   MatrixType A = MatrixType::F32, B = MatrixType::F32, Result = MatrixType::F32;
+  MatrixType Addend = MatrixType::F32; ///< the result's, or a wider one
   uint8_t M = 0, K = 0, Blocks = 1;
   /// Of four elements in a row of A two are kept, and the index says which.
   bool Sparse = false;
@@ -101,6 +102,10 @@ struct MatrixShape {
   uint8_t ScaleLane[2] = {}, ScaleShift[2] = {}; ///< first ones, of A and B
   Operand ScaleB;
 
+  /// The addend of the result at a place.
+  ElementLocation addendOf(const ElementLocation &D) const {
+    return {D.Lane, uint16_t(D.Bit * bitsOf(Addend) / bitsOf(Result))};
+  }
   /// Columns of A as it is stored.
   unsigned keptK() const { return Sparse ? K / 2u : K; }
   /// The scale of row (or column) I, depth At of a factor, which has 8 bits.

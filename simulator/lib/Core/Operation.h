@@ -66,6 +66,8 @@ enum class MemoryOp : uint8_t {
   BufferStore,
   BufferAtomic,
   LoadToLds,
+  ClusterLoad,
+  ClusterLoadToLds,
   StoreFromLds,
   CopyTensor,
   GlobalLoadTransposed,

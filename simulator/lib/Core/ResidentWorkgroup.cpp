@@ -77,8 +77,27 @@ ResidentWorkgroup::ResidentWorkgroup(Launch &L, LaneTemps &Temps) : L(L) {
     W->Observer = &Observer->observe(*W);
 }
 
-void ResidentWorkgroup::start(uint64_t Number) {
+void ResidentWorkgroup::startTogether(const Launch &L, uint64_t Number,
+                                      List &Idle, List &Active) {
+  std::shared_ptr<Cluster> Of;
+  if (L.ClusterDims[0]) {
+    Of = std::make_shared<Cluster>();
+    Of->Number = Number;
+  }
+  for (unsigned Rank = 0; Rank < L.together(); ++Rank) {
+    Active.push_back(std::move(Idle.back()));
+    Idle.pop_back();
+    if (Of)
+      Of->Members.push_back(&Active.back()->WG);
+    Active.back()->start(L.memberOf(Number, Rank), Of, Rank);
+  }
+}
+
+void ResidentWorkgroup::start(uint64_t Number, std::shared_ptr<Cluster> Of,
+                              unsigned Rank) {
   Executed = 0;
+  WG.Of = std::move(Of);
+  WG.Rank = Rank;
   WG.Id[0] = uint32_t(Number % L.Grid[0]);
   WG.Id[1] = uint32_t(Number / L.Grid[0] % L.Grid[1]);
   WG.Id[2] = uint32_t(Number / L.Grid[0] / L.Grid[1]);
@@ -114,7 +133,7 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   W.PC = L.Code->at(K.Entry);
   W.BarrierGeneration = WG.Generation - 1; // None that it could wait for.
   W.Named = 0;
-  W.NamedComplete = false;
+  W.NamedComplete = W.ClusterComplete = false;
   W.LastRegion = {0, 0};
 
   W.S[SlotSCC] = 0;
@@ -191,13 +210,21 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   // System SGPRs start after the number of user SGPRs the descriptor states.
   S = std::max(S, K.Rsrc2 >> 1 & (L.Chip->isCdna5() ? 0x3fu : 0x1fu));
   if (L.Chip->Generation >= 12) {
-    W.S[SlotGroupX] = WG.Id[0];
+    // Of clusters these are the numbers of the cluster, and one more register
+    // has the place in it and the last place, by dimension and by rank.
+    uint32_t Id[3], Places = 0;
+    for (unsigned D = 0; D < 3; ++D) {
+      const uint32_t Size = std::max(1u, L.ClusterDims[D]);
+      Id[D] = WG.Id[D] / Size;
+      Places |= WG.Id[D] % Size << 4 * D | (Size - 1) << (12 + 4 * D);
+    }
+    W.S[SlotGroupX] = Id[0];
     // Code of a kernel without the third dimension takes all of it as the
     // second one.
     W.S[SlotGroupYZ] =
-        K.Rsrc2 >> 9 & 1 ? (WG.Id[1] & 0xffff) | WG.Id[2] << 16 : WG.Id[1];
+        K.Rsrc2 >> 9 & 1 ? (Id[1] & 0xffff) | Id[2] << 16 : Id[1];
     if (L.Chip->isCdna5())
-      W.S[SlotCluster] = 0; // of one workgroup
+      W.S[SlotCluster] = Places | (L.together() - 1) << 24;
     W.S[SlotWaveId] = (Poison & ~WaveIdBits) | Index << WaveIdShift;
   } else {
     for (unsigned D = 0; D < 3; ++D)
@@ -351,6 +378,10 @@ bool ResidentWorkgroup::canRun(unsigned Index) {
     W.Status = WaveStatus::Running;
     W.NamedComplete = false;
   }
+  if (W.Status == WaveStatus::AtClusterBarrier && W.ClusterComplete) {
+    W.Status = WaveStatus::Running;
+    W.ClusterComplete = false;
+  }
   return W.Status == WaveStatus::Running;
 }
 
@@ -372,14 +403,45 @@ bool ResidentWorkgroup::runTimeSlice(unsigned Index, uint64_t Most) {
   // wave.
   if (W.BarrierGeneration == WG.Generation + 1)
     --WG.Signalled;
-  if (!WG.Alive)
+  if (!WG.Alive) {
     reportExecuted(W, nullptr);
+    leaveCluster();
+  }
   // The others need not wait for a wave that has ended.
   if (WG.Alive && WG.Signalled == WG.Alive) {
     WG.Signalled = 0;
     ++WG.Generation;
   }
   return true;
+}
+
+/// The last one of a cluster looks whether all that a load was for have issued
+/// it, since each one waits for the others.
+void ResidentWorkgroup::leaveCluster() {
+  if (!WG.Of)
+    return;
+  Cluster &C = *WG.Of;
+  C.Members[WG.Rank] = nullptr;
+  for (const Workgroup *Other : C.Members)
+    if (Other)
+      return;
+  for (const auto &[Mask, Issued] : C.Loads) {
+    const auto First = unsigned(__builtin_ctz(Mask));
+    for (unsigned Rank = First; Mask >> Rank; ++Rank)
+      if ((Mask >> Rank & 1) && Issued[Rank] != Issued[First]) {
+        L.fail(LaunchFailure::BadInstruction,
+               std::string(L.Chip->Chip) + ": kernel '" +
+                   L.TheKernel->shownName() + "', cluster " +
+                   std::to_string(C.Number) + ": workgroup " +
+                   std::to_string(First) + " has issued " +
+                   std::to_string(Issued[First]) +
+                   " loads for the workgroups of mask " + std::to_string(Mask) +
+                   ", workgroup " + std::to_string(Rank) + " " +
+                   std::to_string(Issued[Rank]) +
+                   "; each of them waits until all have issued it");
+        return;
+      }
+  }
 }
 
 void ResidentWorkgroup::failStuck() {
@@ -410,7 +472,8 @@ bool ResidentWorkgroup::runTimeSlices() {
     if (W.Yields)
       yield(W);
   }
-  if (!Ran && WG.Alive) {
+  IsHeldUp = !Ran && WG.Alive;
+  if (IsHeldUp && !WG.Of) {
     failStuck();
     return false;
   }

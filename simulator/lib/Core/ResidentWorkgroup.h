@@ -30,10 +30,18 @@ namespace lnbwd::sim {
 class ResidentWorkgroup {
 public:
   ResidentWorkgroup(Launch &L, LaneTemps &Temps);
-  void start(uint64_t Number);
+  void start(uint64_t Number, std::shared_ptr<Cluster> Of, unsigned Rank);
+  /// Starts those that begin together, from the end of Idle on, and moves them
+  /// to Active.
+  using List = std::vector<std::unique_ptr<ResidentWorkgroup>>;
+  static void startTogether(const Launch &L, uint64_t Number, List &Idle,
+                            List &Active);
   /// One time slice for each wave that can run. False: the launch has been
   /// stopped.
   bool runTimeSlices();
+  /// None of the waves could run in the last ones: the others of the cluster
+  /// have to.
+  bool isHeldUp() const { return IsHeldUp; }
   /// For who chooses waves one by one: whether one of them can run, and a time
   /// slice of at most so many instructions for it. False: the launch has been
   /// stopped.
@@ -57,6 +65,7 @@ private:
   template <typename T> using Storage = std::unique_ptr<T, FreeDeleter>;
   template <typename T> static Storage<T> allocate(size_t Count);
   void startWave(unsigned Index);
+  void leaveCluster();
   template <bool Observed> void runWave(Wave &W, uint64_t Left);
   void yield(Wave &W);
   bool hadTimeSlice(const Wave &W);
@@ -68,7 +77,7 @@ private:
   Launch &L;
   uint64_t Random = 0;     ///< state of the shuffled order
   uint64_t Unreported = 0; ///< instructions executed since the last report
-  bool OutOfMemory = false;
+  bool OutOfMemory = false, IsHeldUp = false;
   Workgroup WG;
   Storage<uint8_t> Lds;
   std::vector<Storage<uint32_t>> Registers;

@@ -40,12 +40,14 @@ static void work(Launch &L, size_t AllResident,
   std::vector<std::unique_ptr<ResidentWorkgroup>> Active, Idle;
   lnbwd_sim_counters Counters = {};
   auto StartOne = [&] {
+    const unsigned Together = L.together();
     if (L.NextWorkgroup.load() >= L.NumWorkgroups)
       return false;
-    if (Idle.empty())
+    while (Idle.size() < Together) {
       Idle.push_back(std::make_unique<ResidentWorkgroup>(L, *Temps));
-    // Beside others it can wait for one of them to end.
-    if (Idle.back()->failed()) {
+      // Beside others it can wait for one of them to end.
+      if (!Idle.back()->failed())
+        continue;
       Idle.pop_back();
       if (Active.empty())
         L.fail(LaunchFailure::OutOfMemory,
@@ -55,27 +57,28 @@ static void work(Launch &L, size_t AllResident,
                    "scratch of a workgroup");
       return false;
     }
-    uint64_t Number = L.NextWorkgroup.fetch_add(1);
+    uint64_t Number = L.NextWorkgroup.fetch_add(Together);
     if (Number >= L.NumWorkgroups)
       return false;
+    Number /= Together;
     // Any number without a common divisor leads to every workgroup once.
     if (L.Shuffle)
-      Number = (Number * L.ShuffleStep + L.Shuffle) % L.NumWorkgroups;
+      Number =
+          (Number * L.ShuffleStep + L.Shuffle) % (L.NumWorkgroups / Together);
     if (!L.Only.empty())
       Number = L.Only[size_t(Number)];
-    Active.push_back(std::move(Idle.back()));
-    Idle.pop_back();
-    Active.back()->start(Number);
+    ResidentWorkgroup::startTogether(L, Number, Idle, Active);
     return true;
   };
   while (!L.Stop.load(std::memory_order_relaxed)) {
     const size_t MostResident = std::max<size_t>(1, AllResident / Threads());
     if (Active.empty() && !StartOne())
       break;
-    bool Patient = true;
+    bool Patient = true, IsHeldUp = true;
     for (size_t K = 0; K < Active.size();) {
       if (!Active[K]->runTimeSlices())
         break;
+      IsHeldUp &= Active[K]->isHeldUp();
       Patient &=
           Active[K]->Executed < (L.Shuffle ? ShuffledPatience : Patience);
       if (Active[K]->done()) {
@@ -87,6 +90,8 @@ static void work(Launch &L, size_t AllResident,
         ++K;
       }
     }
+    if (IsHeldUp && !Active.empty() && !L.stopped())
+      Active.front()->failStuck();
     if (!Patient && Active.size() < MostResident)
       StartOne();
   }

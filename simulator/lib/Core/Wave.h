@@ -17,8 +17,10 @@
 #include "Core/Instruction.h"
 #include "Core/Memory.h"
 
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +36,7 @@ enum class WaveStatus : uint8_t {
   Running,
   AtBarrier,
   AtNamedBarrier,
+  AtClusterBarrier,
   Ended,
   Faulted
 };
@@ -73,6 +76,20 @@ struct NamedBarrier {
   unsigned Members = 0, Signalled = 0;
 };
 
+struct Workgroup;
+
+/// Workgroups of CDNA5 that are launched together.
+struct Cluster {
+  static constexpr unsigned Most = 16;
+  uint64_t Number = 0;              ///< in the launch
+  std::vector<Workgroup *> Members; ///< by rank; null: it has ended
+  unsigned Signalled = 0;  ///< ranks that reached the barrier, a bit each
+  unsigned Generation = 0; ///< barriers completed
+  /// Loads that wait for each other, by the ranks that they are for, a bit
+  /// each: how many each rank has issued.
+  std::map<uint32_t, std::array<uint64_t, Most>> Loads;
+};
+
 struct Workgroup {
   static constexpr unsigned MostNamed = 16;
   uint32_t Id[3] = {};
@@ -84,6 +101,8 @@ struct Workgroup {
   unsigned Signalled = 0;            ///< waves that reached the current barrier
   unsigned Generation = 0;           ///< barriers completed
   NamedBarrier Named[MostNamed + 1]; ///< by number, from 1 on
+  std::shared_ptr<Cluster> Of;       ///< null: the launch has no clusters
+  unsigned Rank = 0;                 ///< in it
 };
 
 struct Wave {
@@ -101,8 +120,9 @@ struct Wave {
   Launch *L = nullptr;
   unsigned Index = 0; ///< in the workgroup
   unsigned BarrierGeneration = 0;
-  unsigned Named = 0;         ///< the named barrier it has joined; 0: none
-  bool NamedComplete = false; ///< since then, or since the last wait for it
+  unsigned Named = 0;           ///< the named barrier it has joined; 0: none
+  bool NamedComplete = false;   ///< since then, or since the last wait for it
+  bool ClusterComplete = false; ///< the cluster's barrier, since the last wait
   Region LastRegion = {0, 0};
   WaveObserver *Observer = nullptr; ///< of an observed launch, or null
   /// The observer wants the other waves of the workgroup to run before this one

@@ -36,7 +36,7 @@ static std::string notImplementedWith(StringRef What) {
 
 namespace {
 /// What the name says:
-/// v_FAMILY_[scale_|scale16_]RESULT_MxMxK[_BLOCKSb][_]A[_B].
+/// v_FAMILY_[scale_|scale16_]RESULT[ADDEND]_MxMxK[_BLOCKSb][_]A[_B].
 struct MatrixName {
   MatrixFamily Family;
   bool TypesInText; ///< cbsz and blgp are the types of the factors
@@ -48,30 +48,31 @@ struct MatrixName {
 
 std::optional<MatrixName> MatrixName::parse(StringRef Name, bool OneZero) {
   static const Regex Grammar(
-      "^v_(mfma|smfmac|wmma|swmmac)_(scale_|scale16_)?([a-z]+[0-9]+)"
+      "^v_(mfma|smfmac|wmma|swmmac)_(scale_|scale16_)?([a-z]+[0-9]+)(f32)?"
       "_([0-9]+)x[0-9]+x([0-9]+)(_([0-9]+)b)?"
       "_?(f8f6f4|[a-z]+[0-9]+)(_(1k|[a-z]+[0-9]+))?$");
-  SmallVector<StringRef, 11> Part;
+  SmallVector<StringRef, 12> Part;
   if (!Grammar.match(Name, &Part))
     return std::nullopt;
-  const bool Twice = Part[10] == "1k"; // bf16 at the depth of f16
+  const bool Twice = Part[11] == "1k"; // bf16 at the depth of f16
   MatrixName N;
   N.Family = StringSwitch<MatrixFamily>(Part[1])
                  .Case("mfma", MatrixFamily::Mfma)
                  .Case("smfmac", MatrixFamily::Smfmac)
                  .Case("wmma", MatrixFamily::Wmma)
                  .Default(MatrixFamily::Swmmac);
-  N.TypesInText = Part[8] == "f8f6f4";
+  N.TypesInText = Part[9] == "f8f6f4";
   MatrixShape &S = N.Shape;
-  const auto A = matrixType(N.TypesInText ? "fp8" : Part[8], OneZero);
-  const auto B = Twice || Part[10].empty() ? A : matrixType(Part[10], OneZero);
+  const auto A = matrixType(N.TypesInText ? "fp8" : Part[9], OneZero);
+  const auto B = Twice || Part[11].empty() ? A : matrixType(Part[11], OneZero);
   const auto Result = matrixType(Part[3], OneZero);
-  if (!A || !B || !Result || Part[4].getAsInteger(10, S.M) ||
-      Part[5].getAsInteger(10, S.K))
+  if (!A || !B || !Result || Part[5].getAsInteger(10, S.M) ||
+      Part[6].getAsInteger(10, S.K))
     return std::nullopt;
   S.A = *A;
   S.B = *B;
   S.Result = *Result;
+  S.Addend = Part[4].empty() ? S.Result : MatrixType::F32;
   S.Sparse =
       N.Family == MatrixFamily::Smfmac || N.Family == MatrixFamily::Swmmac;
   S.Scaled = !Part[2].empty();
@@ -81,7 +82,7 @@ std::optional<MatrixName> MatrixName::parse(StringRef Name, bool OneZero) {
   const unsigned PerLane = bitsOf(S.A) >= 32                   ? 1
                            : S.A == MatrixType::BF16 && !Twice ? 2
                                                                : 4;
-  if (Part[7].getAsInteger(10, S.Blocks))
+  if (Part[8].getAsInteger(10, S.Blocks))
     S.Blocks = uint8_t(std::max(1u, 64 * PerLane / (S.M * S.K)));
   return N;
 }
@@ -97,8 +98,8 @@ static bool formatOf(unsigned Number, MatrixType &T) {
   return true;
 }
 
-static OperandType addendType(MatrixType Result) {
-  switch (Result) {
+static OperandType addendType(MatrixType Addend) {
+  switch (Addend) {
   case MatrixType::F64:
     return OperandType::F64;
   case MatrixType::I32:
@@ -266,13 +267,13 @@ std::string MatrixDecoder::decode(const MachineOperands &From, Inst &I) {
   for (unsigned K = 0; K < Places.size(); ++K) {
     const bool Addend = K == 3 && !S.Sparse;
     Error = Operands.source(From.List[K],
-                            Addend ? addendType(S.Result) : OperandType::B32,
+                            Addend ? addendType(S.Addend) : OperandType::B32,
                             *Places[K]);
     if (!Error.empty())
       return Error;
     // With scales, the fields are those of another part of the encoding.
     if (Addend && Places[K]->Kind == OperandKind::Constant && !S.ScalesByLane)
-      if (auto Value = From.inlineFloat(2, addendType(S.Result)))
+      if (auto Value = From.inlineFloat(2, addendType(S.Addend)))
         Operands.constant(*Places[K], *Value);
     const bool Constant = Addend && Places[K]->Kind == OperandKind::Constant;
     if (Places[K]->Kind != OperandKind::VGPR && !Constant)

@@ -166,8 +166,13 @@ std::string MemoryDecoder::decodeVector(const MachineOperands &From,
   if ((I.Flags & FlagLds) && !Buffer) {
     if (Flat || Scratch)
       return NotImplemented;
-    I.Run = Table.Memory[unsigned(ToLds ? MemoryOp::LoadToLds
-                                        : MemoryOp::StoreFromLds)];
+    I.Run = Table.Memory[unsigned(Facts.Multicast ? MemoryOp::ClusterLoadToLds
+                                  : ToLds         ? MemoryOp::LoadToLds
+                                                  : MemoryOp::StoreFromLds)];
+    return "";
+  }
+  if (Facts.Multicast) {
+    I.Run = Table.Memory[unsigned(MemoryOp::ClusterLoad)];
     return "";
   }
   // By what is done, as in the enumeration.

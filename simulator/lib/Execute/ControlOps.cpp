@@ -112,6 +112,41 @@ static const Inst *barrier(Wave &W, const Inst *I) {
   return signal(W, I) ? waitForBarrier(W, I) : nullptr;
 }
 
+/// The workgroup reaches the cluster's barrier; one of its waves says so. Where
+/// there are no clusters it is alone. False: the wave has been stopped.
+static bool signalCluster(Wave &W, const Inst *I) {
+  const Workgroup &WG = *W.WG;
+  if (!WG.Of)
+    return true;
+  Cluster &C = *WG.Of;
+  ++W.Count.Barriers;
+  if (C.Signalled >> WG.Rank & 1) {
+    fault(W, I, -1,
+          "the workgroup signals the cluster's barrier again before that is "
+          "complete; expected a signal of one wave of each workgroup");
+    return false;
+  }
+  C.Signalled |= 1u << WG.Rank;
+  if (C.Signalled + 1 != 1u << C.Members.size())
+    return true;
+  C.Signalled = 0;
+  ++C.Generation;
+  for (const Workgroup *Other : C.Members)
+    if (Other)
+      for (const std::unique_ptr<Wave> &Each : Other->Waves)
+        Each->ClusterComplete = true;
+  return true;
+}
+static const Inst *waitForCluster(Wave &W, const Inst *I) {
+  if (!W.WG->Of || W.ClusterComplete) {
+    W.ClusterComplete = false;
+    return I + 1;
+  }
+  W.PC = I + 1;
+  W.Status = WaveStatus::AtClusterBarrier;
+  return nullptr;
+}
+
 /// A named barrier, after which its members that it says are set. Null: the
 /// wave has been stopped.
 static NamedBarrier *namedBarrier(Wave &W, const Inst *I) {
@@ -174,6 +209,8 @@ static const Inst *barrierSignal(Wave &W, const Inst *I) {
   const int Number = barrierNumber(W, I);
   if (Number == -1)
     return signal(W, I) ? I + 1 : nullptr;
+  if (Number == ClusterBarrier)
+    return signalCluster(W, I) ? I + 1 : nullptr;
   NamedBarrier *B = Number ? namedBarrier(W, I) : nullptr;
   if (!Number || !B)
     return Number ? nullptr : I + 1; // 0: none
@@ -189,7 +226,9 @@ static const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
   const NamedBarrier *B = Number > 0 ? namedBarrier(W, I) : nullptr;
   if (Number > 0 && !B)
     return nullptr;
-  W.S[SlotSCC] = B ? B->Signalled == 0 : !Number || W.WG->Signalled == 0;
+  W.S[SlotSCC] = B                          ? B->Signalled == 0
+                 : Number == ClusterBarrier ? !W.WG->Of || !W.WG->Of->Signalled
+                                            : !Number || W.WG->Signalled == 0;
   return barrierSignal(W, I);
 }
 static const Inst *barrierWait(Wave &W, const Inst *I) {
@@ -204,6 +243,8 @@ static const Inst *barrierWait(Wave &W, const Inst *I) {
     W.Status = WaveStatus::AtNamedBarrier;
     return nullptr;
   }
+  if (Number == ClusterBarrier)
+    return waitForCluster(W, I);
   if (Number != -1)
     return namedBarrier(W, I) ? I + 1 : nullptr;
   // The one that is complete, or the one to come.
@@ -306,8 +347,8 @@ static const Inst *getRegister(Wave &W, const Inst *I) {
   case HwMode:
     X = W.Mode;
     break;
-  case HwInstructionBuffer: // with the number of a cluster: there is none
-    X = 0;
+  case HwInstructionBuffer: // whether there is a cluster, and the rank in it
+    X = W.WG->Of ? 1u << 6 | W.WG->Rank << 21 : 0;
     break;
   case HwShaderCyclesGfx11:
     X = uint32_t(clockOf(W));
@@ -423,11 +464,22 @@ static const Inst *messageAnswered(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-/// The waves of a barrier, and those of them that have arrived.
+/// The waves of a barrier, or workgroups, and those of them that have arrived.
+/// Of no cluster there is no barrier.
 static const Inst *barrierState(Wave &W, const Inst *I) {
-  const NamedBarrier OfAll = {W.WG->Alive, W.WG->Signalled};
-  const NamedBarrier *B =
-      barrierNumber(W, I) == -1 ? &OfAll : namedBarrier(W, I);
+  const int Number = barrierNumber(W, I);
+  NamedBarrier OfAll = {W.WG->Alive, W.WG->Signalled};
+  if (Number == ClusterBarrier) {
+    const Cluster *C = W.WG->Of.get();
+    if (!C) {
+      W.S[I->Dst.Reg] = 0;
+      return I + 1;
+    }
+    OfAll = {unsigned(C->Members.size()),
+             unsigned(__builtin_popcount(C->Signalled))};
+  }
+  const bool IsNamed = Number != -1 && Number != ClusterBarrier;
+  const NamedBarrier *B = IsNamed ? namedBarrier(W, I) : &OfAll;
   if (!B)
     return nullptr;
   W.S[I->Dst.Reg] = 1 | (B->Members & 0x7f) << 4 | (B->Signalled & 0x7f) << 16;

@@ -185,6 +185,13 @@ static const Inst *storeFromLds(Wave &W, const Inst *I, uint64_t Exec) {
   return I + 1;
 }
 
+/// The load is this workgroup's part of one that several have issued.
+template <const Inst *(*Load)(Wave &, const Inst *)>
+static const Inst *multicast(Wave &W, const Inst *I) {
+  const uint32_t M0 = W.S[SlotM0];
+  return joinMulticast(W, I, M0 & 0xffff, M0 >> 16 & 1) ? Load(W, I) : nullptr;
+}
+
 static const Inst *globalLoadTransposed(Wave &W, const Inst *I) {
   return transposed<whereActive<globalLoad>>(W, I);
 }
@@ -194,6 +201,10 @@ void addGlobalHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::GlobalLoad)] = whereActive<globalLoad>;
   Table.Memory[unsigned(MemoryOp::GlobalStore)] = whereActive<globalStore>;
   Table.Memory[unsigned(MemoryOp::GlobalAtomic)] = whereActive<globalAtomic>;
+  Table.Memory[unsigned(MemoryOp::ClusterLoad)] =
+      multicast<whereActive<globalLoad>>;
+  Table.Memory[unsigned(MemoryOp::ClusterLoadToLds)] =
+      multicast<whereActive<loadToLds>>;
   Table.Memory[unsigned(MemoryOp::LoadToLds)] = whereActive<loadToLds>;
   Table.Memory[unsigned(MemoryOp::StoreFromLds)] = whereActive<storeFromLds>;
 }

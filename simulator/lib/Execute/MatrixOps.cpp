@@ -18,6 +18,8 @@
 #include "Execute/LaneSupport.h"
 #include "Execute/SmallFloats.h"
 
+#include <algorithm>
+
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
 /// To ten bits of fraction, ties to even.
@@ -301,19 +303,25 @@ static double roundedDown(double Sum, MatrixType T) {
   return Result == Sum ? Sum : Sum - __builtin_fabs(Sum) * Unit;
 }
 
-/// The addend of block Block.
+/// The addend of block Block, whose results are at P.
 static void readAddend(double *C, const Wave &W, const Inst *I,
                        const MatrixShape &S, const ElementLocation *P,
                        size_t Count) {
   const Operand &O = I->Src[2];
+  ElementLocation Places[32 * 32];
+  if (S.Addend != S.Result) {
+    std::transform(P, P + Count, Places,
+                   [&](const ElementLocation &D) { return S.addendOf(D); });
+    P = Places;
+  }
   if (O.Kind == OperandKind::VGPR) {
-    readMatrix(C, W, O.Reg, P, Count, S.Result, true);
+    readMatrix(C, W, O.Reg, P, Count, S.Addend, true);
   } else {
     const double Constant =
-        S.Result == MatrixType::F64    ? asF64(O.Value)
-        : S.Result == MatrixType::I32  ? double(int32_t(O.Value))
-        : S.Result == MatrixType::F16  ? double(half(uint32_t(O.Value)))
-        : S.Result == MatrixType::BF16 ? double(bfloat(uint32_t(O.Value)))
+        S.Addend == MatrixType::F64    ? asF64(O.Value)
+        : S.Addend == MatrixType::I32  ? double(int32_t(O.Value))
+        : S.Addend == MatrixType::F16  ? double(half(uint32_t(O.Value)))
+        : S.Addend == MatrixType::BF16 ? double(bfloat(uint32_t(O.Value)))
                                        : double(asF32(uint32_t(O.Value)));
     for (size_t K = 0; K < Count; ++K)
       C[K] = Constant;
@@ -321,7 +329,7 @@ static void readAddend(double *C, const Wave &W, const Inst *I,
   if (S.NegHi & 4)
     for (size_t K = 0; K < Count; ++K)
       C[K] = __builtin_fabs(C[K]);
-  negate(C, P, Count, bitsOf(S.Result), S.NegLo & 4, S.NegLo & 4);
+  negate(C, P, Count, bitsOf(S.Addend), S.NegLo & 4, S.NegLo & 4);
 }
 
 const Inst *multiplyMatrices(Wave &W, const Inst *I) {
@@ -358,14 +366,14 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
     if (S.FlushesSubnormals) {
       flushSubnormals(A, CountA, S.A);
       flushSubnormals(B, CountB, S.B);
-      flushSubnormals(C, CountD, S.Result);
+      flushSubnormals(C, CountD, S.Addend);
     }
     Span SpanB = {};
     if (Wide) {
       Row.How = Adding::Fused;
     } else if (!Integer) {
       SpanB = spanOf(B, CountB, S.B);
-      Row.choose(spanOf(A, CountA, S.A), SpanB, spanOf(C, CountD, S.Result));
+      Row.choose(spanOf(A, CountA, S.A), SpanB, spanOf(C, CountD, S.Addend));
     }
     const bool ByRow = Row.How == Adding::Parts;
     for (unsigned R = 0; R < M; ++R) {
@@ -384,7 +392,7 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
       }
       if (ByRow) // Others may be easier.
         Row.choose(spanOf(Row.Factors, Kept, S.A), SpanB,
-                   spanOf(Addend, M, S.Result));
+                   spanOf(Addend, M, S.Addend));
       Row.add(Sums);
       for (unsigned J = 0; J < M; ++J) {
         const ElementLocation &P = PD[R * M + J];

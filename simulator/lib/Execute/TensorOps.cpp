@@ -120,7 +120,7 @@ const char *TensorCopy::problem() const {
     return nullptr;
   if (Type != 2)
     return "the type in the tensor's descriptor is not 2";
-  if (WorkgroupMask && Loads)
+  if (WorkgroupMask && Loads && !W.WG->Of)
     return "the tensor's descriptor names workgroups of a cluster, and the "
            "launch has none";
   if (Iterates && Tile[3] > 255)
@@ -268,6 +268,8 @@ bool TensorCopy::arrive() const {
 bool TensorCopy::run() {
   if (!Count)
     return true;
+  if (Loads && !joinMulticast(W, I, WorkgroupMask, group(1, 0) >> 21 & 1))
+    return false;
   const bool Copied = !Tile[0] || (Gathers ? gather() : dense());
   return Copied && (!Arrives || arrive());
 }

@@ -170,6 +170,16 @@ static std::string checkLimits(const SimulatedChip &Chip, const Kernel &K,
            " bytes of scratch for each of a wave's " +
            std::to_string(K.WaveSize) + " lanes are above the " +
            std::to_string(MostScratch) + " of a wave on " + Chip.Chip;
+  for (unsigned D = 0; L.ClusterDims[0] && D < 3; ++D)
+    if (!Chip.isCdna5() || !L.ClusterDims[D] || L.Grid[D] % L.ClusterDims[D] ||
+        L.ClusterDims[D] > Cluster::Most || L.together() > Cluster::Most)
+      return "a cluster of " + triple(L.ClusterDims) +
+             " workgroups is not possible in a grid of " + triple(L.Grid) +
+             " on " + Chip.Chip +
+             (Chip.isCdna5()
+                  ? ": expected at most " + std::to_string(Cluster::Most) +
+                        " workgroups that divide the grid"
+                  : "");
   if (Lds > Chip.LdsBytes)
     return std::to_string(Lds) + " bytes of LDS (" + std::to_string(K.LdsSize) +
            " static) are above the " + std::to_string(Chip.LdsBytes) +
@@ -196,10 +206,19 @@ static bool predictLaunch(Launch &L, const TimingOptions &Timing, int Device) {
   return true;
 }
 
-static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
-                               unsigned int GridY, unsigned int GridZ,
-                               unsigned int BlockX, unsigned int BlockY,
-                               unsigned int BlockZ, unsigned int DynamicLds,
+namespace {
+struct LaunchShape {
+  uint32_t Grid[3], Block[3];
+  uint32_t ClusterDims[3]; ///< 0: what the kernel states
+  uint32_t DynamicLds;
+};
+} // namespace
+
+static hipError_t launchReported(hipFunction_t Function,
+                                 const LaunchShape &Shape, hipStream_t Stream,
+                                 void **Parameters, void **Extra);
+
+static hipError_t launchKernel(hipFunction_t Function, const LaunchShape &Shape,
                                hipStream_t Stream, void **Parameters,
                                void **Extra) {
   const ihipModuleSymbol_t *F = checkFunction(Function);
@@ -218,9 +237,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   if (isCaptured(Stream))
     return captureLaunch(
         K, Stream, Parameters, Extra, [=](void **Parameters, void **Extra) {
-          return hipModuleLaunchKernel(Function, GridX, GridY, GridZ, BlockX,
-                                       BlockY, BlockZ, DynamicLds, nullptr,
-                                       Parameters, Extra);
+          return launchReported(Function, Shape, nullptr, Parameters, Extra);
         });
 
   Launch L;
@@ -228,11 +245,24 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   L.Code = &Object.code(K.WaveSize);
   L.Symbols = &Object;
   L.TheKernel = &K;
-  const uint32_t Grid[3] = {GridX, GridY, GridZ};
-  const uint32_t Block[3] = {BlockX, BlockY, BlockZ};
-  std::memcpy(L.Grid, Grid, sizeof(Grid));
-  std::memcpy(L.Block, Block, sizeof(Block));
-  size_t Lds = size_t(K.LdsSize) + DynamicLds;
+  std::memcpy(L.Grid, Shape.Grid, sizeof(L.Grid));
+  std::memcpy(L.Block, Shape.Block, sizeof(L.Block));
+  // 1024 is LLVM's word for a size that the code does not know.
+  const uint32_t Stated = K.ClusterDims[0] == 1024 ? 0 : K.ClusterDims[0];
+  std::memcpy(L.ClusterDims,
+              Shape.ClusterDims[0] || !Stated ? Shape.ClusterDims
+                                              : K.ClusterDims,
+              sizeof(L.ClusterDims));
+  if (Stated &&
+      std::memcmp(L.ClusterDims, K.ClusterDims, sizeof(L.ClusterDims)) != 0)
+    return finish(hipErrorInvalidConfiguration,
+                  Prefix + "a cluster of " + triple(L.ClusterDims) +
+                      " workgroups is asked for, but the kernel was compiled "
+                      "for " +
+                      triple(K.ClusterDims) + " (.cluster_dims)");
+  if (L.together() == 1)
+    L.ClusterDims[0] = 0;
+  size_t Lds = size_t(K.LdsSize) + Shape.DynamicLds;
   std::string Problem = checkLimits(Chip, K, L, Lds);
   if (!Problem.empty())
     return finish(hipErrorInvalidConfiguration, Prefix + Problem);
@@ -266,7 +296,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   if (!Problem.empty())
     return finish(hipErrorInvalidValue, Prefix + Problem);
   for (const KernelArgument &A : K.Arguments)
-    if (A.hidden() && !fillHidden(A, L, *M, DynamicLds))
+    if (A.hidden() && !fillHidden(A, L, *M, Shape.DynamicLds))
       return finish(hipErrorNotSupported, Prefix + "the hidden argument '" +
                                               A.Kind + "' is not known");
   // Where a kernel looks for the apertures' high halves on chips without
@@ -372,6 +402,24 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   return finish(Code, L.Error, L.LdsNeeded);
 }
 
+static hipError_t launchReported(hipFunction_t Function,
+                                 const LaunchShape &Shape, hipStream_t Stream,
+                                 void **Parameters, void **Extra) {
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    state().CheckErrors = "[]";
+  }
+  const hipError_t Code =
+      launchKernel(Function, Shape, Stream, Parameters, Extra);
+  if (Code != hipSuccess) {
+    report("error", lnbwdSimLastErrorMessage());
+    const ihipModuleSymbol_t *F = checkFunction(Function);
+    saveErrors(F ? F->TheKernel->shownName() : "",
+               F ? Chips[F->Owner->Device].Chip : "", Shape.Grid);
+  }
+  return Code;
+}
+
 extern "C" {
 
 hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
@@ -380,21 +428,36 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
                                  unsigned int BlockZ, unsigned int DynamicLds,
                                  hipStream_t Stream, void **Parameters,
                                  void **Extra) {
-  {
-    std::lock_guard<std::mutex> Guard(state().Lock);
-    state().CheckErrors = "[]";
+  return launchReported(
+      Function,
+      {{GridX, GridY, GridZ}, {BlockX, BlockY, BlockZ}, {}, DynamicLds}, Stream,
+      Parameters, Extra);
+}
+
+hipError_t hipDrvLaunchKernelEx(const LaunchConfig *Config,
+                                hipFunction_t Function, void **Parameters,
+                                void **Extra) {
+  if (!Config || (Config->NumAttributes && !Config->Attributes))
+    return refuse(__func__, "null pointer");
+  LaunchShape Shape = {};
+  std::memcpy(Shape.Grid, Config->Grid, sizeof(Shape.Grid));
+  std::memcpy(Shape.Block, Config->Block, sizeof(Shape.Block));
+  Shape.DynamicLds = Config->DynamicLds;
+  bool Cooperates = false;
+  for (unsigned K = 0; K < Config->NumAttributes; ++K) {
+    const LaunchAttribute &A = Config->Attributes[K];
+    if (A.Id == LaunchAttribute::Cooperative)
+      Cooperates = A.Value[0] != 0;
+    else if (A.Id == LaunchAttribute::ClusterDimension)
+      std::memcpy(Shape.ClusterDims, A.Value, sizeof(Shape.ClusterDims));
+    else
+      return refuse(__func__, "a launch attribute is not modelled",
+                    hipErrorNotSupported);
   }
-  const hipError_t Code =
-      launchKernel(Function, GridX, GridY, GridZ, BlockX, BlockY, BlockZ,
-                   DynamicLds, Stream, Parameters, Extra);
-  if (Code != hipSuccess) {
-    report("error", lnbwdSimLastErrorMessage());
-    const uint32_t Grid[3] = {GridX, GridY, GridZ};
-    const ihipModuleSymbol_t *F = checkFunction(Function);
-    saveErrors(F ? F->TheKernel->shownName() : "",
-               F ? Chips[F->Owner->Device].Chip : "", Grid);
-  }
-  return Code;
+  if (Cooperates)
+    return refuse(__func__, "cooperative launches are not modelled here",
+                  hipErrorNotSupported);
+  return launchReported(Function, Shape, Config->Stream, Parameters, Extra);
 }
 
 } // extern "C"

@@ -24,8 +24,27 @@
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
+namespace lnbwd::sim {
+/// As HIP_LAUNCH_CONFIG and hipLaunchAttribute of newer headers.
+struct LaunchAttribute {
+  enum : int { Cooperative = 2, ClusterDimension = 4 };
+  int Id;
+  uint32_t Unused;
+  uint32_t Value[16];
+};
+struct LaunchConfig {
+  uint32_t Grid[3], Block[3], DynamicLds;
+  hipStream_t Stream;
+  const LaunchAttribute *Attributes;
+  uint32_t NumAttributes;
+};
+} // namespace lnbwd::sim
+
 // As in newer headers, enumerations as int.
 extern "C" {
+hipError_t hipDrvLaunchKernelEx(const lnbwd::sim::LaunchConfig *Config,
+                                hipFunction_t Function, void **Parameters,
+                                void **Extra);
 hipError_t hipGetProcAddress(const char *Name, void **Function, int Version,
                              uint64_t Flags, int *Status);
 hipError_t

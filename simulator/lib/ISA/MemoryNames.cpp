@@ -259,7 +259,8 @@ MemoryFacts lnbwd::isa::memoryFacts(StringRef Name) {
     return M;
   }
   M.Descriptor = Name.consume_front("buffer_");
-  if (M.Descriptor || Name.consume_front("global_"))
+  M.Multicast = Name.consume_front("cluster_");
+  if (M.Descriptor || M.Multicast || Name.consume_front("global_"))
     M.Space = MemorySpace::Global;
   else if (Name.consume_front("flat_"))
     M.Space = MemorySpace::Flat;

@@ -116,13 +116,17 @@ bool lnbwd::sim::readKernelMetadata(ArrayRef<uint8_t> Note,
     Entry.MetadataScratch = Stated(".private_segment_fixed_size");
     Entry.MetadataKernarg = Stated(".kernarg_segment_size");
     Entry.MetadataWaveSize = Stated(".wavefront_size");
-    auto Required = Map.find(".reqd_workgroup_size");
-    if (Required != Map.end() && Required->second.isArray()) {
-      auto &Sizes = Required->second.getArray();
-      for (size_t D = 0; D < 3 && D < Sizes.size(); ++D)
-        if (Sizes[D].getKind() == msgpack::Type::UInt)
-          Entry.RequiredBlock[D] = uint32_t(Sizes[D].getUInt());
-    }
+    auto Sizes = [&](StringRef Key, uint32_t *To) {
+      auto It = Map.find(Key);
+      if (It == Map.end() || !It->second.isArray())
+        return;
+      auto &List = It->second.getArray();
+      for (size_t D = 0; D < 3 && D < List.size(); ++D)
+        if (List[D].getKind() == msgpack::Type::UInt)
+          To[D] = uint32_t(List[D].getUInt());
+    };
+    Sizes(".reqd_workgroup_size", Entry.RequiredBlock);
+    Sizes(".cluster_dims", Entry.ClusterDims);
     auto Stack = Map.find(".uses_dynamic_stack");
     if (Stack != Map.end() && Stack->second.getKind() == msgpack::Type::Boolean)
       Entry.DynamicStack = Stack->second.getBool();

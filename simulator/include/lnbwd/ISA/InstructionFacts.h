@@ -120,6 +120,7 @@ struct MemoryFacts {
   bool FromLds = false;      ///< a store that comes from LDS
   bool Tensor = false;       ///< of a tile that scalar registers describe
   bool Asynchronous = false; ///< under a counter of its own, by lane addresses
+  bool Multicast = false;    ///< for the workgroups of a cluster that M0 names
   bool Pair = false;         ///< two LDS accesses with an offset each
   bool Stride64 = false;     ///< whose offsets count 64 elements
   bool Returns = false;      ///< the name says that an atomic has a result

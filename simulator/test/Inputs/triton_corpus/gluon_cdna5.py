@@ -118,3 +118,34 @@ def test_arrivals():
     out = torch.zeros_like(x)
     arrivals[(1,)](x, out, 96, 32, 32)
     assert torch.equal(out, x)
+
+
+@gluon.jit
+def outer(a, b, out, M: gl.constexpr, N: gl.constexpr, TENSOR: gl.constexpr):
+    """Workgroups of a cluster have a half of the columns each, and all of the rows."""
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 1]])
+    m = gl.arange(0, M, layout=gl.SliceLayout(1, layout))
+    n = gl.arange(0, N, layout=gl.SliceLayout(0, layout))
+    if TENSOR:
+        shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0], cga_layout=[[0, 0]])
+        rows: gl.constexpr = gl.BlockedLayout([1, 1], [32, 1], [4, 1], [1, 0], cga_layout=[[0, 0]])
+        source = cdna5.tdm.make_tensor_descriptor(a, (M, 1), (1, 1), (M, 1), shared)
+        tile = gl.allocate_shared_memory(a.dtype.element_ty, [M, 1], shared)
+        cdna5.tdm.async_load(source, [0, 0], tile)
+        cdna5.tdm.async_wait(0)
+        column = gl.convert_layout(tile.load(layout=rows), layout)
+    else:
+        column = gl.load(a + m)[:, None]
+    cdna5.cluster.arrive()
+    cdna5.cluster.wait()
+    gl.store(out + m[:, None] * N + n[None, :], column + gl.load(b + n)[None, :])
+
+
+@pytest.mark.parametrize("tensor", [False, True])
+def test_cluster(tensor):
+    a, b = torch.randn(64, device="cuda"), torch.randn(64, device="cuda")
+    out = torch.zeros(64, 64, device="cuda")
+    kernel = outer[(1,)](a, b, out, 64, 64, tensor, num_ctas=2)
+    assert "s_barrier_signal -3" in kernel.asm["amdgcn"]
+    assert tensor or "cluster_load" in kernel.asm["amdgcn"]
+    assert torch.equal(out, a[:, None] + b[None, :])
