@@ -424,7 +424,9 @@ void Ranking::findCandidates(function_ref<bool(Candidates &)> take) {
       Schedule &fields = found.fields.emplace_back(each);
       fields.combineRadix = chooseCombineRadix(op, fields);
       // A tile of all rows has all leaves of its columns.
-      if (hasLeaves && each.rowsPerWorkgroup)
+      bool isWhole = each.columnTile && !each.rowsPerWorkgroup &&
+                     !each.workgroupsPerComputeUnit;
+      if (hasLeaves && !isWhole)
         fields.rowsPerWorkgroup =
             getLeastLeafRows(op.getRowLength(), fields.rowGroups);
     };

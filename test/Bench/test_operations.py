@@ -179,15 +179,15 @@ def test_dry_run_measures_and_checks(tmp_path, monkeypatch, capsys):
         assert row["bytes"] > row["stream_bytes"]
 
     # Of two runs with different bits, or numbers that are wrong, the row says so.
-    def broken(self, poison):
-        return [tensor.fill_(poison) for tensor in right(self, poison)]
+    def broken(self, who, poison):
+        return [tensor.fill_(poison) for tensor in right(self, who, poison)]
 
-    right = operations.Timed._run_ours
-    monkeypatch.setattr(operations.Timed, "_run_ours", broken)
+    right = operations.Timed._run
+    monkeypatch.setattr(operations.Timed, "_run", broken)
     assert main("run", "--dry-run", "--kernels", tmp_path / "k", "--peers", "--repetitions", 3,
                 "--only", "layer_norm") == 1
     problems = capsys.readouterr().err
-    assert "layer_norm 30x96:f32: two runs gave different bits" in problems
+    assert "layer_norm 30x96:f32: ours: two runs gave different bits" in problems
     assert "error nan above" in problems
     monkeypatch.undo()
     monkeypatch.setenv("LNBWD_BUILD_DIR", str(BUILD))
