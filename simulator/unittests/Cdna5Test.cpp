@@ -421,14 +421,17 @@ TEST(Cdna5, TensorLoads) {
     EXPECT_EQ(Five.lds(K), 1000 + K % 2 + K / 2 % 2 * 3 + K / 4 % 2 * 10 +
                                K / 8 % 2 * 30 + K / 16 * 100);
 
-  // Three rounds, each 50 elements further on, and 4 in LDS.
-  TensorCase Rounds;
-  Rounds.shape({2, 2}, {2, 2, 0, 4}, {7, 0, 50});
-  Rounds.T.s(12) |= 1 << 19;
-  Rounds.T.s(23) = 2 << 16;
-  ASSERT_TRUE(Rounds.load()) << Rounds.T.error();
-  for (unsigned K = 0; K < 12; ++K)
-    EXPECT_EQ(Rounds.lds(K), 1000 + K / 4 * 50 + K / 2 % 2 * 7 + K % 2);
+  // Three rounds, each seven rows further on, and 4 in LDS. The last ones end
+  // with row 15.
+  for (unsigned Rows : {16u, 15u}) {
+    TensorCase Rounds;
+    Rounds.shape({2, 2}, {2, Rows, 0, 4}, {7, 0, 49});
+    Rounds.T.s(12) |= 1 << 19;
+    Rounds.T.s(23) = 2 << 16;
+    ASSERT_EQ(Rounds.load(), Rows == 16) << Rounds.T.error();
+    for (unsigned K = 0; K < 12 && Rows == 16; ++K)
+      EXPECT_EQ(Rounds.lds(K), 1000 + K / 4 * 49 + K / 2 % 2 * 7 + K % 2);
+  }
 
   for (unsigned Bytes : {1u, 4u, 8u}) {
     TensorCase Size;

@@ -216,23 +216,13 @@ int lnbwd::sim::barrierNumber(const Wave &W, const Inst *I, unsigned *Members) {
   return int32_t(W.S[O.Reg] << 26) >> 26;
 }
 
-bool lnbwd::sim::joinMulticast(Wave &W, const Inst *I, uint32_t Mask,
-                               bool EndsEarly) {
-  Cluster *C = W.WG->Of.get();
-  const char *Problem = nullptr;
-  if (Mask && !(Mask >> W.WG->Rank & 1))
-    Problem = "a load for other workgroups of the cluster than the wave's own "
-              "is not modelled";
-  else if (Mask >> (C ? C->Members.size() : 1) && !EndsEarly)
-    Problem = "the load is for workgroups that the cluster does not have, and "
-              "waits for them";
-  if (Problem) {
-    fault(W, I, -1, Problem);
-    return false;
-  }
-  if (C && Mask && !EndsEarly)
-    ++C->Loads[Mask][W.WG->Rank];
-  return true;
+bool lnbwd::sim::joinMulticast(Wave &W, const Inst *I, uint32_t Mask) {
+  if (!W.WG->Of || !Mask || (Mask >> W.WG->Rank & 1))
+    return true;
+  fault(W, I, -1,
+        "a load for other workgroups of the cluster than the wave's own is not "
+        "modelled");
+  return false;
 }
 
 const Inst *lnbwd::sim::instructionAt(const Wave &W, uint64_t Address) {

@@ -77,9 +77,9 @@ inline constexpr int ClusterBarrier = -3;
 int barrierNumber(const Wave &W, const Inst *I, unsigned *Members = nullptr);
 
 /// The workgroup's part of a load that several of a cluster issue, a bit for
-/// each rank; none: it is alone. EndsEarly: it does not wait for the others.
-/// False: the wave has been stopped.
-bool joinMulticast(Wave &W, const Inst *I, uint32_t Mask, bool EndsEarly);
+/// each rank; none: it is alone. Loads that are not issued together are
+/// answered one by one. False: the wave has been stopped.
+bool joinMulticast(Wave &W, const Inst *I, uint32_t Mask);
 
 /// Turns an address into the instruction there, or null if there is none.
 const Inst *instructionAt(const Wave &W, uint64_t Address);

@@ -418,30 +418,8 @@ bool ResidentWorkgroup::runTimeSlice(unsigned Index, uint64_t Most) {
 /// The last one of a cluster looks whether all that a load was for have issued
 /// it, since each one waits for the others.
 void ResidentWorkgroup::leaveCluster() {
-  if (!WG.Of)
-    return;
-  Cluster &C = *WG.Of;
-  C.Members[WG.Rank] = nullptr;
-  for (const Workgroup *Other : C.Members)
-    if (Other)
-      return;
-  for (const auto &[Mask, Issued] : C.Loads) {
-    const auto First = unsigned(__builtin_ctz(Mask));
-    for (unsigned Rank = First; Mask >> Rank; ++Rank)
-      if ((Mask >> Rank & 1) && Issued[Rank] != Issued[First]) {
-        L.fail(LaunchFailure::BadInstruction,
-               std::string(L.Chip->Chip) + ": kernel '" +
-                   L.TheKernel->shownName() + "', cluster " +
-                   std::to_string(C.Number) + ": workgroup " +
-                   std::to_string(First) + " has issued " +
-                   std::to_string(Issued[First]) +
-                   " loads for the workgroups of mask " + std::to_string(Mask) +
-                   ", workgroup " + std::to_string(Rank) + " " +
-                   std::to_string(Issued[Rank]) +
-                   "; each of them waits until all have issued it");
-        return;
-      }
-  }
+  if (WG.Of)
+    WG.Of->Members[WG.Rank] = nullptr;
 }
 
 void ResidentWorkgroup::failStuck() {

@@ -85,9 +85,6 @@ struct Cluster {
   std::vector<Workgroup *> Members; ///< by rank; null: it has ended
   unsigned Signalled = 0;  ///< ranks that reached the barrier, a bit each
   unsigned Generation = 0; ///< barriers completed
-  /// Loads that wait for each other, by the ranks that they are for, a bit
-  /// each: how many each rank has issued.
-  std::map<uint32_t, std::array<uint64_t, Most>> Loads;
 };
 
 struct Workgroup {

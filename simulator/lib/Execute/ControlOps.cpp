@@ -223,12 +223,12 @@ static const Inst *barrierSignal(Wave &W, const Inst *I) {
 }
 static const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
   const int Number = barrierNumber(W, I);
+  if (Number == ClusterBarrier)
+    return fault(W, I, -1, "a cluster's barrier has no first signal");
   const NamedBarrier *B = Number > 0 ? namedBarrier(W, I) : nullptr;
   if (Number > 0 && !B)
     return nullptr;
-  W.S[SlotSCC] = B                          ? B->Signalled == 0
-                 : Number == ClusterBarrier ? !W.WG->Of || !W.WG->Of->Signalled
-                                            : !Number || W.WG->Signalled == 0;
+  W.S[SlotSCC] = B ? B->Signalled == 0 : !Number || W.WG->Signalled == 0;
   return barrierSignal(W, I);
 }
 static const Inst *barrierWait(Wave &W, const Inst *I) {

@@ -188,8 +188,7 @@ static const Inst *storeFromLds(Wave &W, const Inst *I, uint64_t Exec) {
 /// The load is this workgroup's part of one that several have issued.
 template <const Inst *(*Load)(Wave &, const Inst *)>
 static const Inst *multicast(Wave &W, const Inst *I) {
-  const uint32_t M0 = W.S[SlotM0];
-  return joinMulticast(W, I, M0 & 0xffff, M0 >> 16 & 1) ? Load(W, I) : nullptr;
+  return joinMulticast(W, I, W.S[SlotM0] & 0xffff) ? Load(W, I) : nullptr;
 }
 
 static const Inst *globalLoadTransposed(Wave &W, const Inst *I) {

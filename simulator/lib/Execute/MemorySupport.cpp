@@ -156,7 +156,7 @@ bool ldsPlaces(Wave &W, const Inst *I, uint64_t Exec, uint32_t *A,
       I->Src[1].Kind == OperandKind::VGPR ? W.row(I->Src[1].Reg) : nullptr;
   for (unsigned L = 0; L < W.N; ++L) {
     const uint64_t Begin = Each ? Each[L] : uint64_t(W.S[SlotM0]) + L * Bytes;
-    const uint64_t To = Begin + uint64_t(I->Imm);
+    const uint64_t To = uint32_t(Begin + uint64_t(I->Imm));
     if ((Exec >> L & 1) && (To > W.WG->LdsSize || To + Bytes > W.WG->LdsSize)) {
       faultLds(W, I, int(L), To, Bytes);
       return false;

@@ -182,9 +182,11 @@ static const Inst *whereIntoLds(Wave &W, const Inst *I) {
 /// Hands the elements that the lanes have loaded to the lanes that the
 /// instruction means them for.
 void transposeLoaded(Wave &W, const Inst *I);
-/// Load, and then that. All lanes take part.
+/// Load, and then that. All lanes take part, or none.
 template <const Inst *(*Load)(Wave &, const Inst *)>
 static const Inst *transposed(Wave &W, const Inst *I) {
+  if (!W.exec())
+    return I + 1;
   if (W.exec() != W.FullMask)
     return fault(W, I, -1, "a transposed load needs all lanes to be active");
   const Inst *Next = Load(W, I);

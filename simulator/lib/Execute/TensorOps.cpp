@@ -63,6 +63,7 @@ private:
   }
   unsigned rowIndex(unsigned K) const;
   unsigned mostIndices() const { return WideIndices ? 8 : 16; }
+  bool leavesTensor(uint64_t Begin) const;
   bool dense();
   bool gather();
   bool row(uint64_t Address, uint64_t Elements);
@@ -193,6 +194,20 @@ bool TensorCopy::row(uint64_t Address, uint64_t Elements) {
   return true;
 }
 
+/// Whether a tile that begins so many elements after the tensor has elements
+/// outside it.
+bool TensorCopy::leavesTensor(uint64_t Begin) const {
+  for (unsigned D = 3; D-- > 0;) {
+    const uint64_t Step = D ? Stride[D] : 1;
+    if (!Tile[D] || !Step)
+      continue;
+    if (Begin / Step + Tile[D] > Tensor[D])
+      return true;
+    Begin %= Step;
+  }
+  return false;
+}
+
 bool TensorCopy::dense() {
   const uint64_t LdsBegin = Lds, GlobalStep = Stride[3], LdsStep = Tensor[3];
   const uint64_t Rounds = Iterates ? Tile[3] + 1 : 1;
@@ -200,6 +215,12 @@ bool TensorCopy::dense() {
     Tile[3] = 0;
   for (uint64_t Round = 0; Round < Rounds; ++Round) {
     const uint64_t Begin = Global + Round * GlobalStep * ElementBytes;
+    // Sources differ on whether what is outside is there: each round anew, or
+    // from the first one's tensor.
+    if (Round && leavesTensor(Round * GlobalStep)) {
+      fault(W, I, -1, "a round that leaves the tensor is not modelled");
+      return false;
+    }
     if (Iterates)
       Lds = LdsBegin + Round * LdsStep * ElementBytes;
     SincePad = 0;
@@ -268,7 +289,7 @@ bool TensorCopy::arrive() const {
 bool TensorCopy::run() {
   if (!Count)
     return true;
-  if (Loads && !joinMulticast(W, I, WorkgroupMask, group(1, 0) >> 21 & 1))
+  if (Loads && !joinMulticast(W, I, WorkgroupMask))
     return false;
   const bool Copied = !Tile[0] || (Gathers ? gather() : dense());
   return Copied && (!Arrives || arrive());
