@@ -283,6 +283,13 @@ TEST(Cdna5, AsynchronousLoads) {
   EXPECT_FALSE(T.run("global_load_async_to_lds_b32 v1, v2, s[2:3]"));
   EXPECT_FALSE(
       T.run("global_load_async_to_lds_b32 v1, v2, s[2:3] offset:-8192"));
+  // The sum has 32 bits.
+  std::fill_n(T.v(1), 32, uint32_t(-64));
+  ASSERT_TRUE(T.run("global_load_async_to_lds_b32 v1, v2, s[2:3] offset:64"))
+      << T.error();
+  uint32_t Wrapped;
+  std::memcpy(&Wrapped, &T.lds()[0], 4);
+  EXPECT_EQ(Wrapped, 116u);
   // Lanes whose address is this one do nothing.
   for (unsigned L = 0; L < 32; ++L)
     T.v(1)[L] = L % 2 ? 0x7fffffff : 4 * L;
@@ -633,6 +640,13 @@ TEST(Cdna5, TransposingLoads) {
           }
       }
     }
+  // Without an active lane there is nothing to transpose.
+  WaveTester None(Chip);
+  None.setExec(0);
+  None.v(1)[0] = 1u << 30;
+  None.v(4)[0] = 7;
+  ASSERT_TRUE(None.run("ds_load_tr16_b128 v[4:7], v1")) << None.error();
+  EXPECT_EQ(None.v(4)[0], 7u);
 }
 
 // Widened elements are multiplied by a power of two. Lane L takes it from the
