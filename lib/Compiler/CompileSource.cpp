@@ -173,8 +173,10 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
   if (failed(best))
     return failure();
   SmallVector<Spill> spills = findSpills(*best), rejected = spills;
+  // Once more where it may have been the bound: a schedule that is set by hand
+  // has it again.
   bool hadBound = true;
-  while (hadBound) {
+  for (int tries = 0; tries < 2 && hadBound; ++tries) {
     OwningOpRef<ModuleOp> next = rejectSchedules(module, rejected);
     if (!next)
       break;
