@@ -78,10 +78,17 @@ int64_t lnbwd::countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup) {
              : levelsOfAll;
 }
 
-int64_t lnbwd::countCombinedGroups(int64_t groups, int64_t lanes,
-                                   int64_t waveSize) {
-  bool isShared = lanes < waveSize && llvm::isPowerOf2_64(uint64_t(lanes));
-  return isShared ? llvm::divideCeil(groups * lanes, waveSize) : groups;
+SharedAccesses lnbwd::shareAccesses(int64_t groups, int64_t width,
+                                    int64_t accesses) {
+  int64_t even = groups & -groups;
+  int64_t parts = std::min(width, even);
+  return {parts, std::min(even / parts,
+                          int64_t(llvm::PowerOf2Ceil(uint64_t(accesses))))};
+}
+
+int64_t lnbwd::countSharedSums(int64_t sums, int64_t groups, int64_t columns) {
+  bool fit = sums * groups * columns * int64_t(sizeof(float)) <= combineBytes;
+  return fit ? sums : 1;
 }
 
 int64_t lnbwd::getSliceColumns(int64_t rowLength) {

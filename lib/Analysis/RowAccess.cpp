@@ -240,14 +240,6 @@ int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
   return llvm::divideCeil(lanes, ofWave) + (peers > 1 ? peers : 0);
 }
 
-int64_t lnbwd::getCombineRadix(RowwiseOp op, const Schedule &schedule) {
-  // Neighbouring groups have neighbouring chains and leaves.
-  if (hasLeaves(op))
-    return int64_t(
-        llvm::PowerOf2Ceil(uint64_t(std::max<int64_t>(2, schedule.rowGroups))));
-  return schedule.combineRadix;
-}
-
 bool lnbwd::keepsRowSums(RowwiseOp op, const Schedule &schedule) {
   return op.hasRowSums() && !schedule.rowSplits;
 }

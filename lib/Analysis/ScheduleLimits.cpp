@@ -156,18 +156,23 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, const Schedule &schedule,
   // sums.
   if (peers > 1 && op.hasRowSums())
     exchange += exchangedRows * barrierBytes * (rowSums + 1);
-  int64_t combined =
-      isInOrder ? countCombinedGroups(groups, lanes, chip.waveSize) : groups;
   int64_t given =
-      combined - llvm::divideCeil(combined, getCombineRadix(op, schedule));
-  int64_t covered = chunks * schedule.getChunkColumns();
+      columnSums * (groups - llvm::divideCeil(groups, schedule.combineRadix));
+  int64_t together = 1;
+  if (isInOrder && groups > 1) {
+    together = shareAccesses(groups, schedule.vectorWidth, chunks).accesses;
+    given = groups * together *
+            countSharedSums(columnSums, groups,
+                            together * schedule.getChunkColumns());
+  }
+  int64_t covered = int64_t(llvm::alignTo(uint64_t(chunks), together)) *
+                    schedule.getChunkColumns();
   int64_t columns = groups > 1 && !schedule.reload
                         ? covered * getColumnBits(op.getAllColumns()) / 8
                         : 0;
   resources.sharedMemoryBytes =
-      exchange + floatBytes * columnSums * given * schedule.getChunkColumns() +
-      columns + barrierBytes * stages +
-      countTransposedBytes(op, schedule, chip);
+      exchange + floatBytes * given * schedule.getChunkColumns() + columns +
+      barrierBytes * stages + countTransposedBytes(op, schedule, chip);
   resources.stagingBytes =
       stages * getStageLayout(op, schedule).getStageBytes();
   // Sums of leaves that wait for their neighbours.
@@ -200,9 +205,6 @@ int64_t lnbwd::getRegisterLimit(int64_t threads, const ChipInfo &chip,
   return shareRegisters(1, llvm::divideCeil(waves, chip.limits.simdsTogether),
                         chip);
 }
-
-/// Bytes in workgroup memory of column sums that one step adds up, at most.
-static constexpr int64_t combineBytes = 32 * 1024;
 
 int64_t lnbwd::chooseCombineRadix(RowwiseOp op, const Schedule &fields) {
   int64_t radix = Schedule().combineRadix;

@@ -48,8 +48,18 @@ int64_t countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup);
 /// more.
 inline constexpr int64_t groupLevels = 16;
 
-/// Groups of which each adds up those that a wave has.
-int64_t countCombinedGroups(int64_t groups, int64_t lanes, int64_t waveSize);
+/// How the lanes of all groups share sums of columns: each has one of `parts`
+/// of an access, of one of `accesses`, powers of two that divide the groups.
+struct SharedAccesses {
+  int64_t parts, accesses;
+};
+/// The same for groups that have so many accesses of `width` elements.
+SharedAccesses shareAccesses(int64_t groups, int64_t width, int64_t accesses);
+/// Of so many sums those that one step adds up, where groups write `columns`
+/// columns of each to workgroup memory: all, or one.
+int64_t countSharedSums(int64_t sums, int64_t groups, int64_t columns);
+/// Bytes in workgroup memory of column sums that one step adds up, at most.
+inline constexpr int64_t combineBytes = 32 * 1024;
 
 /// Slices of `columns` columns of such a row, which begin with one.
 int64_t countSlices(int64_t rowLength, int64_t columns);

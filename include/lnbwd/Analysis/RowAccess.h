@@ -106,10 +106,6 @@ int64_t countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
 /// Bits that the operands' elements of one column take in memory.
 int64_t getColumnBits(mlir::OperandRange operands);
 
-/// How many groups' column sums one step adds up: as the schedule says, but in
-/// the canonical order all of them.
-int64_t getCombineRadix(RowwiseOp op, const Schedule &schedule);
-
 } // namespace lnbwd
 
 #endif // LNBWD_ANALYSIS_ROWACCESS_H

@@ -78,12 +78,9 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
 /// Memory for so many numbers of sums. In the canonical order a kernel adds up
 /// groups, and leaves, at several places, which share the memory of `name`: of
 /// groups, a barrier follows each that does not end the kernel.
-static Value getSumMemory(Operation *op, StringRef name, int64_t count,
-                          bool isShared) {
+static Value getSumMemory(Operation *op, StringRef name, int64_t count) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   Type element = Float32Type::get(op->getContext());
-  if (!isShared)
-    return lane::addWorkgroupMemory(kernel, count, element);
   auto memories = kernel.getWorkgroupAttributions();
   for (auto [i, memory] : llvm::enumerate(memories))
     if (kernel.getWorkgroupAttributionAttr(unsigned(i), name))
@@ -94,52 +91,19 @@ static Value getSumMemory(Operation *op, StringRef name, int64_t count,
   return memory;
 }
 
-/// `sum` and that of the lane whose number differs in the bit `distance`.
-static Value addOther(IndexBuilder &b, bool isMaximum, Value sum,
-                      int64_t distance, int64_t waveSize) {
-  auto type = cast<VectorType>(sum.getType());
-  Values added;
-  for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    Value element = vector::ExtractOp::create(b, sum, i);
-    Value other =
-        gpu::ShuffleOp::create(b, element, int32_t(distance), int32_t(waveSize),
-                               gpu::ShuffleMode::XOR)
-            .getShuffleResult();
-    added.push_back(lane::combineByPairs(b, isMaximum, {element, other}));
-  }
-  return vector::FromElementsOp::create(b, type, added);
-}
-
 static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
-                                  const LaneOperands &ofLanes) {
-  LaneOperands layout = ofLanes;
+                                  const LaneOperands &layout) {
   int64_t accesses = layout.type.getAccesses();
   int64_t groups = layout.type.getGroups();
   Values totals(op.getSums());
-  if (op.getNeighborsFirst()) {
-    int64_t waveSize = layout.converter.chip.waveSize;
-    int64_t lanes = layout.type.getLanes();
-    int64_t waves = countCombinedGroups(groups, lanes, waveSize);
-    for (int64_t distance = lanes; distance < lanes * groups / waves;
-         distance *= 2)
-      for (auto [i, total] : llvm::enumerate(totals))
-        total =
-            addOther(b, lane::isMaximum(op.getKinds(), i / size_t(accesses)),
-                     total, distance, waveSize);
-    // The first of them has it from here on.
-    int64_t ofWave = groups / waves;
-    layout.group = b.select(b.isZero(b.remainder(layout.group, ofWave)),
-                            b.divide(layout.group, ofWave), b.index(waves));
-    groups = waves;
-  }
   if (groups == 1)
     return totals;
   auto radix = int64_t(op.getRadix());
   int64_t numSums = int64_t(op.getSums().size()) / accesses;
   int64_t slots = groups - llvm::divideCeil(groups, radix);
-  Value memory = getSumMemory(op, "lane.sums",
-                              slots * numSums * layout.type.getAccessColumns(),
-                              /*isShared=*/op.getNeighborsFirst());
+  Value memory = lane::addWorkgroupMemory(
+      op->getParentOfType<gpu::GPUFuncOp>(),
+      slots * numSums * layout.type.getAccessColumns(), b.getF32Type());
   Value column = b.multiply(layout.lane, layout.type.getWidth());
   bool isWritten = false;
   for (int64_t c = 0; c < accesses; ++c) {
@@ -157,6 +121,70 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
     }
     for (int64_t s = 0; s < numSums; ++s)
       totals[size_t(s * accesses + c)] = sums[size_t(s)];
+  }
+  return totals;
+}
+
+/// All groups put as many accesses in workgroup memory as an access of the
+/// shared layout has, of which each lane adds up its part.
+static Lowered lowerShareSums(IndexBuilder &b, lane::ShareSumsOp op,
+                              const LaneOperands &operands) {
+  LaneLayout layout(op.getLayout().getType(), operands.get(op.getLayout()));
+  LaneLayout shared(op.getShared().getType(), operands.get(op.getShared()));
+  int64_t groups = layout.type.getGroups();
+  int64_t accesses = layout.type.getAccesses();
+  int64_t sharedAccesses = shared.type.getAccesses();
+  int64_t ofAccess = layout.type.getAccessColumns();
+  int64_t columns = shared.type.getAccessColumns();
+  auto numSums = int64_t(op.getSums().size()) / accesses;
+  int64_t together = countSharedSums(numSums, groups, columns);
+  Value memory = getSumMemory(op, "lane.sums", groups * together * columns);
+  Value own = b.add(b.multiply(layout.lane, layout.type.getWidth()),
+                    b.multiply(layout.group, together * columns));
+  Value first = b.multiply(shared.lane, shared.type.getWidth());
+  VectorType type = shared.type.getAccessType(b.getF32Type());
+  auto isMaximum = [&](int64_t sum) {
+    return lane::isMaximum(op.getKinds(), size_t(sum));
+  };
+  // Totals of the sums from `sum` on that lie in memory.
+  auto forEachSum = [&](int64_t sum, auto getTotal) {
+    return llvm::map_to_vector(llvm::seq(std::min(together, numSums - sum)),
+                               [&](int64_t s) { return getTotal(sum, s); });
+  };
+  auto addGroups = [&](int64_t sum, int64_t s) {
+    Values terms;
+    for (int64_t group = 0; group < groups; ++group)
+      terms.push_back(emitLoad(b, type, memory,
+                               b.add(first, (group * together + s) * columns)));
+    return lane::combineByPairs(b, isMaximum(sum + s), terms);
+  };
+  auto addNone = [&](int64_t sum, int64_t s) {
+    return lane::makeNeutralPartial(b, isMaximum(sum + s), type);
+  };
+
+  Value isFirstGroup = emitIsFirstGroup(b, shared);
+  Values totals(size_t(numSums * sharedAccesses));
+  for (int64_t access = 0; access < sharedAccesses; ++access) {
+    int64_t begin = access * columns / ofAccess;
+    int64_t end = std::min(begin + columns / ofAccess, accesses);
+    for (int64_t sum = 0; sum < numSums; sum += together) {
+      // What was read in the step before must not be overwritten yet.
+      if (access + sum > 0)
+        lane::BarrierOp::create(b);
+      forEachSum(sum, [&](int64_t, int64_t s) {
+        for (int64_t i = begin; i < end; ++i)
+          emitStore(b, op.getSums()[size_t((sum + s) * accesses + i)], memory,
+                    b.add(own, s * columns + (i - begin) * ofAccess));
+        return s;
+      });
+      lane::BarrierOp::create(b);
+      auto add = [&] { return Values(forEachSum(sum, addGroups)); };
+      auto none = [&] { return Values(forEachSum(sum, addNone)); };
+      Values added = isFirstGroup ? b.choose(isFirstGroup, add, none) : add();
+      for (auto [s, total] : llvm::enumerate(added))
+        totals[(size_t(sum) + s) * size_t(sharedAccesses) + size_t(access)] =
+            total;
+    }
   }
   return totals;
 }
@@ -220,7 +248,7 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
 static Value getWaitingMemory(IndexBuilder &b, lane::AddLeavesOp op,
                               int64_t stageBytes, int64_t count) {
   if (stageBytes == 0)
-    return getSumMemory(op, "lane.leaves", count, /*isShared=*/true);
+    return getSumMemory(op, "lane.leaves", count);
   Value bytes = gpu::DynamicSharedMemoryOp::create(
       b, lane::getWorkgroupType(ShapedType::kDynamic, b.getI8Type()));
   return memref::ViewOp::create(
@@ -271,6 +299,6 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
 
 void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
                                           const LaneTypeConverter &converter) {
-  addLanePatterns<lowerCombineGroups, lowerAddLeaves, lowerStoreSum>(patterns,
-                                                                     converter);
+  addLanePatterns<lowerCombineGroups, lowerShareSums, lowerAddLeaves,
+                  lowerStoreSum>(patterns, converter);
 }

@@ -106,7 +106,7 @@ void LeafWriter::storeMissing(Value workgroup, Value behind, Value all,
   Value next = b.add(workgroup, kernel.workgroups);
   auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
   b.setInsertionPointToStart(others.getBody());
-  columnSums.store(columnSums.makeNeutral(), others.getInductionVar());
+  columnSums.store(columnSums.makeNeutralTotals(), others.getInductionVar());
 }
 
 /// Adds `sums` of part `part` of leaf `leaf` to those of the leaves before it
@@ -120,8 +120,8 @@ void LeafWriter::storeLeaf(Value leaf, Value part, ValueRange sums) {
     columnSums.store(totals, row);
   } else {
     auto added = lane::AddLeavesOp::create(
-        b, sums.getTypes(), columnSums.getKinds(), totals, leaf, layout,
-        llvm::Log2_64(uint64_t(together)),
+        b, ValueRange(totals).getTypes(), columnSums.getKinds(), totals, leaf,
+        context.totalLayout, llvm::Log2_64(uint64_t(together)),
         /*last=*/false, /*each=*/false);
     Value isLast = b.equal(b.remainder(leaf, together), b.index(together - 1));
     b.when(isLast, [&] {
@@ -233,7 +233,6 @@ void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
       arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows * together)),
       one);
   auto leaves = scf::ForOp::create(b, b.index(0), count, one);
-  TypeRange types{ValueRange(sums)};
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(leaves.getBody());
@@ -250,16 +249,19 @@ void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
     lane::YieldOp::create(b, rows.writeIteration(loop));
     layout = all;
     b.setInsertionPointAfter(loop);
-    lane::AddLeavesOp::create(b, types, columnSums.getKinds(),
-                              columnSums.combineGroups(loop.getResults()),
-                              number, layout, levels, /*last=*/false,
+    SmallVector<Value> added = columnSums.combineGroups(loop.getResults());
+    lane::AddLeavesOp::create(b, ValueRange(added).getTypes(),
+                              columnSums.getKinds(), added, number,
+                              context.totalLayout, levels, /*last=*/false,
                               /*each=*/false);
     // What groups have exchanged is overwritten by the next leaves' sums.
     if (schedule.rowGroups > 1)
       lane::BarrierOp::create(b);
   }
-  auto totals = lane::AddLeavesOp::create(b, types, columnSums.getKinds(), sums,
-                                          count, layout, levels,
+  SmallVector<Value> none = columnSums.makeNeutralTotals();
+  auto totals = lane::AddLeavesOp::create(b, ValueRange(none).getTypes(),
+                                          columnSums.getKinds(), none, count,
+                                          context.totalLayout, levels,
                                           /*last=*/true, /*each=*/false);
   llvm::copy(totals.getTotals(), sums.begin());
 }

@@ -69,6 +69,9 @@ struct KernelContext {
   mlir::TypedValue<lane::LayoutType> layout;
   /// The same lanes across the rows, where row blocks are transposed.
   mlir::TypedValue<lane::LayoutType> acrossLayout;
+  /// The lanes that have the sums of all groups: those of the first, or in the
+  /// canonical order all.
+  mlir::TypedValue<lane::LayoutType> totalLayout;
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   mlir::IntegerAttr slices;
 };
@@ -145,14 +148,21 @@ class SumWriter : KernelWriter {
 public:
   explicit SumWriter(KernelContext &context) : KernelWriter(context) {}
 
-  /// What the sums of no rows are.
-  llvm::SmallVector<mlir::Value> makeNeutral();
+  /// What the sums of no rows are; and their totals over the groups.
+  llvm::SmallVector<mlir::Value> makeNeutral() { return makeNeutral(layout); }
+  llvm::SmallVector<mlir::Value> makeNeutralTotals() {
+    return makeNeutral(context.totalLayout);
+  }
   /// How each sum combines its terms.
   mlir::ArrayAttr getKinds();
-  /// The sums of all groups, which the first of them has.
+  /// The sums of all groups, as fragments of the layout of totals.
   llvm::SmallVector<mlir::Value> combineGroups(mlir::ValueRange sums);
-  /// Stores the sums that the first group has, as row `row` of partial ones.
-  void store(llvm::ArrayRef<mlir::Value> sums, mlir::Value row);
+  /// Stores such totals, as row `row` of partial ones.
+  void store(llvm::ArrayRef<mlir::Value> totals, mlir::Value row);
+
+private:
+  llvm::SmallVector<mlir::Value>
+  makeNeutral(mlir::TypedValue<lane::LayoutType> layout);
 };
 
 /// Writes the loops over rows whose sums are added in the canonical order.

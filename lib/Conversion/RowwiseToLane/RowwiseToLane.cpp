@@ -81,6 +81,18 @@ Attribute KernelContext::getKind(bool isMaximum) {
       isMaximum ? vector::CombiningKind::MAXIMUMF : vector::CombiningKind::ADD);
 }
 
+/// The layout in which the lanes of all groups of `type` share columns.
+static lane::LayoutType getTotalLayout(lane::LayoutType type) {
+  int64_t groups = type.getGroups();
+  auto [parts, accesses] =
+      shareAccesses(groups, type.getWidth(), type.getAccesses());
+  return lane::LayoutType::get(
+      type.getContext(), type.getRowLength(),
+      type.getLanes() * parts * accesses, groups / (parts * accesses),
+      type.getWidth() / parts, type.getColumns(), type.getSpan(),
+      /*across=*/false);
+}
+
 void KernelContext::addLayouts() {
   int64_t groups = schedule.rowGroups;
   lane::LayoutType type = getLayoutType(groups, schedule.lanesAcross);
@@ -93,9 +105,12 @@ void KernelContext::addLayouts() {
                    [&](unsigned operand) { return isTransposed(operand); }))
     acrossLayout = lane::LayoutOp::create(
         b, getLayoutType(groups, /*isAcross=*/true), first);
-  if (op.getCanonical())
-    slices = b.getI64IntegerAttr(
-        countSlices(op.getRowLength(), type.getWorkgroupColumns()));
+  totalLayout = layout;
+  if (!op.getCanonical())
+    return;
+  totalLayout = lane::LayoutOp::create(b, getTotalLayout(type), first);
+  slices = b.getI64IntegerAttr(
+      countSlices(op.getRowLength(), type.getWorkgroupColumns()));
 }
 
 RowwiseOp KernelContext::findNext() {
@@ -123,7 +138,7 @@ void KernelContext::allowNext() {
 // Column sums
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> SumWriter::makeNeutral() {
+SmallVector<Value> SumWriter::makeNeutral(TypedValue<lane::LayoutType> layout) {
   VectorType type = layout.getType().getFragmentType(b.getF32Type());
   SmallVector<Value> sums;
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
@@ -141,24 +156,31 @@ ArrayAttr SumWriter::getKinds() {
 SmallVector<Value> SumWriter::combineGroups(ValueRange sums) {
   if (sums.empty() || schedule.rowGroups == 1)
     return SmallVector<Value>(sums);
-  auto combined =
+  if (slices) {
+    Type type = context.totalLayout.getType().getFragmentType(b.getF32Type());
+    return llvm::to_vector_of<Value>(
+        lane::ShareSumsOp::create(b, SmallVector<Type>(sums.size(), type),
+                                  getKinds(), sums, layout, context.totalLayout)
+            .getTotals());
+  }
+  return llvm::to_vector_of<Value>(
       lane::CombineGroupsOp::create(b, sums.getTypes(), getKinds(), sums,
-                                    layout, getCombineRadix(op, schedule),
-                                    /*neighbors_first=*/bool(slices));
-  return SmallVector<Value>(combined.getTotals());
+                                    layout, schedule.combineRadix)
+          .getTotals());
 }
 
-void SumWriter::store(ArrayRef<Value> sums, Value row) {
+void SumWriter::store(ArrayRef<Value> totals, Value row) {
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
-  for (auto [i, value] : llvm::enumerate(sums)) {
+  for (auto [i, value] : llvm::enumerate(totals)) {
     Value sum = value, memory = context.getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     // Rows that do not exist are 0, and so a sum of -0 may be 0.
     if (slices && !context.isMaximum(i))
       sum = arith::AddFOp::create(
           b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
-    lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
-                             /*access=*/IntegerAttr(), op.getAccumulate());
+    lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(),
+                             context.totalLayout, /*access=*/IntegerAttr(),
+                             op.getAccumulate());
   }
 }
 

@@ -496,11 +496,11 @@ void Splitter::split(Operation *op) {
         done.insert(op);
         splitAccesses(op);
       })
-      .Case<lane::LoadColumnsOp, lane::CombineGroupsOp, lane::AddLeavesOp>(
-          [&](auto op) {
-            done.insert(op);
-            setAll(op->getResults(), splitTogether(op)->getResults());
-          });
+      .Case<lane::LoadColumnsOp, lane::CombineGroupsOp, lane::ShareSumsOp,
+            lane::AddLeavesOp>([&](auto op) {
+        done.insert(op);
+        setAll(op->getResults(), splitTogether(op)->getResults());
+      });
 }
 
 void Splitter::splitBlock(Block &block) {

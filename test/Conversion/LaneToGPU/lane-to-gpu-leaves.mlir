@@ -97,23 +97,76 @@ gpu.module @m {
 
 // -----
 
-!layout = !lane.layout<row_length = 64, lanes = 16, groups = 8, width = 4>
+!layout = !lane.layout<row_length = 64, lanes = 16, groups = 2, width = 4>
+!shared = !lane.layout<row_length = 64, lanes = 32, groups = 1, width = 2>
 
-// In the canonical order the four groups of a wave are added up by shuffles,
-// neighbours first; the first one then has the sum of the wave.
-// CHECK-LABEL: gpu.func @of_wave
-// CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<64xf32, #gpu.address_space<workgroup>>
-// CHECK:         gpu.shuffle {{ *}}xor %{{.*}}, %c16_i32, %c64_i32
-// CHECK:         gpu.shuffle {{ *}}xor %{{.*}}, %c32_i32, %c64_i32
-// CHECK:         %[[PLACE:.*]] = arith.remui %{{.*}}, %c4
-// CHECK:         %[[IS_FIRST:.*]] = arith.cmpi eq, %[[PLACE]], %c0
-// CHECK:         arith.select %[[IS_FIRST]], %{{.*}}, %c2
-// CHECK:         amdgpu.lds_barrier
+// Both groups write their sums; then each lane adds up two columns of both.
+// CHECK-LABEL: gpu.func @share
+// CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<128xf32, #gpu.address_space<workgroup>>
+// CHECK:         vector.store %{{.*}}, %[[SUMS]][%{{.*}}] {{.*}}, vector<4xf32>
+// CHECK-NEXT:    amdgpu.lds_barrier
+// CHECK:         %[[FIRST:.*]] = vector.load %[[SUMS]][%[[COLUMN:.*]]] {{.*}}, vector<2xf32>
+// CHECK:         %[[BEHIND:.*]] = arith.addi %[[COLUMN]], %c64
+// CHECK:         %[[SECOND:.*]] = vector.load %[[SUMS]][%[[BEHIND]]] {{.*}}, vector<2xf32>
+// CHECK:         arith.addf %[[FIRST]], %[[SECOND]] {{.*}}: vector<2xf32>
 gpu.module @m {
-  gpu.func @of_wave(%s: vector<4xf32>, %o: memref<64xf32>) {
+  gpu.func @share(%s: vector<4xf32>, %o: memref<64xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.combine_groups [#vector.kind<add>] %s at %layout radix 8 neighbors_first : !layout, vector<4xf32> -> vector<4xf32>
-    lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<64xf32>
+    %shared = lane.layout : !shared
+    %total = lane.share_sums [#vector.kind<add>] %s at %layout to %shared : !layout, !shared, vector<4xf32> -> vector<2xf32>
+    lane.store_sum %total, %o at %shared access 0 : !shared, vector<2xf32>, memref<64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 100, lanes = 16, groups = 8, width = 1>
+!shared = !lane.layout<row_length = 100, lanes = 128, groups = 1, width = 1>
+
+// Where an access is one column, lanes have other accesses: all seven of a
+// group are in memory at once, the eighth is beyond the row.
+// CHECK-LABEL: gpu.func @share_accesses
+// CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>
+// CHECK-COUNT-7: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT:     vector.store
+// CHECK:         amdgpu.lds_barrier
+// CHECK-COUNT-8: vector.load %[[SUMS]]
+// CHECK-NOT:     amdgpu.lds_barrier
+gpu.module @m {
+  gpu.func @share_accesses(%a: vector<1xf32>, %b: vector<1xf32>, %o: memref<100xf32>) {
+    %layout = lane.layout : !layout
+    %shared = lane.layout : !shared
+    %total = lane.share_sums [#vector.kind<add>] %a, %a, %a, %a, %b, %b, %b at %layout to %shared
+        : !layout, !shared, vector<1xf32>, vector<1xf32>, vector<1xf32>, vector<1xf32>, vector<1xf32>, vector<1xf32>, vector<1xf32> -> vector<1xf32>
+    lane.store_sum %total, %o at %shared access 0 : !shared, vector<1xf32>, memref<100xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 4096, lanes = 512, groups = 2, width = 8>
+!shared = !lane.layout<row_length = 4096, lanes = 1024, groups = 1, width = 4>
+
+// One sum after the other, where both would take more than 32 KiB.
+// CHECK-LABEL: gpu.func @share_sums_apart
+// CHECK-SAME:    workgroup(%[[SUMS:.*]] : memref<8192xf32, #gpu.address_space<workgroup>>
+// CHECK-COUNT-1: vector.store %{{.*}}, %[[SUMS]]
+// CHECK:         amdgpu.lds_barrier
+// CHECK-COUNT-2: vector.load %[[SUMS]]
+// CHECK:         amdgpu.lds_barrier
+// CHECK:         vector.store %{{.*}}, %[[SUMS]]
+// CHECK:         amdgpu.lds_barrier
+// CHECK-COUNT-2: vector.load %[[SUMS]]
+gpu.module @m {
+  gpu.func @share_sums_apart(%a: vector<8xf32>, %b: vector<8xf32>, %o: memref<4096xf32>, %p: memref<4096xf32>) {
+    %layout = lane.layout : !layout
+    %shared = lane.layout : !shared
+    %total:2 = lane.share_sums [#vector.kind<add>, #vector.kind<add>] %a, %b at %layout to %shared
+        : !layout, !shared, vector<8xf32>, vector<8xf32> -> vector<4xf32>, vector<4xf32>
+    lane.store_sum %total#0, %o at %shared access 0 : !shared, vector<4xf32>, memref<4096xf32>
+    lane.store_sum %total#1, %p at %shared access 0 : !shared, vector<4xf32>, memref<4096xf32>
     gpu.return
   }
 }

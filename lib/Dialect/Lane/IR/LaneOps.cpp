@@ -86,6 +86,29 @@ static bool areTotals(TypeRange totals, TypeRange sums, Layout layout) {
   return totals == sums && areOfRowsOrSplit(sums, layout, elements);
 }
 
+/// Whether a workgroup has the same columns of a row in as many lanes of both,
+/// and an access of one layout is one, or several, of the other.
+static bool haveSameColumns(LayoutType layout, LayoutType shared) {
+  return layout.getLanes() * layout.getGroups() ==
+             shared.getLanes() * shared.getGroups() &&
+         layout.getRowLength() == shared.getRowLength() &&
+         layout.getColumns() == shared.getColumns() && !layout.isAligned() &&
+         !shared.isAligned() &&
+         shared.getAccessColumns() % layout.getAccessColumns() == 0;
+}
+
+/// Whether `sums` are fragments of one layout, and `totals` of another; or all
+/// are split.
+static bool areShared(TypeRange totals, Layout shared, TypeRange sums,
+                      Layout layout) {
+  auto accesses = size_t(layout.getType().getAccesses());
+  auto sharedAccesses = size_t(shared.getType().getAccesses());
+  return areTotals(sums, sums, layout) && areTotals(totals, totals, shared) &&
+         (areSplit(sums)
+              ? sums.size() * sharedAccesses == totals.size() * accesses
+              : sums.size() == totals.size());
+}
+
 /// Whether `partials` are accesses, or numbers, of float32.
 static bool arePartials(TypeRange partials, Layout layout, bool mayBeAccesses,
                         bool mayBeNumbers) {

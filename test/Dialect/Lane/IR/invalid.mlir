@@ -196,6 +196,24 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 
 // -----
 
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>,
+             %shared: !lane.layout<row_length = 128, lanes = 128, groups = 1, width = 1>) {
+  // expected-error@+1 {{failed to verify that the lanes of its layouts are as many, and have the same columns of a row}}
+  %y = lane.share_sums [#vector.kind<add>] %x at %layout to %shared : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, !lane.layout<row_length = 128, lanes = 128, groups = 1, width = 1>, vector<2x2xf32> -> vector<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>,
+             %shared: !lane.layout<row_length = 128, lanes = 64, groups = 1, width = 1>) {
+  // expected-error@+1 {{failed to verify that there is a total for each of its sums, a fragment of the shared layout}}
+  %y = lane.share_sums [#vector.kind<add>] %x at %layout to %shared : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, !lane.layout<row_length = 128, lanes = 64, groups = 1, width = 1>, vector<2x2xf32> -> vector<2x2xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: vector<2x2xf32>, %leaf: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{failed to verify that there is a total for each of its sums, of its type}}
   %y = lane.add_leaves [#vector.kind<add>] %x leaf %leaf at %layout levels 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<4xf32>

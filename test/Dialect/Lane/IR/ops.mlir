@@ -66,9 +66,11 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
 // CHECK:         lane.accumulate maximum %{{.*}}, %{{.*}} if %{{.*}} : vector<8xf32>
 // CHECK:         lane.combine_groups [#vector.kind<maximumf>, #vector.kind<add>] %{{.*}}, %{{.*}} at %{{.*}} radix 2 :
 // CHECK:         lane.add_leaves [#vector.kind<add>, #vector.kind<maximumf>] %{{.*}}, %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 :
+// CHECK:         lane.share_sums [#vector.kind<add>, #vector.kind<maximumf>] %{{.*}}, %{{.*}} at %{{.*}} to %{{.*}} : !layout, !layout1, vector<8xf32>, vector<8xf32> -> vector<1xf32>, vector<1xf32>
 // CHECK:         lane.combine_groups [#vector.kind<add>, #vector.kind<add>] %{{.*}}, %{{.*}} at %{{.*}} radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
 // CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} access 0 accumulate : !layout, vector<8xf32>, memref<1000xf32>
 !layout = !lane.layout<row_length = 1000, lanes = 64, groups = 8, width = 8>
+!shared = !lane.layout<row_length = 1000, lanes = 512, groups = 1, width = 1>
 func.func @split(%row: index, %in_bounds: i1, %g: memref<1000xbf16>, %h: memref<1000xf32>, %a: memref<?x1000xf32>, %s: memref<?xf32>, %n: f32) {
   %layout = lane.layout : !layout
   %c:4 = lane.load_columns %g, %h at %layout : !layout, memref<1000xbf16>, memref<1000xf32>
@@ -85,6 +87,8 @@ func.func @split(%row: index, %in_bounds: i1, %g: memref<1000xbf16>, %h: memref<
   %larger = lane.accumulate maximum %x, %x if %in_bounds : vector<8xf32>
   %largest:2 = lane.combine_groups [#vector.kind<maximumf>, #vector.kind<add>] %larger, %x at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
   %of_leaves:2 = lane.add_leaves [#vector.kind<add>, #vector.kind<maximumf>] %x, %x leaf %row at %layout levels 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
+  %all = lane.layout : !shared
+  %shared:2 = lane.share_sums [#vector.kind<add>, #vector.kind<maximumf>] %x, %x at %layout to %all : !layout, !shared, vector<8xf32>, vector<8xf32> -> vector<1xf32>, vector<1xf32>
   %total:2 = lane.combine_groups [#vector.kind<add>, #vector.kind<add>] %sum, %sum at %layout radix 2 : !layout, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
   lane.store_sum %total#0, %h at %layout access 0 accumulate : !layout, vector<8xf32>, memref<1000xf32>
   return

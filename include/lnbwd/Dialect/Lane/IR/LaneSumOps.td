@@ -182,10 +182,9 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [
   let description = [{
     The totals, in the lanes of the first group; the other groups' results are
     undefined. Each step adds the sums of `radix` groups, a power of two: the
-    order is fixed. With `neighbors_first`, the canonical order of sums, the
-    groups of a wave are added by pairs of neighbours before the others. Split,
-    all accesses of the first sum come first, then those of the second, and so
-    on. `kinds` says which of the sums are the largest instead.
+    order is fixed. Split, all accesses of the first sum come first, then those
+    of the second, and so on. `kinds` says which of the sums are the largest
+    instead.
 
     Example:
 
@@ -198,15 +197,46 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups", [
   }];
   let arguments = (ins Lane_Kinds:$kinds, Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
                        Lane_Layout:$layout,
-                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix,
-                       UnitAttr:$neighbors_first);
+                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    $kinds $sums `at` $layout `radix` $radix (`neighbors_first` $neighbors_first^)?
+    $kinds $sums `at` $layout `radix` $radix
     attr-dict `:` type($layout) `,` type($sums)
     `->` type($totals)
   }];
   let hasFolder = 1;
+}
+
+def Lane_ShareSumsOp : Lane_Op<"share_sums", [
+    Lane_KindOfEachSum, Lane_That<
+    "the lanes of its layouts are as many, and have the same columns of a row",
+    "haveSameColumns(getLayout().getType(), getShared().getType())">,
+    Lane_That<
+    "there is a total for each of its sums, a fragment of the shared layout",
+    "areShared(getTotals().getTypes(), getShared(), getSums().getTypes(), getLayout())">]> {
+  let summary = "Reduce column sums over the groups, a share for each lane";
+  let description = [{
+    The totals, as fragments of `shared`: the same lanes, of which more, mostly
+    all of the workgroup, share a row. So each lane adds up a part of the
+    columns. The canonical order of sums: groups are added by pairs of
+    neighbours. `kinds` and split sums are as those of lane.combine_groups.
+
+    Example:
+
+    ```mlir
+    // !layout = !lane.layout<row_length = 1024, lanes = 64, groups = 4, width = 8>
+    // !shared = !lane.layout<row_length = 1024, lanes = 256, groups = 1, width = 2>
+    %a = lane.share_sums [#vector.kind<add>] %s at %layout to %shared
+        : !layout, !shared, vector<2x8xf32> -> vector<2x2xf32>
+    ```
+  }];
+  let arguments = (ins Lane_Kinds:$kinds, Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
+                       Lane_Layout:$layout, Lane_Layout:$shared);
+  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
+  let assemblyFormat = [{
+    $kinds $sums `at` $layout `to` $shared attr-dict `:` type($layout) `,`
+    type($shared) `,` type($sums) `->` type($totals)
+  }];
 }
 
 def Lane_AddLeavesOp : Lane_Op<"add_leaves", [
