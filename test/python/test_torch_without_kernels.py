@@ -13,7 +13,7 @@ from compiled import Case, assert_near, normal, run
 
 import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.core.base.errors import CacheWarning, LibraryError
 from lnbwd.core.compile.store import KernelStore
 from lnbwd.core.runtime import bindings
@@ -48,7 +48,7 @@ def assert_evaluated(program, got, inputs):
 
 @pytest.fixture(autouse=True)
 def fresh():
-    settings.forget_warnings()
+    errors.forget_warnings()
     with lnbwd.simulate():
         yield
 

@@ -21,7 +21,7 @@ import torch
 from torch.fx import Graph, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
-from ..core.base import settings
+from ..core.base.errors import warn_once
 from ..core.base.settings import is_batch_invariant
 from ..core.compile import compiler, tuning
 from ..ops import launching
@@ -215,7 +215,7 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
     is_simulated = launching.simulated_chip() is not None
     # (Beside a model on a GPU, a graph on the CPU is meant to be there.)
     if devices == {"cpu"} and not is_simulated and not torch.cuda.is_initialized():
-        settings.warn_once(
+        warn_once(
             "a graph on the CPU", 'torch.compile(backend="lnbwd"): the tensors are on the CPU, for '
             "which there are no kernels, and torch.compile's own are used. Move the model and "
             "inputs to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning)

@@ -19,8 +19,7 @@ from typing import Any
 
 import torch
 
-from ..core.base import settings
-from ..core.base.errors import CompileError, LnbwdError
+from ..core.base.errors import CompileError, LnbwdError, warn_once
 from ..ops import launching, regions
 from ..program.torch_internals import graph as internals
 from ..program.torch_internals.attempts import LeftError, attempt
@@ -188,8 +187,8 @@ def _report_kernel(error: LnbwdError) -> str:
     """Warns once about kernels that cannot be had for any program; gives the reason of a
     decision."""
     if not isinstance(error, CompileError):
-        settings.warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's "
-                           f"cannot be had: {error}")
+        warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's cannot be "
+                  f"had: {error}")
     return f"no kernel: {error}"
 
 
@@ -197,8 +196,8 @@ def _report(error: Exception) -> str:
     """Warns once of an error of ours, which is being handled; gives the reason of a decision."""
     reason = f"an error in lnbwd: {type(error).__name__}: {error}"
     log.info("the error was", exc_info=True)
-    settings.warn_once("an error", "torch.compile's own kernels replace some of lnbwd's: "
-                       f"{reason}. LNBWD_LOG=regions shows where; please report it")
+    warn_once("an error", "torch.compile's own kernels replace some of lnbwd's: "
+              f"{reason}. LNBWD_LOG=regions shows where; please report it")
     return reason
 
 

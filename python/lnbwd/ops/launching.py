@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from ..core.base import chip_table, settings
-from ..core.base.errors import LnbwdError, RuntimeStatusError
+from ..core.base import chip_table, environment, settings
+from ..core.base.errors import LnbwdError, RuntimeStatusError, warn_once
 from ..core.base.settings import order
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
 from ..program.torch_internals.eager import stream_of, transforms_are_active
@@ -43,7 +43,7 @@ def simulated_chip() -> str | None:
     the environment's LNBWD_SIMULATE ("1": DEFAULT_CHIP)."""
     if _simulated:
         return _simulated[-1].chip
-    chosen = settings.read("LNBWD_SIMULATE")
+    chosen = environment.read("LNBWD_SIMULATE")
     if chosen in ("", "0"):
         return None
     return DEFAULT_CHIP if chosen == "1" else chosen
@@ -54,10 +54,9 @@ def falls_back(what: str = "a module of lnbwd") -> bool:
     """Whether CPU calls fall back to PyTorch; warns once."""
     if simulated_chip() is not None:
         return False
-    settings.warn_once("the CPU", f"{what} is on the CPU, which has no kernels: PyTorch computes "
-                       "it, and all later calls on the CPU. Move the model to a GPU, or simulate "
-                       "one in 'with lnbwd.simulate():'",
-                       UserWarning, stacklevel=3)
+    warn_once("the CPU", f"{what} is on the CPU, which has no kernels: PyTorch computes it, and "
+              "all later calls on the CPU. Move the model to a GPU, or simulate one in 'with "
+              "lnbwd.simulate():'", UserWarning, stacklevel=3)
     return True
 
 

@@ -41,8 +41,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..core.base import settings
-from ..core.base.errors import LnbwdError
+from ..core.base.errors import LnbwdError, warn_once
 from ..core.compile.store import kernel_store
 from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
@@ -168,7 +167,7 @@ def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> Kernel 
             raise
         with _lock:
             _without_kernel.add(key)
-        settings.warn_once(
+        warn_once(
             "regions without kernels", "regions of a compiled model are computed by PyTorch's "
             f"operations, one after another, for want of kernels: {error}. Once that is mended, "
             "start the process again; a model that is compiled anew in an installation without "

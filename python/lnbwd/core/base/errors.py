@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import functools
 import linecache
+import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_warned = set[str]()
 
 
 class LnbwdError(RuntimeError):
@@ -46,6 +49,20 @@ class RuntimeStatusError(LnbwdError):
 
 class CacheWarning(UserWarning):
     """The kernel cache could not be used as wanted; work goes on without it."""
+
+
+def forget_warnings() -> None:
+    """Has :func:`warn_once` warn of everything again."""
+    _warned.clear()
+
+
+def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
+              stacklevel: int = 2) -> None:
+    """Warns once in a process about ``what``; ``stacklevel`` as of :func:`warnings.warn`, counted
+    from the caller."""
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 
 def place_of(function: Callable[..., Any], line: int | None = None) -> str:

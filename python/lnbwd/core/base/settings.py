@@ -1,38 +1,14 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The environment variables and switches of the package, and warnings that are given once.
-
-A variable is read when it is needed, so that a process may set it after the import; an empty one is
-as good as none.
-"""
+"""What environment variables choose, and the switches of the package."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Sequence
 
+from .environment import read
 from .errors import LnbwdError
-
-VARIABLES = {
-    "LNBWD_AUTOTUNE": "'1' or '0': whether the first use of a kernel measures schedules",
-    "LNBWD_BATCH_INVARIANT": "'1' or '0': whether sums have the canonical order",
-    "LNBWD_CACHE_DIR": "the folder of compiled kernels; 'off': none",
-    "LNBWD_LIBRARY_DIR": "the only folder that is searched for the shared libraries",
-    "LNBWD_LOG": "'regions': prints the decision on each fused node of torch.compile",
-    "LNBWD_MODEL": "a file with another model of schedules, for its developers",
-    "LNBWD_NATIVE": "'0': the operators in Python take the place of those in C++",
-    "LNBWD_SIMULATE": "a chip that CPU tensors are simulated on; '1': a usual one",
-}
-
-_warned = set[str]()
-
-
-def read(variable: str) -> str:
-    """The value of one of :data:`VARIABLES`; "" if it is not set."""
-    assert variable in VARIABLES, variable
-    return os.environ.get(variable, "")
 
 
 def choice(variable: str, choices: Sequence[str], expected: str) -> str:
@@ -88,20 +64,6 @@ def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdErro
     """The error for a variable with an unexpected value."""
     return LnbwdError(f"the environment variable {variable}: expected {expected}, got {got!r}"
                       + (f": {why}" if why else ""))
-
-
-def forget_warnings() -> None:
-    """Has :func:`warn_once` warn of everything again."""
-    _warned.clear()
-
-
-def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
-              stacklevel: int = 2) -> None:
-    """Warns once in a process about ``what``; ``stacklevel`` as of :func:`warnings.warn`, counted
-    from the caller."""
-    if what not in _warned:
-        _warned.add(what)
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 
 # Sums in the canonical order, which depends on the types and N alone. The switch belongs to the

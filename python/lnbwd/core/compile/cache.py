@@ -20,8 +20,8 @@ import os
 import pathlib
 import re
 
-from ..base import settings
-from ..base.errors import CacheWarning
+from ..base import environment
+from ..base.errors import CacheWarning, warn_once
 from ..base.files import write_whole
 from .spec import Cached, GradientSpec
 
@@ -32,7 +32,7 @@ _MAX_HEADER = 1 << 16
 def default_folder() -> pathlib.Path | None:
     """The folder of the cache: LNBWD_CACHE_DIR ("off": none), or lnbwd in the user's cache folder
     (XDG_CACHE_HOME, ~/.cache). "~" stands for the home folder in the former, too."""
-    chosen = settings.read("LNBWD_CACHE_DIR")
+    chosen = environment.read("LNBWD_CACHE_DIR")
     if chosen:
         return None if chosen == "off" else pathlib.Path(os.path.expanduser(chosen))
     base = os.environ.get("XDG_CACHE_HOME")
@@ -54,7 +54,7 @@ class KernelCache:
 
     def _warn(self, kind: str, message: str) -> None:
         """Once for each kind of trouble; a damaged entry has a kind of its own."""
-        settings.warn_once(f"{kind} {self.folder}", message, CacheWarning, stacklevel=4)
+        warn_once(f"{kind} {self.folder}", message, CacheWarning, stacklevel=4)
 
     def _entry_folder(self, spec: Cached) -> pathlib.Path:
         assert self.folder is not None

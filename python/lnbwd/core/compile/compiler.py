@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..base import chip_table, settings
+from ..base import chip_table, environment
 from ..base.errors import CompileError, LnbwdError
 from ..runtime.bindings import find_library, open_library
 
@@ -104,7 +104,7 @@ def compiler_id() -> str | None:
             note = re.search(rb"\x04\0\0\0(.)\0\0\0\x03\0\0\0GNU\0", head, re.DOTALL)
             identity = (head[note.end():note.end() + note[1][0]].hex() if note else
                         hashlib.sha256(head + file.read()).hexdigest())
-        if model := settings.read("LNBWD_MODEL"):
+        if model := environment.read("LNBWD_MODEL"):
             named = pathlib.Path(model)
             trees = named.read_bytes() if named.is_file() else b""
             identity = hashlib.sha256(identity.encode() + trees).hexdigest()

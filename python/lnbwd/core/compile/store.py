@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import os
 import shutil
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from ..base import chip_table
+from ..base import chip_table, schedule
 from ..base.errors import LnbwdError
 from ..base.settings import order
 from ..runtime.objects import Device, Kernel, Program
 from . import compiler, tuning
 from .cache import KernelCache, default_folder
-from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Source
+from .spec import ROWS_HINTS, GradientSpec, MeasurementSpec, ProgramSpec, Source
 
 
 @functools.lru_cache(maxsize=1)
@@ -41,6 +44,32 @@ def _capability(chip: str) -> int:
     """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
     digits = chip.removeprefix("sm_")
     return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
+
+
+class Tuned(NamedTuple):
+    """The result of a search: the schedule in the form of ``schedule=``, "" for the compiler's own
+    choice, and the microseconds of a launch, or None if nothing was measured."""
+
+    schedule: str
+    microseconds: float | None = None
+
+
+def _tuned(result: Mapping[str, Any], device: Device) -> Tuned:
+    times = {one["schedule"]: one["us"] for one in result["measured"]}
+    return Tuned(str(result["schedule"]),
+                 None if device.is_stand_in else float(times[result["schedule"]]))
+
+
+def _read(data: bytes | None, device: Device) -> Tuned | None:
+    """A result from the cache; None if there is none that can be used."""
+    if data is None:
+        return None
+    try:
+        found = _tuned(json.loads(data), device)
+        schedule.parse_printed(found.schedule)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found
 
 
 class KernelStore:
@@ -140,9 +169,9 @@ class KernelStore:
         Raises:
             LnbwdError: there is no compiler, or it refuses the program.
         """
-        found = tuning.Tuned("") if source.tuned_for is None else tuning.tuned(
+        found = Tuned("") if source.tuned_for is None else self.tuned(
             source.spec(device.chip, code_format(device.chip), rows), device, *source.tuned_for,
-            is_region=source.is_region, cache=self.cache)
+            source.is_region)
 
         def make(chip: str, format: str) -> ProgramSpec:
             return dataclasses.replace(source.spec(chip, format, rows), schedule=found.schedule,
@@ -157,6 +186,43 @@ class KernelStore:
                     key, Kernel(device, Program.for_chip(code, device.info.arch)))
             kernel.microseconds = found.microseconds
         return kernel
+
+    def tuned(self, spec: ProgramSpec, device: Device, rows: int, groups: int | None = None,
+              is_region: bool = False) -> Tuned:
+        """The fastest schedule for a kernel on a device, from the cache or searched for now. It is
+        the compiler's own choice if that is the fastest, or if no search was possible, of which a
+        warning says why if one was asked for.
+
+        Args:
+            spec: the kernel. One with a schedule of its own keeps it.
+            device: where it is to run.
+            rows, groups: M and B of the launches that are timed.
+            is_region: whether it is one of torch.compile's, which have a search if nothing was
+                said.
+        """
+        is_asked_for = tuning.is_on()
+        count = tuning.CANDIDATES if is_asked_for else (
+            0 if device.is_stand_in or not tuning.is_on(is_region) else tuning.REGION_CANDIDATES)
+        # It times schedules of the default order.
+        if spec.schedule or not count or order():
+            return Tuned(spec.schedule)
+        search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
+        identity = compiler.compiler_id()
+        known = _read(self.cache.load(search, identity), device)
+        if known is not None:
+            return known
+        if identity is None or spec.chip not in compiler.chips():
+            return Tuned("")
+        try:
+            best, result = tuning.search(spec, device, rows, groups, count)
+        except LnbwdError as error:
+            if is_asked_for:
+                warnings.warn("no schedule was searched for, and the compiler's own is used: "
+                              f"{spec}: {error}", RuntimeWarning, stacklevel=2)
+            return Tuned("")
+        self.cache.store(search, identity, json.dumps(result).encode())
+        self.cache.store(dataclasses.replace(spec, schedule=best.text), identity, best.code)
+        return _tuned(result, device)
 
 
 def compile_spec(spec: ProgramSpec | GradientSpec) -> compiler.Compiled:

@@ -17,14 +17,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..base import settings
+from ..base import environment
 from ..base.errors import LibraryError, RuntimeStatusError
 from ..base.files import PACKAGE
 
 
 def library_folders() -> list[pathlib.Path]:
     """The folders that are searched for shared libraries, the first match winning."""
-    chosen = settings.read("LNBWD_LIBRARY_DIR")
+    chosen = environment.read("LNBWD_LIBRARY_DIR")
     if chosen:
         return [pathlib.Path(chosen)]
     return [PACKAGE / "lib", PACKAGE.parents[1] / "build" / "lib"]
@@ -50,7 +50,7 @@ def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
     path = find_library(name)
     if path is None:
         places = ", ".join(str(folder) for folder in library_folders())
-        if settings.read("LNBWD_LIBRARY_DIR"):
+        if environment.read("LNBWD_LIBRARY_DIR"):
             places += ", which LNBWD_LIBRARY_DIR names"
         raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
     try:
