@@ -5,7 +5,6 @@
 Inductor's own backend does not change."""
 
 import collections
-import importlib
 import json
 import os
 import threading
@@ -32,7 +31,7 @@ from lnbwd.ops import regions
 from lnbwd.program.torch_internals import graph as internals
 from lnbwd.program.torch_internals.registration import registered
 
-backends = importlib.import_module("lnbwd.inductor.backend")  # The package has a function so.
+backends = lnbwd.inductor
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
 X = sympy.Symbol("x", integer=True)
 

@@ -706,7 +706,7 @@ def test_opcheck(device):
     gradient = plan.gradient((True,), (True,) * 3)
     at_hand = [outputs[0], *tensors, outputs[1]]
     torch.library.opcheck(torch.ops.lnbwd._region.default,
-                          ([at_hand[i] for i in gradient.inputs], gradient.name))
+                          ([at_hand[i] for i in gradient.inputs], gradient.text))
 
 
 def test_the_first_call_may_be_anywhere(device):

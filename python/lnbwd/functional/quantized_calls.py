@@ -19,17 +19,7 @@ from ..ops.arguments import KERNEL_TYPES, check_dense, check_parameter, check_te
 from ..ops.launching import falls_back
 from ..ops.regions import Registered, find_program, raw_region
 from ..program.operands import ELEMENT_NAMES, FLOAT8, Input
-from .quantized_programs import (
-    BLOCKS,
-    FLOAT4,
-    FORMATS,
-    SIZES,
-    Block,
-    parts_of_blocks,
-    placed,
-    squares_program,
-    tiles_program,
-)
+from .quantized_layouts import BLOCKS, FLOAT4, FORMATS, SIZES, Block, parts_of_blocks, placed
 
 Operands = dict[str, tuple[str, "Tensor | Quantized | None"]]
 """Kind and tensor of each by its name."""
@@ -126,8 +116,15 @@ def inputs_of(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str
 
 
 def run(make: functools._lru_cache_wrapper[Registered], operands: Operands, dtype: torch.dtype,
-        block: Block, *options: float | str) -> dict[str, Tensor]:
-    """The results of a program by their names, of its operands, those that are not None."""
+        block: Block, *options: float | str, is_flat: bool = False,
+        has_known_rows: bool = False) -> dict[str, Tensor]:
+    """The results of a program by their names, of its operands, those that are not None.
+
+    Args:
+        make, operands, dtype, block, options: what makes the program, and of what.
+        is_flat: whether scales have one dimension.
+        has_known_rows: whether each number of rows has a program.
+    """
     read = [one for name, (kind, t) in operands.items() if t is not None
             for one in inputs_of(name, kind, t)]
     first, whole = read[0][2], next(t for _, t in operands.values() if t is not None)
@@ -136,9 +133,7 @@ def run(make: functools._lru_cache_wrapper[Registered], operands: Operands, dtyp
     rows = math.prod(shape_of_rows) // length
     types = tuple((name, given) for name, given, _ in read)
     tensors = {name: tensor for name, _, tensor in read}
-    # Scales of one dimension.
-    is_flat = make is squares_program or bool(options[0 if make is tiles_program else -1])
-    is_known = is_flat or make is tiles_program or any(i.kind == "part" for _, i in types)
+    is_known = is_flat or has_known_rows or any(i.kind == "part" for _, i in types)
     # In torch.compile's graphs numbers may be symbols: one that is known there is guarded.
     hint = int(rows) if is_known or isinstance(rows, int) else int(rows.node.hint)
     program = make(types, int(length), hint if is_known else rows_hint(hint), _NAMES[dtype], block,

@@ -17,12 +17,11 @@ import torch
 from torch import Tensor
 
 from ..core.base.errors import renamed
-from ..functional import linear_losses, norms
-from ..functional.norms import know_distributed_tensors
+from ..functional import linear_losses
 from ..ops import aten, native
 from ..ops.arguments import KERNEL_TYPES
 from ..ops.launching import falls_back
-from ..ops.norms import NORMS
+from ..ops.norms import NORMS, know_distributed_tensors, normalise
 from .causal_models import LastLinear, defer_logits
 from .norms import NORMS as MODULES
 from .recognition import Recipe, recognise
@@ -39,9 +38,8 @@ _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_
 
 def _normalise(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
                epsilon: float) -> Tensor:
-    parameters = (weight, bias)[:NORMS[norm].count]
-    y: Tensor = getattr(norms, norm)(x, x.shape[-1:], *parameters, epsilon)
-    return y
+    of = NORMS[norm]
+    return normalise(of, x, x.shape[-1:], (weight, bias)[:of.count], epsilon)
 
 
 class _Patched:

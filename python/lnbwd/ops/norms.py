@@ -37,11 +37,13 @@ import dataclasses
 import functools
 import math
 import struct
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import GRADIENTS, hints_near, norm_operands, norm_source, rows_hint
@@ -49,7 +51,15 @@ from ..core.runtime.objects import ELEMENTS
 from ..program.operands import ELEMENT_NAMES, TYPES
 from ..program.torch_internals.eager import has_autocast_kernel, reshaped, transforms_are_active
 from . import native, regions
-from .arguments import KERNEL_TYPES, check_eps, check_norm
+from .arguments import (
+    HALVES,
+    KERNEL_TYPES,
+    RMS_EPSILONS,
+    check_eps,
+    check_norm,
+    subclass_watchers,
+)
+from .launching import falls_back
 from .registration import (
     define,
     define_kernel,
@@ -63,6 +73,13 @@ from .registration import (
 
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
 _KEY = struct.Struct("=qqdIB3b")
+
+# What normalized_shape usually is; other kinds are turned into a list.
+_SHAPES = (tuple, torch.Size, list)
+
+_is_compiling = torch.compiler.is_compiling
+_is_autocast_enabled = torch.is_autocast_enabled
+_is_grad_enabled = torch.is_grad_enabled
 
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
@@ -123,8 +140,11 @@ class Norm:
         by_pytorch: PyTorch's own function.
         aten: PyTorch's operators of both passes, which lnbwd.override_aten gives our kernels, by
             the names of ours.
+        function: the function for users, which a tensor-like's ``__torch_function__`` is given.
         is_widened: whether autocast on a GPU computes it in float32, as PyTorch's function.
     """
+
+    function: Callable[..., Tensor]
 
     def __init__(self, name: str, aten: str) -> None:
         gradient = OPERATIONS[name].counterpart
@@ -320,7 +340,83 @@ def is_overridden(input: Tensor, weight: Tensor | None, bias: Tensor | None = No
             and (bias is None or bias.dtype == input.dtype))
 
 
+def know_distributed_tensors() -> bool:
+    """Registers the rules for distributed tensors, if PyTorch's module for them is in use; whether
+    they were registered now."""
+    name = "lnbwd.ops.sharding"
+    if "torch.distributed.tensor" not in sys.modules or name in sys.modules:
+        return False
+    from . import sharding  # (PyTorch's module for them takes long to import.)
+
+    sharding.register((norm.operator, norm.operator_bwd) for norm in NORMS.values())
+    return True
+
+
+def normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+              parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
+    """A norm for users. The usual call comes first, at the least cost; :func:`_checked` says what
+    is wrong with others. Modules call it: their functions are another frame."""
+    failure = None
+    if eps is None and norm.count == 1 and isinstance(input, Tensor):
+        eps = RMS_EPSILONS.get(input.dtype)
+    try:
+        if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0 and (
+                not _is_compiling()):
+            normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
+            try:
+                if overridden and is_overridden(input, *parameters):
+                    return norm.by_pytorch(input, normalized_shape, *parameters, eps)
+                if not transforms_are_active() and not (
+                        norm.is_widened and _is_autocast_enabled("cuda")):
+                    if _is_grad_enabled() or is_derived():
+                        return norm.eager(input, normalized_shape, *parameters, eps)
+                    # (An autograd.Function takes the host another 2 microseconds.)
+                    y: Tensor = norm.raw(input, normalized_shape, *parameters, eps)[0]
+                    return y
+            except Exception as error:
+                failure = error.with_traceback(None)  # Whose frames would keep the tensors.
+        return _checked(norm, input, normalized_shape, parameters, eps, failure)
+    except RuntimeError as error:
+        raise native.original(error) from None
+
+
+def _checked(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+             parameters: tuple[Tensor | None, ...], eps: float | None,
+             failure: Exception | None) -> Tensor:
+    """The norm, or what is wrong with its arguments, after the usual call has failed."""
+    y: Tensor
+    if not isinstance(input, Tensor) and has_torch_function_unary(input):
+        y = handle_torch_function(norm.function, (input,), input, normalized_shape,
+                                  *parameters, eps)
+        return y
+    shape = check_norm("input", input, normalized_shape, parameters)
+    eps = check_eps(eps)
+    # No kernel computes it.
+    if input.dtype == torch.float64 or 0 in shape or (
+            input.is_cpu and falls_back(f"lnbwd.{norm.name}")):
+        return norm.by_pytorch(input, shape, *(None if t is None else t.to(input.dtype)
+                                               for t in parameters), eps)
+    if _is_compiling():
+        y = getattr(torch.ops.lnbwd, norm.name)(input, shape, *parameters, eps)[0]
+        return y
+    if norm.is_widened and _is_autocast_enabled("cuda") and input.is_cuda:
+        input = input.float() if input.dtype in HALVES else input
+        parameters = tuple(t.float() if t is not None and t.dtype in HALVES else t
+                           for t in parameters)
+    if transforms_are_active():
+        y = norm.differentiable(input, shape, *parameters, eps)[0]
+        return y
+    converted = tuple(convert_parameter(t, input) for t in parameters)
+    are_same = all(new is old for new, old in zip(converted, parameters, strict=True))
+    if not know_distributed_tensors() and failure and are_same:
+        raise failure
+    return norm.eager(input, tuple(shape), *converted, eps)
+
+
 if native.load() is not None:
     for _key in ("CPU", "CUDA"):
         native.register_norms("lnbwd", _key, {
             op: f"_{op}" for norm in NORMS.values() for op in norm.aten})
+
+know_distributed_tensors()
+subclass_watchers.append(know_distributed_tensors)

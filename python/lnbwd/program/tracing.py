@@ -14,10 +14,8 @@ data.
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -47,62 +45,12 @@ from .graphs.reductions import turn_to_maxima
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
 from .torch_internals.eager import is_operator
-from .watching import Label, Signature, Watch, alone
+from .watching import Label, Signature, Trace, Watch, alone
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
 _PARTS = ("takes a part of each row; expected parts of one length, of parameters that nothing uses "
           "whole; or pass the parts as parameters, as in f(*x.chunk(2, -1))")
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A function as a row program.
-
-    Attributes:
-        program: its outputs are the results, and then what may be saved for the gradient.
-        inputs: the parameter of each of the program's inputs.
-        results: for each result its place among the program's outputs.
-        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]), "column"
-            ([N]), "total" ([]), or which of the dimensions of the rows it has.
-        conditions: for each result None, or that it is whether a number is greater than 0, True, or
-            that it is not.
-        has_gradient: for each result whether it has one.
-        is_tuple: whether the function returns a tuple.
-        saved: the places of the outputs that are there to be saved, and of results that serve.
-        parts: how many parts the rows and columns of a call are cut into.
-        signature: that of the program, in which each part is a parameter.
-    """
-
-    program: RowProgram
-    inputs: tuple[str, ...]
-    results: tuple[int, ...]
-    shapes: tuple[str | tuple[int, int | None], ...]
-    conditions: tuple[bool | None, ...]
-    has_gradient: tuple[bool, ...]
-    is_tuple: bool
-    saved: tuple[int, ...]
-    parts: int
-    signature: Signature
-
-    def of_length(self, length: int) -> Trace:
-        """The same of an elementwise program, for rows of another length."""
-        return dataclasses.replace(
-            self, program=dataclasses.replace(self.program, length=length),
-            signature=dataclasses.replace(self.signature, length=length))
-
-    def of_rows(self, shape: Sequence[int]) -> Trace:
-        """The same for rows of a shape, whose first dimensions give the number of elements of
-        combinations of rows."""
-        outputs = list(self.program.outputs)
-        for kind, place in zip(self.shapes, self.results, strict=True):
-            if isinstance(kind, tuple):
-                first, end = kind
-                distance = self.program.length if end else 1
-                size = math.prod(shape[first:-1]) * (1 if end else self.program.length)
-                outputs[place] = dataclasses.replace(outputs[place], parts=((distance, size),))
-        return dataclasses.replace(self, program=dataclasses.replace(
-            self.program, outputs=tuple(outputs)))
 
 
 def _make_functional(node: Node, order: Mapping[Node, int]) -> None:

@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from ..core.base.errors import refusal
 from .graphs.nodes import INTEGERS, known
 from .operands import ELEMENT_NAMES, Input
+from .row_program import RowProgram
 from .torch_internals.eager import Tracer, decompositions, graph_in_progress
 
 P = ParamSpec("P")
@@ -101,6 +102,56 @@ class Signature:
             kind = "lead"
         return Input(kind, ELEMENT_NAMES[self.dtypes[name]],
                      dims if kind in ("part", "lead") else ())
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A function as a row program.
+
+    Attributes:
+        program: its outputs are the results, and then what may be saved for the gradient.
+        inputs: the parameter of each of the program's inputs.
+        results: for each result its place among the program's outputs.
+        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]), "column"
+            ([N]), "total" ([]), or which of the dimensions of the rows it has.
+        conditions: for each result None, or that it is whether a number is greater than 0, True, or
+            that it is not.
+        has_gradient: for each result whether it has one.
+        is_tuple: whether the function returns a tuple.
+        saved: the places of the outputs that are there to be saved, and of results that serve.
+        parts: how many parts the rows and columns of a call are cut into.
+        signature: that of the program, in which each part is a parameter.
+    """
+
+    program: RowProgram
+    inputs: tuple[str, ...]
+    results: tuple[int, ...]
+    shapes: tuple[str | tuple[int, int | None], ...]
+    conditions: tuple[bool | None, ...]
+    has_gradient: tuple[bool, ...]
+    is_tuple: bool
+    saved: tuple[int, ...]
+    parts: int
+    signature: Signature
+
+    def of_length(self, length: int) -> Trace:
+        """The same of an elementwise program, for rows of another length."""
+        return dataclasses.replace(
+            self, program=dataclasses.replace(self.program, length=length),
+            signature=dataclasses.replace(self.signature, length=length))
+
+    def of_rows(self, shape: Sequence[int]) -> Trace:
+        """The same for rows of a shape, whose first dimensions give the number of elements of
+        combinations of rows."""
+        outputs = list(self.program.outputs)
+        for kind, place in zip(self.shapes, self.results, strict=True):
+            if isinstance(kind, tuple):
+                first, end = kind
+                distance = self.program.length if end else 1
+                size = math.prod(shape[first:-1]) * (1 if end else self.program.length)
+                outputs[place] = dataclasses.replace(outputs[place], parts=((distance, size),))
+        return dataclasses.replace(self, program=dataclasses.replace(
+            self.program, outputs=tuple(outputs)))
 
 
 @dataclass
