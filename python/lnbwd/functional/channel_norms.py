@@ -189,8 +189,7 @@ def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None) -> tuple[Te
 def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
                     along: Parts, total: Parts, count: int, are_weighted: bool,
                     eps: float) -> Tensor:
-    """The input's gradient from the sums of dy times the normalised x and of dy, with or without
-    the weights."""
+    """The input's gradient from the sums of dy times the normalised x and of dy."""
     rstd = torch.rsqrt(variance + eps)
     shared = total * (1 / count) + (x - mean) * (rstd * along * (1 / count))
     dx = (_scaled(dy, weight, None, torch.float32) - shared if are_weighted
@@ -201,16 +200,14 @@ def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Par
 @rowwise
 def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
                        eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """For groups of one channel: the input's gradient, and the sums for those of weight and
-    bias."""
+    """Of groups of one channel: the input's gradient, the sums for weight and bias."""
     along, total = _sums(dy, x, mean, variance, eps)
     dx = _input_gradient(dy, x, mean, variance, weight, along, total, x.shape[-1], False, eps)
     return dx, along, total
 
 
 class _ChannelNorm(torch.autograd.Function):
-    """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, which changes
-    running statistics."""
+    """The norm of ``[B, C, S]`` in groups or the batch, which changes running statistics."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int,

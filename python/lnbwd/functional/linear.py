@@ -152,8 +152,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
 
 @contextlib.contextmanager
 def forced(whose: str) -> Iterator[None]:
-    """Chooses the products of :func:`lnbwd.layer_norm_linear` until the ``with`` statement ends,
-    for the whole process.
+    """Chooses the products of :func:`lnbwd.layer_norm_linear`, for the process, in ``with``.
 
     Args:
         whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them; or
@@ -178,8 +177,7 @@ def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
         one: tells the pass from others.
         sizes: M, N and K of the product.
         ways: of each way, a function of the arguments that does what it would do. "torch" is called
-            once where "kernel" is the way of a call, so that a graph that is captured later finds
-            its kernels loaded.
+            once where "kernel" is the way of a call: a later capture finds its kernels loaded.
     """
     if _whose != "auto":
         return _whose

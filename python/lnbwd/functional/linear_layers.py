@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A norm with the linear layer after it as row programs: texts, gradients and kernels,
-each made once."""
+"""A norm and the linear layer after it as row programs: texts, gradients, kernels."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ class Layer:
 
     @functools.cached_property
     def rows(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """The operands of the forward pass, in order: what each is to a launch, and the dimensions
-        of a row."""
+        """The operands of the forward pass, in order: each one's kind, and a row's dimensions."""
         k, n = self.k, self.n
         columns = {"gamma": (k,), "beta": (k,), "b": (n,), "w": (n, k)}
         return {"x": ("row_block", (k,)),
@@ -121,8 +119,7 @@ class Layer:
 
     @functools.cached_property
     def text(self) -> str:
-        """The forward pass, of out and the statistics, as MLIR: the norm, and the product of the
-        rows that it writes."""
+        """The forward pass as MLIR: the norm, and the product of the rows that it writes."""
         types = self.types
         inputs = [(name, name, types[name]) for name in ("x", "gamma", "beta") if name in self.rows]
         outputs = [(role, name, types[name]) for role, name in (
@@ -136,8 +133,7 @@ class Layer:
 
     @functools.cached_property
     def formula(self) -> str:
-        """The forward pass as one row program, whose gradient is derived: statistics as textbooks
-        have them."""
+        """The forward pass as one row program, for the gradient, with textbooks' statistics."""
         names: list[str] = [name for name in ("x", "gamma", "beta") if name in self.rows]
         builder, outputs = Builder(self.k), []
 

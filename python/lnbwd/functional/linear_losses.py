@@ -223,8 +223,7 @@ def _of_logits(logits: Rows, target: Scalars, scale: Scalars, bias: Columns | No
                weight: Columns | None, own: Scalars | None, total: Scalars | None,
                label_smoothing: float, z_loss: float, softcap: float, is_trained: bool) -> Any:
     """The scaled losses; in training also their gradient with respect to the logits, and with a
-    bias its sum over the rows. ``own`` is the weight of the target's class, ``total`` the sum of
-    all classes' weights."""
+    bias its sum over the rows. ``own``: the weight of the target's class, ``total``: of all."""
     x, inner = _logits_of(logits, bias, softcap)
     largest = x.amax(-1, keepdim=True)
     shifted = x - largest
@@ -397,8 +396,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         softcap: c: the logits are c tanh(logits / c) (Gemma 2, arXiv:2408.00118); 0: as they are.
 
     Returns:
-        A float32 number, or with "none" the losses ``[...]``. Under autocast the products have its
-        type.
+        A float32 number, or with "none" the losses ``[...]``. Autocast chooses the products' type.
 
     The forward pass computes the gradients, except for their factor; so a call has one backward
     pass. A layer's gradient accumulates over chunks of rows in the layer's type. With "none" the

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Norms and their gradients that write float8 or float4, in one kernel each; docs/float8.md is for
-users.
+"""Norms and gradients that write float8 or float4, in one kernel each (docs/float8.md).
 
 They are row programs that are written here node by node. They know no autograd: a layer that
 multiplies float8 calls them in the two passes of an autograd.Function.

@@ -17,8 +17,7 @@ Block = Literal["mx", "mx-rceil", "nv"] | int | None
 Parts = tuple[tuple[int, ...], ...]
 
 BLOCKS: dict[Block, int] = {None: 0, "mx": 32, "mx-rceil": 32, "nv": 16, 128: 128}
-"""The elements of a scale's block: a row, 32 with powers of two, 16 of float4 with scales in
-float8, or 128."""
+"""Elements of a scale's block: a row, 32 (powers of two), 16 (float4, float8 scales), or 128."""
 
 SIZES = {"f8E8M0FNU": 32, "f8E4M3FN": 16, "f32": 128}
 """The same by the type of the scales."""
@@ -61,8 +60,7 @@ def of_scales(count: int, blocks: int, size: int, is_swizzled: bool) -> tuple[Pa
 
 
 def parts_of_blocks(given: Input, rows: int, length: int) -> tuple[Parts, Parts]:
-    """The layout of scales of blocks, or of bytes of two values, by the row and by the element in
-    it."""
+    """The layout, by the row and by the element, of scales of blocks or bytes of two values."""
     if given.dtype == "i8":
         return ((1, rows, length // 2),), ((2, length // 2, 1),)
     size = SIZES[given.dtype]

@@ -32,8 +32,7 @@ _LEAST = 1e-12
 
 
 class Program(Draft):
-    """A program under construction. It begins by reading quantised operands as numbers and ends by
-    quantising values."""
+    """A program under construction, which reads quantised operands and quantises values."""
 
     def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
         super().__init__(length, inputs)

@@ -150,8 +150,7 @@ def _package_hash() -> bytes:
 
 
 class Key(internals.CustomGraphPass):
-    """A pass that changes no operation. It gives graphs other keys in Inductor's caches than
-    Inductor alone does.
+    """A pass that changes no operation, but the graph's keys in Inductor's caches.
 
     Args:
         then: the pass or passes that the user had set, which run after it.
@@ -161,8 +160,7 @@ class Key(internals.CustomGraphPass):
         self._then = [*then] if isinstance(then, list | tuple) else [then] * (then is not None)
 
     def uuid(self) -> Any:
-        """The key; None, with which Inductor caches nothing, if one of the user's passes has
-        none."""
+        """The key; None, for no caching, if one of the user's passes has none."""
         then = [one.uuid() if isinstance(one, internals.CustomGraphPass) else None
                 for one in self._then]
         return None if None in then else (

@@ -212,8 +212,7 @@ class Choice:
             argument.random_(count)
 
     def _tensors(self) -> dict[Argument, Tensor]:
-        """Memory for the arguments, at addresses like theirs: numbers near 1, and integers that are
-        0, or random indices."""
+        """Memory for the arguments, aligned as theirs: numbers near 1; zeros, or random indices."""
         def made(one: Argument) -> Tensor:
             dtype = internals.dtype_of(one.buffer)
             first = one.offset % (_ALIGNMENT // dtype.itemsize)

@@ -295,8 +295,7 @@ def _programs_of(bodies: Sequence[LoopBody], sizes: Sequence[Any], memory: Memor
 
 def _with_cuts(space: Space, bodies: list[LoopBody], places: list[int], memory: Memory,
                later: Collection[str]) -> Call:
-    """The call of one program, tried again with each cut that an index needs. If no sum defines the
-    row, the cuts do."""
+    """The call of one program, tried again with each cut that an index, or a row, needs."""
     def run(length: int, cuts: set[int]) -> Call:
         refused = set[int]()
         for _ in range(64):

@@ -271,11 +271,13 @@ class Operations(DefaultHandler):
         b = self.builder
         node = b.add("integer", b.integer(form.constant), dtype)
         for distance, size, stride in self._rows_and_columns(self.digits.runs(form)):
-            one = b.add("index") if (distance, size) == (1, self.length) else b.add(
-                "place", distance, size)
-            one = b.add("mul", b.add("integer", one, dtype), b.integer(stride))
-            node = b.add("add", node, one)
+            one = b.add("integer", self._digit(distance, size), dtype)
+            node = b.add("add", node, b.add("mul", one, b.integer(stride)))
         return node
+
+    def _digit(self, distance: int, size: int) -> int:
+        return (self.builder.add("index") if (distance, size) == (1, self.length)
+                else self.builder.add("place", distance, size))
 
     def trunc_to_int(self, value: Value, dtype: torch.dtype) -> Value:
         return self.to_dtype(value, dtype)

@@ -184,8 +184,7 @@ class _Prepared:
 
 
 def _report_kernel(error: LnbwdError) -> str:
-    """Warns once about kernels that cannot be had for any program; gives the reason of a
-    decision."""
+    """Warns once if no program can have kernels; gives the reason of a decision."""
     if not isinstance(error, CompileError):
         warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's cannot be "
                   f"had: {error}")
@@ -206,24 +205,21 @@ class _Rows:
 
     _prepared: dict[Any, _Prepared] | None = None
 
-    def codegen_node(self, node: Any) -> None:
+    def codegen_node(self, node: Any, name: str = "codegen_node") -> None:
         """Called by Inductor for a node that is fused, or alone."""
         if not self._take(node):
-            self._leave(node)
+            self._leave(node, name)
 
     def codegen_mix_order_reduction(self, node: Any) -> None:
         """Called by Inductor for a node that reduces rows and columns."""
-        if not self._take(node):
-            self._leave_mixed(node)
+        self.codegen_node(node, "codegen_mix_order_reduction")
 
     def codegen_nested_reduction(self, node: Any) -> None:
         """Called by Inductor for a node that reduces parts of rows, and rows."""
-        if not self._take(node):
-            self._leave_nested(node)
+        self.codegen_node(node, "codegen_nested_reduction")
 
     def _prepare(self, nodes: Iterable[Any]) -> dict[Any, _Prepared]:
-        """Converts the nodes and compiles their programs side by side; times those whose choice
-        needs it."""
+        """Converts nodes, compiles their programs side by side, times those that need it."""
         set_up_log()
         result = dict[Any, _Prepared]()
         for node in nodes:
@@ -260,8 +256,7 @@ class _Rows:
         """Times the nodes that need it, equal nodes once.
 
         Raises:
-            LeftError: the graph has to be compiled again, since nodes are left that Inductor by
-                itself has otherwise.
+            LeftError: the graph has to be compiled again, with nodes left to Inductor.
         """
         current = attempt()
         first = dict[object, Choice]()
@@ -338,14 +333,8 @@ class _Rows:
     def _before_calls(self) -> None:
         """Writes code that precedes a call."""
 
-    def _leave(self, node: Any) -> None:
-        super().codegen_node(node)  # type: ignore[misc]
-
-    def _leave_mixed(self, node: Any) -> None:
-        super().codegen_mix_order_reduction(node)  # type: ignore[misc]
-
-    def _leave_nested(self, node: Any) -> None:
-        super().codegen_nested_reduction(node)  # type: ignore[misc]
+    def _leave(self, node: Any, name: str) -> None:
+        getattr(super(), name)(node)
 
 
 class RowsOnGpu(_Rows, internals.CUDACombinedScheduling):
@@ -368,17 +357,15 @@ class RowsOnCpu(_Rows, internals.TritonScheduling):
     def _before_calls(self) -> None:
         self._cpp.flush()
 
-    def _leave(self, node: Any) -> None:
+    def _leave(self, node: Any, name: str) -> None:
         for one in internals.scheduled(node):
             internals.as_of_cpu(one, self._cpp)
             self._cpp.codegen_node(one)
             self._cpp.flush()
 
-    _leave_mixed = _leave_nested = _leave
-
     def codegen_combo_kernel(self, node: Any) -> None:
         """Called by Inductor for nodes that are launched at once."""
-        self._leave(node)
+        self._leave(node, "")
 
     def codegen_template(self, *arguments: Any, **options: Any) -> Any:
         """Called by Inductor for a template."""

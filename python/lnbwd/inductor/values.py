@@ -175,8 +175,7 @@ def written_by(body: LoopBody) -> set[str]:
 
 
 class Space:
-    """The row block of a program: ``rows`` of ``length`` elements, and for each body how its loops
-    run through it."""
+    """The row block, ``rows`` of ``length`` elements, and how each body's loops run through it."""
 
     def __init__(self, bodies: Sequence[LoopBody], sizes: Sequence[Any],
                  places: Sequence[int], reduces_rows: bool) -> None:
@@ -235,8 +234,7 @@ class Space:
         return math.prod(first), math.prod(second)
 
     def _is_swapped(self, place: int) -> bool:
-        """Whether a body reduces rows: where its operands have neighbours, these are loops that it
-        does not reduce."""
+        """Whether a body reduces rows: most of its operands have neighbours along other loops."""
         body, (outer, inner) = self.bodies[place], self._numels(place)
         if outer == 1:
             # One number of all elements: sums of rows, which are combined.
@@ -273,8 +271,7 @@ class Space:
         return groups
 
     def turned(self, place: int) -> int:
-        """For a body whose columns are outside of the rows, the number of its rows for each column;
-        else 0."""
+        """Of a body whose columns are outside of the rows its rows for each column; else 0."""
         outer, inner = self._numels(place)
         if self.is_free or self.length <= 1:
             return 0
@@ -297,8 +294,7 @@ class Space:
 
     def first_program(self, left: Sequence[int], places: Collection[int] = ()) -> list[int]:
         """The bodies that one program computes: those whose loops run through the row block or the
-        rows, up to the first that reads sums over rows; only those of some places, if these are
-        given."""
+        rows, up to the first that reads sums over rows; of ``places`` alone if there are some."""
         taken: list[int] = []
         combined = set[str]()
         for place in left:

@@ -201,8 +201,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
 
 def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch.nn.Module]]
           ) -> tuple[list[tuple[str, torch.nn.Module, type[torch.nn.Module]]], bool]:
-    """The norms of a model, each with its name and its new class, and whether others are patched
-    already."""
+    """A model's norms, with names and new classes, and whether others are patched already."""
     for cls, target in forced.items():
         if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
             raise TypeError(f"also: expected classes of modules, got {cls!r}")
@@ -301,6 +300,5 @@ def _override(model: torch.nn.Module) -> bool:
 
 
 def unpatch(model: torch.nn.Module) -> int:
-    """Gives every module that uses lnbwd its class of before back, and PyTorch its norms; how many
-    modules there were."""
+    """Gives modules that use lnbwd their old classes, and PyTorch its norms; how many modules."""
     return _restore(model, model.modules())

@@ -256,8 +256,7 @@ def _prove(module: torch.nn.Module, recipe: Recipe,
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """The caller's modes are not the module's, its random numbers stay, and small tensors take one
-    thread."""
+    """Without the caller's modes; keeps its random numbers; one thread, for small tensors."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

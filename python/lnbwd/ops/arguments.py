@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks of the tensors that users pass. A message names the argument, the expected and the given
-value, and a remedy."""
+"""Checks of users' tensors. A message has the argument, the expected and given value, a remedy."""
 
 from __future__ import annotations
 
@@ -170,8 +169,7 @@ def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
 
 
 def check_classes(target: Tensor, input: Tensor) -> None:
-    """Raises TypeError or ValueError for the target of a loss that is none of classes, or is not
-    where ``input`` is."""
+    """Raises TypeError or ValueError for a loss's target that is no classes on input's device."""
     check_tensor("target", target)
     if target.dtype != torch.int64:
         raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "

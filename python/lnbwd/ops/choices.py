@@ -40,8 +40,7 @@ class Choices:
         """The length of the rows on which a kernel computes an elementwise function of a shape: a
         piece, which is 16 bytes of the widest type, where there is a whole number of them, so that
         calls of all shapes have one kernel. Otherwise the rows of a small call stay, and of a
-        large one a kernel computes rows of a usual length, and another one the elements that are
-        left.
+        large one a kernel computes rows of a usual length, and another one the rest.
 
         On an H200 SwiGLU of pieces takes 0.77 to 1.02 times as long as of rows of 500 to 4000
         elements, 0.97 in the mean of 44 shapes. Both passes of GeGLU take 0.73 to 0.93 times as
@@ -78,8 +77,7 @@ class Choices:
     elements, each of which has an address in a lane's registers."""
 
     most_of_cluster, least_clusters = {2: 9 << 14, 4: 1 << 17}, 32
-    """Elements of longer rows that a cluster of workgroups holds, by their bytes; and how many
-    clusters fill a chip."""
+    """Elements of longer rows that a cluster holds, by bytes; clusters that fill a chip."""
 
     def _is_held(self, x: Tensor, length: int, most: int, has_clusters: HasClusters) -> bool:
         return length <= most or (

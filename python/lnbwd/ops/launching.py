@@ -11,7 +11,6 @@ tensors run on the simulator, and only where that was asked for.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 
@@ -28,21 +27,15 @@ DEFAULT_CHIP = chip_table.SIMULATED
 """The chip that is simulated where none is named."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Simulation:
-    """A ``with simulate(chip)`` that is entered, each its own: several may name one chip."""
-
-    chip: str
-
-
-_simulated: list[_Simulation] = []
+# The chip of each ``with simulate(chip)`` that is entered.
+_simulated: dict[object, str] = {}
 
 
 def simulated_chip() -> str | None:
     """The chip on which CPU tensors are simulated now, or None: :func:`simulate` says it, else
     the environment's LNBWD_SIMULATE ("1": DEFAULT_CHIP)."""
     if _simulated:
-        return _simulated[-1].chip
+        return [*_simulated.values()][-1]
     chosen = environment.read("LNBWD_SIMULATE")
     if chosen in ("", "0"):
         return None
@@ -76,8 +69,7 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
     for the whole process, all threads, until the ``with`` statement ends.
 
     Args:
-        chip: a chip that the simulator has, for example "gfx942"; docs/reference/chips.md lists
-            them.
+        chip: a chip that the simulator has, "gfx942" (docs/reference/chips.md lists them).
 
     Raises:
         RuntimeStatusError: there is no simulator of that chip.
@@ -87,14 +79,14 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         ...     lnbwd.layer_norm(x, (64,), weight, bias).sum().backward()
     """
     Device.open(f"sim:{chip}")  # An error here names the chips there are.
-    simulation = _Simulation(chip)
-    _simulated.append(simulation)
+    simulation = object()
+    _simulated[simulation] = chip
     native.set_simulated_chip(chip)
     try:
         yield
     finally:
-        _simulated.remove(simulation)
-        native.set_simulated_chip(_simulated[-1].chip if _simulated else "")
+        del _simulated[simulation]
+        native.set_simulated_chip(["", *_simulated.values()][-1])
 
 
 def check_device(x: torch.Tensor, argument: str = "input") -> None:

@@ -73,8 +73,7 @@ def original(error: BaseException) -> BaseException:
 
 @functools.lru_cache(maxsize=1)
 def load() -> ctypes.CDLL | None:
-    """The library, with its kernels registered; None if there is none, or PyTorch cannot load it
-    (one warning)."""
+    """The library, its kernels registered; None without one, or, warned of, if it fails to load."""
     wanted = settings.choice("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
     if wanted == "0" or find_library("lnbwd-torch") is None:
         return None
@@ -160,8 +159,7 @@ def add_program(program: Any, device: object, kernel: Any) -> None:
 def make_region_call(text: str, device: torch.device, in_python: Callable[..., Any],
                      orders: Sequence[tuple[int, ...]] = ()) -> Callable[..., Any] | None:
     """The library's function of :func:`lnbwd.regions_op.region_call`, which calls ``in_python``
-    where it does not launch; None if the library has none. Nothing is loaded yet: its first call
-    does that."""
+    where it does not launch; None if the library has none. The first call loads kernels."""
     library = load()
     if library is None or not hasattr(library, "lnbwd_torch_region_call"):
         return None

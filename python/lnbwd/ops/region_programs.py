@@ -145,8 +145,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         rows, groups: M and B, for a program of one number of rows, or of groups of rows.
 
     Raises:
-        ValueError: no input says how many groups there are, there is no output, or the text has a
-            zero character.
+        ValueError: no input gives the number of groups, no output, or a zero character.
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
@@ -203,8 +202,7 @@ def operand(value: Input | Output, length: int) -> Operand:
 
 
 def _read_program(text: str) -> RegionProgram | None:
-    """The row program in a text, such as one of a cached graph; None if it is no row program of
-    this version."""
+    """The row program that a text is, such as a cached graph's; None if it is none."""
     try:
         return register_row_program(RowProgram.from_text(text), is_tuned=True)
     except ValueError:

@@ -8,8 +8,7 @@
 
 The first is for calls by hand: it has no derivative, and says so where one is asked for. The second
 is what launches a kernel, and what graphs of torch.compile call: it knows nothing of derivatives.
-Where nobody watches what operators are called, :func:`run_rows` does the same without PyTorch's
-dispatcher.
+Unless operators are intercepted, :func:`run_rows` does the same without PyTorch's dispatcher.
 
 ``program`` is a text that names a row program in this process and, if the text says enough to make
 it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
@@ -78,8 +77,7 @@ _lock = threading.Lock()
 _kernels: dict[_Key, Kernel] = {}
 _without_kernel: set[_Key] = set()
 _MOST_THREADS = 32
-"""Threads that load kernels: they wait for the compiler, which takes all cores, and for
-measurements."""
+"""Threads that load kernels: they wait for the compiler and for measurements."""
 
 
 class Registered(NamedTuple):
@@ -217,23 +215,18 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     return outputs
 
 
-def _alignments(program: RegionProgram, kernel: Kernel | None) -> list[int]:
-    """The alignments of the addresses of a call's tensors."""
-    if kernel is None:
-        return [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs)
-    return [argument.alignment for argument in kernel.program.arguments]
-
-
 def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
          outputs: Sequence[Tensor], orders: Sequence[MemoryOrder] = ()) -> None:
     """Computes the outputs by a kernel or by PyTorch's operations, on the memory that the program
     declares; ``orders`` are those of inputs and outputs, empty if all are row-major."""
     tensors = [*inputs, *outputs]
     kernel = find_kernel(program, tensors[0], rows)
+    alignments = ([argument.alignment for argument in kernel.program.arguments] if kernel else
+                  [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs))
     memory = [operand.memory(tensor, rows, groups, order, alignment)
               for operand, tensor, order, alignment in zip(
                   (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors),
-                  _alignments(program, kernel), strict=True)]
+                  alignments, strict=True)]
     if any(t.data_ptr() != m.data_ptr() for t, m in zip(tensors[len(inputs):],
                                                         memory[len(inputs):], strict=True)):
         raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
@@ -298,8 +291,7 @@ def is_plain(tensors: Iterable[Tensor]) -> bool:
 
 
 def run_rows(text: str, rows: int | tuple[int, ...], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The result of :func:`region_call`'s function, for a program without groups and inputs that
-    fit it."""
+    """As :func:`region_call`'s function, for inputs that fit a program without groups."""
     if not is_plain(inputs):
         return _run_rows(find_program(text), rows, inputs)
     outputs: list[Tensor] = call_of(text, inputs[0].device)(

@@ -87,8 +87,7 @@ def _launch(plan: Plan, program: Forward | Gradient, shape: torch.Size, inputs: 
 
 def _compute(plan: Plan, forward: Forward, tensors: Sequence[Tensor],
              shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
-    """The results of a call, and all outputs of its forward program; ``shape`` is the shape of the
-    first rows."""
+    """The results of a call on rows of ``shape``, and all outputs of its forward program."""
     outputs = _launch(plan, forward, shape, [tensors[place] for place in forward.inputs],
                       [TYPES[one.dtype] for one in forward.program.outputs])
     results = tuple([outputs[place] for place in forward.results])

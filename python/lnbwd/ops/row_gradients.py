@@ -233,8 +233,7 @@ class Plan:
         return f"{stem} {rows}"
 
     def mlir(self) -> str:
-        """The forward program and its gradient, two inputs of lnbwd-opt, as --split-input-file
-        has them apart."""
+        """The forward program and its gradient, as --split-input-file separates them."""
         forward, _ = self.training()
         gradient = self.gradient((True,) * len(forward.results), tuple(self.has_gradient))
         # Without its module: lnbwd-opt compiles no function of a module within one.

@@ -78,8 +78,7 @@ class Draft:
         return y + self.values[bias] if bias in self.values else y
 
     def norm_gradient(self, dy: Value, x: Value, weight: str = "weight") -> tuple[Value, Value]:
-        """The gradient of a norm, with a "mean" or without, with respect to ``x``, and the
-        normalised row."""
+        """The gradient of a norm, with a "mean" or not, for ``x``; and the normalised row."""
         mean, rstd = self.values.get("mean"), self.values["rstd"]
         xhat = (x if mean is None else x - mean) * rstd
         wdy = dy * self.values[weight] if weight in self.values else dy

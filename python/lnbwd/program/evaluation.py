@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Evaluates a row program by PyTorch's own operations: the reference of the tests, and the fallback
-without a kernel."""
+"""Evaluates a row program by PyTorch: the tests' reference, the fallback without a kernel."""
 
 from __future__ import annotations
 

@@ -109,8 +109,7 @@ class Writer(Rows):
             if node[0] == "round" and program.nodes[node[1]][0] == "mul"}
 
     def value(self, index: int, is_row: bool, element: str = "f32") -> str:
-        """The name of a node's value; spread over the row if that is wanted; of a constant, as an
-        element of that type."""
+        """The name of a node's value, spread over the row if wanted; a constant as that type."""
         node = self.program.nodes[index]
         if node[0] == "constant":
             key = (index, element, is_row)
@@ -198,8 +197,7 @@ class Writer(Rows):
 
     def is_column(self, index: int) -> str:
         """A mask of the column whose number is the row scalar, of no column for other numbers.
-        Integers are compared: columns' numbers as floats would take as many registers as the
-        row."""
+        Integers are compared: columns' numbers as floats would take a row's registers."""
         value = self.value(index, False)
         none, end = (self.constant(float_text(number), "f32") for number in (-1,
                                                                              self.program.length))

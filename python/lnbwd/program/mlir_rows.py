@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""MLIR for the operations of row programs, for a program's tensors in memory, and for operations on
-rows of integers."""
+"""MLIR for row programs' operations, for tensors in memory, and for rows of integers."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "ma
 BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
           "max": "arith.maximumf", "min": "arith.minimumf", "pow": "math.powf",
           "copysign": "math.copysign"}
-"""Operations on two values; ``max`` and ``min`` of a NaN are NaN, and the second value of ``pow``
-is a constant."""
+"""Operations on two values; ``max`` and ``min`` keep NaNs; ``pow`` has a constant exponent."""
 
 OF_INTEGERS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli",
                "max": "arith.maxsi", "min": "arith.minsi", "shl": "arith.shli",
@@ -39,8 +37,7 @@ _EXACT_BITS = 24
 
 
 Dimensions = Sequence[tuple[str, int, Any]]
-"""Of each its name, the elements of a row block from one index to the next, and its size where that
-is known."""
+"""Each one's name, its elements from one index to the next, and its size where known."""
 
 
 class Layout:
@@ -174,8 +171,7 @@ class Rows(Layout, Region):
         return total
 
     def largest_integer(self, value: str, element: str, bits: int) -> str:
-        """The largest of a row of integers: of the first bits, then of the next ones where the
-        first are the largest."""
+        """The largest of a row of integers: of the first bits, then of the next ones of these."""
         row, result = self.type(element, True), ""
         none = self.constant(-1, row)
         firsts = [0] if bits <= _EXACT_BITS else [16, 0] if bits <= 32 else [40, 20, 0]

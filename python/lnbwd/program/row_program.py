@@ -119,8 +119,7 @@ class RowProgram:
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether each element of an output follows from the same element of the inputs, so that
-        rows may end anywhere."""
+        """Whether outputs follow from inputs element by element, so that rows may end anywhere."""
         tensors = (*self.inputs, *self.outputs)
         return all(one.kind == "row" and not one.parts for one in tensors) and all(
             one.block == 1 for one in self.outputs) and all(
@@ -217,8 +216,7 @@ class RowProgram:
             raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
 
     def name(self) -> str:
-        """The name of the kernel: its kind of program, and a few digits that distinguish it from
-        others."""
+        """The name of the kernel: its kind of program, and a few digits."""
         kind = "sums" if self.has_row_sums else "map"
         if any(o.kind in SUM_KINDS for o in self.outputs):
             kind += "_columns"
@@ -288,8 +286,7 @@ class RowProgram:
                               self.groups)
 
     def without_unused_inputs(self) -> tuple[RowProgram, list[int]]:
-        """The program without the inputs that it does not read, and the places of those that are
-        left."""
+        """The program without inputs that it does not read, and the places of the others."""
         read = sorted({node[1] for node in self.nodes if node[0] == "input"})
         places = {old: new for new, old in enumerate(read)}
         nodes = tuple(("input", places[node[1]]) if node[0] == "input" else node

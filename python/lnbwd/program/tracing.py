@@ -7,8 +7,7 @@ The function is run once on tensors that have types and shapes but no elements, 
 dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's
 decompositions leave, which :mod:`.graphs.conversion` makes nodes of a row program. While it
 runs, each call of PyTorch is seen (:class:`.Watch`): that tells on which line an operation stands,
-which casts the function itself asks for, what it takes out of the gradient, and where it looks at
-data.
+which casts the function asks for, what it takes out of the gradient, where it looks at data.
 """
 
 from __future__ import annotations
@@ -276,8 +275,7 @@ class _Result(NamedTuple):
 
 
 def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
-    """A tensor that a function returns. Raises Unsupported, with its type and shape and the
-    expected ones."""
+    """A tensor that a function returns. Raises Unsupported, with the expected type and shape."""
     domain, value = conversion.domain, node.meta["val"]
     if found := _combined(node, domain):
         kind, condition = found

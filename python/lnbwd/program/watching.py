@@ -88,8 +88,7 @@ class Signature:
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def input(self, name: str) -> Input | None:
-        """The input of a program for a "part", a "number" or a scalar of integers; None for other
-        parameters."""
+        """The input for a "part", a "number" or a scalar of integers; None for others."""
         if self.kinds[name] == "number":
             return Input("number", "i64")
         if self.dtypes[name] in INTEGERS:
@@ -141,8 +140,7 @@ class Trace:
             signature=dataclasses.replace(self.signature, length=length))
 
     def of_rows(self, shape: Sequence[int]) -> Trace:
-        """The same for rows of a shape, whose first dimensions give the number of elements of
-        combinations of rows."""
+        """The same for rows of a shape, whose first dimensions give combinations' elements."""
         outputs = list(self.program.outputs)
         for kind, place in zip(self.shapes, self.results, strict=True):
             if isinstance(kind, tuple):
@@ -289,8 +287,7 @@ def _locals(watch: Watch, names: Sequence[str]) -> list[Tensor]:
 
 
 def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
-    """PyTorch's hardtanh, whose gradient is 0 at both ends; that of clamp is 1 there up to PyTorch
-    2.13."""
+    """PyTorch's hardtanh, with the gradient 0 at both ends; up to 2.13 clamp's is 1 there."""
     return torch.where(x <= low, low, torch.where(x >= high, high, x))
 
 
@@ -327,8 +324,7 @@ def _logit(x: Tensor, eps: float | None = None) -> Tensor:
 
 def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None,
                           reduction: int = 1) -> Tensor:
-    """The loss, whose gradient at 0 and 1 is a difference times 1e12, not that of an infinite
-    logarithm."""
+    """The loss, whose gradient at 0 and 1 is a difference times 1e12, not infinite."""
     end = x.round()  # A constant.
     is_end = x == end
     inner = torch.where(is_end, 0.5, x)

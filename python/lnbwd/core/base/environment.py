@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The environment variables of the package.
 
-A variable is read when it is needed, so that a process may set it after the import; an empty one is
-as good as none.
+A variable is read when needed, so a process may set it after the import; empty means not set.
 """
 
 import os

@@ -58,8 +58,7 @@ def forget_warnings() -> None:
 
 def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
               stacklevel: int = 2) -> None:
-    """Warns once in a process about ``what``; ``stacklevel`` as of :func:`warnings.warn`, counted
-    from the caller."""
+    """Warns once in a process about ``what``; ``stacklevel`` is that of the caller's own warn()."""
     if what not in _warned:
         _warned.add(what)
         warnings.warn(message, category, stacklevel=stacklevel + 1)

@@ -89,8 +89,7 @@ type in which it computes all narrower ones."""
 
 @dataclass(frozen=True)
 class Dims:
-    """Which of the groups, the rows of a group and the columns an operand of a kernel has, whose M
-    rows are B groups."""
+    """Whether an operand of a kernel of M rows in B groups has groups, rows of a group, columns."""
 
     has_groups: bool
     has_rows: bool
@@ -137,8 +136,7 @@ class Element:
 
     def is_of(self, dims: Dims) -> bool:
         """Whether operands of those dimensions may have such elements."""
-        return {"float": True, "float8": dims.has_rows and dims.has_columns, "mask": True,
-                "integer": True, "byte": True}[self.use]
+        return self.use != "float8" or (dims.has_rows and dims.has_columns)
 
 
 ELEMENTS = {element[0]: Element(*element) for element in _ELEMENTS if element[1]}

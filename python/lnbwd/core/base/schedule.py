@@ -70,8 +70,7 @@ def overrides(fields: Mapping[str, object]) -> str:
 def choices(folder: pathlib.Path, diagnostics: str) -> tuple[list[str], list[str]]:
     """The schedules of a compilation that saved its stages to a folder (``--save-temps``): those
     that the compiler chose, one for each program, and those that it ranked, with all fields, as
-    :func:`overrides` writes them. If a kernel spills, the compiler chooses several times; the last
-    choice counts.
+    :func:`overrides` writes them. If a kernel spills, the compiler's last choice counts.
     """
     stages = {int(path.name.partition("-")[0]): path
               for path in folder.glob("*-lnbwd-select-schedule.mlir")}
@@ -104,8 +103,7 @@ def complete(printed: str) -> str:
 
 def parse_printed(text: str) -> dict[str, int]:
     """The fields of a printed schedule, "stages = 3, dependent_launch = true", or of a text as
-    :func:`overrides` writes it, as numbers. Those that are not printed have their defaults, and
-    are left out.
+    :func:`overrides` writes it, as numbers, without those that have their defaults.
 
     Raises:
         KeyError: a name is no field.

@@ -24,8 +24,7 @@ def choice(variable: str, choices: Sequence[str], expected: str) -> str:
 
 
 class Switch:
-    """What a process chooses by a call, for all its threads, or else by a variable, which says "1",
-    "0" or nothing."""
+    """A process's choice by a call, for all its threads, or by a variable: "1", "0" or nothing."""
 
     def __init__(self, variable: str) -> None:
         self._variable = variable

@@ -30,8 +30,7 @@ OPS = tuple(sorted(OPERATIONS, key=lambda name: OPERATIONS[name].is_forward))
 gradients, and an epsilon."""
 
 ROWS_HINTS = (64, 96, 128, 192, 256, 384, 512, 768, *(1 << bit for bit in range(10, 21)))
-"""The numbers of rows that kernels are chosen for, where a call chooses: docs/schedules.md says
-why these."""
+"""The numbers of rows that calls choose kernels for; docs/schedules.md says why these."""
 
 
 def words(text: str) -> list[str]:
@@ -54,16 +53,10 @@ def hints_near(rows: int) -> list[int]:
     return sorted(ROWS_HINTS, key=lambda other: max(other, rows) / min(other, rows))
 
 
-def chooses_by_rows(chip: str) -> bool:
-    """Whether a chip's schedules depend on the expected number of rows: NVIDIA's do. For others a
-    hint would compile the same code again."""
-    return chip_table.is_nvidia(chip)
-
-
 def rows_option(rows: int, chip: str) -> int:
-    """The ``rows`` of a spec for a call with so many rows on a chip: its hint, or 0 where the
-    chip's schedules do not depend on it."""
-    return rows_hint(rows) if chooses_by_rows(chip) else 0
+    """The ``rows`` of a spec for a call with so many rows on a chip: its hint; 0 but on NVIDIA's,
+    whose schedules alone depend on it: it would compile the same code again."""
+    return rows_hint(rows) if chip_table.is_nvidia(chip) else 0
 
 
 def whole_number(name: str, value: object, least: int, what: str) -> int:

@@ -197,8 +197,7 @@ class KernelStore:
             spec: the kernel. One with a schedule of its own keeps it.
             device: where it is to run.
             rows, groups: M and B of the launches that are timed.
-            is_region: whether it is one of torch.compile's, which have a search if nothing was
-                said.
+            is_region: whether it is one of torch.compile's, which have a search by default.
         """
         is_asked_for = tuning.is_on()
         count = tuning.CANDIDATES if is_asked_for else (
@@ -263,6 +262,5 @@ def kernel_cache() -> KernelCache:
 
 
 def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
-    """Uses another folder for the cache on disk from now on; None: none. Kernels in memory stay in
-    use."""
+    """Uses another folder for the cache on disk from now on; None: none. Loaded kernels stay."""
     kernel_store().cache = KernelCache(folder)

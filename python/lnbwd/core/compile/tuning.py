@@ -58,8 +58,7 @@ def autotune(enabled: bool | None = True) -> None:
     With a search, row programs are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
     Kernels that are loaded already stay as they are. The model's best :data:`CANDIDATES` schedules
     are compiled and timed on the device, on memory of their own, which takes a second or two a
-    kernel; the result is kept in the cache on disk. Nothing is searched for while a CUDA graph is
-    captured.
+    kernel; the result is kept in the cache on disk. The capture of a CUDA graph has no search.
 
     Args:
         enabled: whether; None: as LNBWD_AUTOTUNE says.
@@ -235,8 +234,7 @@ def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = 
 
 def search(spec: ProgramSpec, device: Device, rows: int, groups: int | None,
            count: int) -> tuple[_Candidate, dict[str, Any]]:
-    """The best of ``count`` schedules and the compiler's own, "", for M ``rows`` in B ``groups``,
-    and the measurements."""
+    """The best of the compiler's own schedule, "", and ``count`` others; and the measurements."""
     found = _candidates(spec, count)
     times = measure(device, [candidate.code for candidate in found], rows, groups)
     # Of those that are as fast the first, and the compiler's own unless another is faster by more

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs, devices, their memory, the times of events in their streams, and kernels: programs that
-are loaded."""
+"""Programs, devices, their memory, times of events in their streams, and loaded programs."""
 
 from __future__ import annotations
 
@@ -330,8 +329,7 @@ class Kernel(Handle):
         """The time of a launch as a search for its schedule measured it (:mod:`.tuning`)."""
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
-        """The bytes of workspace that a launch with M = ``rows`` in B = ``groups`` needs; may be
-        0."""
+        """The bytes of workspace of a launch with M = ``rows`` in B = ``groups``; may be 0."""
         size = ctypes.c_size_t()
         check(open_runtime().lnbwd_kernel_workspace_size(
             self._handle, rows, groups or 0, ctypes.byref(size)))
@@ -349,8 +347,7 @@ class Kernel(Handle):
                 Launches that may run at the same time need one each.
             workspace_bytes: at least ``workspace_size(rows)``.
             stream: a hipStream_t or CUstream as a number; 0 is the default stream.
-            groups: B, of a program with groups of rows (``program.has_groups``): M is a multiple
-                of it.
+            groups: B, of a program with groups of rows (``program.has_groups``); it divides M.
 
         Raises:
             RuntimeStatusError: an argument is wrong, or the driver refuses the launch.

@@ -34,7 +34,7 @@ from .nodes import (
     sources,
 )
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 
 class Unsupported(Exception):
@@ -51,8 +51,7 @@ LARGEST_EXACT = 2 ** 24
 _Handler = Callable[["Conversion", Node], Any]
 
 HANDLERS: dict[Any, _Handler] = {}
-"""For each operation, the function that makes its value: a number of the program's node, or
-several."""
+"""For each operation the function that makes its value, a program's node, or several."""
 
 
 def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
@@ -194,8 +193,6 @@ def pick(c: Conversion, value: int, is_it: int) -> int:
     return c.builder.add("row_sum", c.builder.add("select", is_it, value, c.builder.constant(0)))
 
 
-aten, prims = torch.ops.aten, torch.ops.prims
-
 @converts(*of_kinds("numbers"))
 def _of_numbers(c: Conversion, node: Node) -> int:
     return c.builder.add(known(node.target).node, *map(c.number, node.args))
@@ -320,8 +317,7 @@ def _relu(c: Conversion, node: Node) -> int:
 
 @functools.cache
 def clamp_has_slopes_at_bounds() -> bool:
-    """Whether the gradient of PyTorch's clamp, by numbers, is 1 at the bounds, as it is up to 2.13,
-    and not 0."""
+    """Whether the gradient of PyTorch's clamp is 1 at its bounds, as up to 2.13, and not 0."""
     x = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
     return bool(torch.autograd.grad(x.clamp(min=0), x)[0])
 
@@ -344,8 +340,7 @@ def _clamp(c: Conversion, node: Node) -> int:
 
 
 def check(node: Node, domain: Domain) -> None:
-    """Raises :class:`Unsupported`, with the reason, where the results or the operands of a node are
-    none of a row program."""
+    """Raises :class:`Unsupported` if a row program has no such results or operands."""
     if node.op != "call_function":
         raise Unsupported(f"is a {node.op}")
     if node.target not in HANDLERS:

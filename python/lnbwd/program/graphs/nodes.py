@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The nodes of a PyTorch graph: which tensors are rows, a table of ATen's operations, and kinds of
-nodes.
+"""The nodes of a PyTorch graph: which tensors are rows, ATen's operations, kinds of nodes.
 
 A :class:`Domain` says which tensors are rows: M rows of N elements. In it a tensor is a row block
 (``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``), or a lead,
@@ -67,8 +66,7 @@ class Domain:
     length: int
 
     def role(self, value: Any) -> str | None:
-        """The role of a tensor: "row", "scalar", "column", "lead", "number", which is one for all
-        rows, or None."""
+        """A tensor's role: "row", "scalar", "column", "lead", "number" (of all rows), or None."""
         if not isinstance(value, torch.Tensor):
             return None
         if value.dim() == 0:
@@ -93,8 +91,7 @@ class Domain:
         return None
 
     def place(self, value: torch.Tensor, over: torch.Tensor) -> str | None:
-        """The operand for a tensor that is spread over a row block or a lead; None if a program has
-        none."""
+        """The operand for a tensor that is spread over a row block or a lead, or None."""
         runs = _runs(value, over)
         if not runs:
             return None if runs is None else (
@@ -292,8 +289,7 @@ def sources(node: Node) -> list[Node]:
 
 
 def summed_dims(node: Node) -> tuple[list[int], int] | None:
-    """The dimensions of a sum, from 0, and the rank of its operand without dimensions of one
-    element."""
+    """A sum's dimensions, from 0, and its operand's rank, without those of one element."""
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
@@ -327,8 +323,7 @@ def row_sum_axis(node: Node) -> Domain | None:
 
 
 def is_block_max(node: Node, domain: Domain) -> bool:
-    """Whether a node takes the largest element of each block of a row, blocks being of a power of
-    two."""
+    """Whether a node takes the largest element of each block, of a power of two, of a row."""
     found = row_sum_axis(node) if node.target is aten.amax.default else None
     return (found is not None and found.length & (found.length - 1) == 0
             and domain.role(node.meta["val"]) == "lead"
@@ -361,8 +356,7 @@ def column_domain(node: Node) -> Domain | None:
 
 
 def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> Domain | None:
-    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element; none of one
-    row alone."""
+    """Rows that are the last ``columns`` dimensions, or of one element; None of one row."""
     shape = [size for size in value.shape if not same(size, 1)]
     if is_of_one:
         shape.append(1)

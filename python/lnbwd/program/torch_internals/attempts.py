@@ -37,8 +37,7 @@ class Attempt:
         is_last: whether a :class:`LeftError` is not handled any more.
         whole: sums that it would split by itself.
         fused: nodes of its scheduler that it would fuse otherwise by itself.
-        apart: those that it may fuse with additions to places of a tensor by itself, with the nodes
-            of these.
+        apart: those that it may fuse with additions to places of a tensor, with these nodes.
     """
 
     left: frozenset[str] = frozenset()
@@ -55,8 +54,7 @@ def attempt() -> Attempt:
 
 
 def compile_again(compile: Callable[[], Any], most: int = 4) -> Any:
-    """Calls a function that compiles a graph, again for each :class:`LeftError`, at most so many
-    times."""
+    """Calls a function that compiles a graph, again at a :class:`LeftError`, ``most`` times."""
     before = getattr(own, "attempt", None)
     left = frozenset[str]()
     try:
@@ -79,10 +77,11 @@ def is_left(names: Collection[str]) -> bool:
 
 
 @contextlib.contextmanager
-def suspended() -> Iterator[None]:
-    """Has this thread schedule graphs by Inductor's own classes, within :func:`registered`."""
-    before = own.classes, own.count_programs
-    own.classes = own.count_programs = None
+def scheduled_by(classes: Any = None, count_programs: CountPrograms | None = None
+                 ) -> Iterator[None]:
+    """Has this thread schedule graphs by classes, within :func:`registered`; None: Inductor's."""
+    before = [getattr(own, name, None) for name in ("classes", "count_programs")]
+    own.classes, own.count_programs = classes, count_programs
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from torch._inductor.graph import GraphLowering
 from torch._inductor.utils import Placeholder
 from torch._inductor.virtualized import V
 
-from .attempts import CountPrograms, attempt, is_left, own, suspended
+from .attempts import CountPrograms, attempt, is_left, own, scheduled_by
 from .graph import (
     fused_nodes,
     hint_of,
@@ -55,8 +55,7 @@ def fuse_more_nodes(original: Callable[..., list[Any]]) -> Callable[..., list[An
 
 
 def _fuse_more(of: Any, nodes: list[Any], count_programs: CountPrograms) -> list[Any]:
-    """Fuses nodes of as many elements, which Inductor runs in other orders, if they read or write
-    the same elements."""
+    """Fuses nodes over the same elements that Inductor runs in other orders."""
     left = dict.fromkeys(itertools.chain.from_iterable(
         _without_scatters(of, node, count_programs) for node in nodes))
     users: dict[str, list[Any]] = {}
@@ -164,12 +163,10 @@ class CompiledKernel:
 
 
 def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
-    """Starts to compile the kernels that Inductor has for a fused node; gives functions that wait
-    for them.
+    """Starts to compile Inductor's kernels for a fused node; gives functions that wait for them.
 
     One kernel may reduce rows, and columns in parts that PyTorch adds up. It cannot be called by
-    itself. The kernel that reduces the rows alone, and the additions, stand for it: together they
-    take no longer.
+    itself. The kernel of the rows alone, and the additions, stand for it: they take no longer.
     """
     rows, other = (getattr(node, name, None) for name in ("node1", "node2"))
     if rows is None or other is None:
@@ -181,8 +178,7 @@ def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
 
 def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | None:
     """As :func:`compiled_kernels`, for the kernels that Inductor makes of the same part of the
-    graph by itself: it lowers and fuses that part alone. None: one of them also adds to places of a
-    tensor."""
+    graph by itself: it lowers that part alone. None: one also adds to places of a tensor."""
     beside = {id(one): one for node in nodes for one in attempt().apart.get(node.get_name(), ())}
     module, inputs, buffers = _part_of_graph([*nodes, *beside.values()])
     results = results_of(nodes)
@@ -190,7 +186,7 @@ def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | No
                                is_inference=V.graph.is_inference,
                                is_backward=V.graph.is_backward)
     compiled: list[Callable[[], CompiledKernel]] = []
-    with suspended(), V.set_graph_handler(graph):
+    with scheduled_by(), V.set_graph_handler(graph):
         graph.run(*inputs)
         graph.init_wrapper_code()
         graph._update_scheduler()

@@ -37,8 +37,7 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def layout_of(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
-    """The sizes and strides of a buffer and its offset, numbers or symbols; None if they are not
-    known."""
+    """A buffer's sizes, strides and offset, numbers or symbols; None if not known."""
     buffer = V.graph.try_get_buffer(memory_name(name))
     try:
         return (tuple(buffer.get_size()), tuple(buffer.get_stride()),
@@ -48,8 +47,7 @@ def layout_of(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
 
 
 def first_element(name: str) -> Any:
-    """The element of another buffer at which a buffer begins that is a part of that; 0 for any
-    other."""
+    """The element of another buffer at which a buffer begins; 0 if it is no part of one."""
     buffer: Any = V.graph.try_get_buffer(memory_name(name))
     layout = buffer.get_layout()
     return layout.view.get_layout().offset if isinstance(layout, ir.NonOwningLayout) else 0
@@ -124,8 +122,7 @@ def is_changed(nodes: Sequence[Any]) -> bool:
 
 
 def is_apart(nodes: Sequence[Any]) -> bool:
-    """Whether Inductor by itself would have fused some of the nodes with additions to places of a
-    tensor."""
+    """Whether Inductor would have fused nodes with additions to places of a tensor."""
     return any(one.get_name() in attempt().apart for one in nodes)
 
 

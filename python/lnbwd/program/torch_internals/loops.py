@@ -21,8 +21,10 @@ from torch.utils._sympy.functions import (
     PythonMod,
 )
 
-__all__ = ["DefaultHandler", "FloorDiv", "Identity", "LoopBody", "Max", "Min", "Mod",
+__all__ = ["DIVISIONS", "DefaultHandler", "FloorDiv", "Identity", "LoopBody", "Max", "Min", "Mod",
            "ModularIndexing", "PythonMod", "emulates_casts", "run_body"]
+
+DIVISIONS = (FloorDiv, ModularIndexing, Mod, PythonMod)
 
 
 def run_body(handler: Any, body: LoopBody) -> None:

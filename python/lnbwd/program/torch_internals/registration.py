@@ -26,18 +26,14 @@ from torch._inductor.dependencies import extract_read_writes
 from torch._inductor.virtualized import V
 from torch.utils._triton import has_triton
 
-from .attempts import CountPrograms, attempt, is_left, own
+from .attempts import CountPrograms, attempt, is_left, own, scheduled_by
 from .fusion import fuse_more_nodes
-
-
-def _known(options: dict[str, Any]) -> dict[str, Any]:
-    known = config.get_config_copy()
-    return {name: value for name, value in options.items() if name in known}
 
 
 def lowering_options() -> dict[str, Any]:
     """Options with which Inductor lowers a graph on a simulated chip as on a GPU."""
-    return _known({"force_pointwise_cat": True})
+    name = "force_pointwise_cat"
+    return {name: True} if name in config.get_config_copy() else {}
 
 
 @functools.cache
@@ -111,8 +107,7 @@ def keep_sums_whole(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def keep_two_steps(original: Callable[..., bool]) -> Callable[..., bool]:
-    """Keeps a variance over rows as two sums, which a row program may compute; Welford's it may
-    not."""
+    """Keeps a variance over rows as two sums, as row programs compute it, not Welford's."""
     def use_two_steps(x: Any, axis: Any, *arguments: Any, **options: Any) -> bool:
         is_so, node = original(x, axis, *arguments, **options), V.graph.current_node
         own.is_shifted = False
@@ -222,8 +217,7 @@ def compile_graph(model: torch.fx.GraphModule, inputs: Sequence[Any],
                   inner_compile: Callable[..., Any],
                   options: dict[str, Any]) -> Callable[..., Any]:
     """Compiles a graph and its backward pass as Inductor does, with a function that compiles each.
-    The backward pass is compiled at once, so that measurements take no memory beside saved
-    tensors."""
+    The backward pass is compiled at once: measurements take no memory beside saved tensors."""
     with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
         result: Any = compile_fx(model, inputs, inner_compile=inner_compile, config_patches=options)
     return result  # type: ignore[no-any-return]
@@ -251,12 +245,10 @@ def registered(classes: dict[str, Callable[[Any], Any]],
         _entered += 1
         if _entered == 1:
             _enter(classes)
-    before = [getattr(own, name, None) for name in ("classes", "count_programs")]
-    own.classes, own.count_programs = classes, count_programs
     try:
-        yield
+        with scheduled_by(classes, count_programs):
+            yield
     finally:
-        own.classes, own.count_programs = before
         with _lock:
             _entered -= 1
             if _entered == 0:
