@@ -12,7 +12,7 @@ import torch
 import lnbwd
 from lnbwd.core.compile import kernels, spec, store
 from lnbwd.core.compile.spec import ROWS_HINTS, ProgramSpec, norm_source, rows_hint, rows_option
-from lnbwd.ops import native, regions
+from lnbwd.ops import launching, native
 
 
 def test_the_hint_is_the_nearest_by_ratio():
@@ -106,7 +106,7 @@ def test_row_functions_have_kernels_for_each_range_of_rows(specs, monkeypatch):
         for rows in (3, 64, 80, 100):
             check(rows)
         assert [s.rows for s in specs] == [64, 64, 80, 80]
-        monkeypatch.setattr(regions, "is_capturing", lambda device: True)
+        monkeypatch.setattr(launching, "is_capturing", lambda device: True)
         check(300)
     assert len(specs) == 4
 

@@ -112,8 +112,7 @@ _streams = threading.local()
 
 
 def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """A second stream, one for each thread: each stream has a workspace of the vendor's products,
-    and threads must not capture each other's work."""
+    """A thread's second stream: streams have workspaces, and threads capture their own work."""
     known: dict[torch.device, torch.cuda.Stream] = _streams.__dict__.setdefault("known", {})
     stream = known.get(device)
     if stream is None:

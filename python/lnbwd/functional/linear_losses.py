@@ -171,8 +171,7 @@ def losses_of(compute: Compute, is_reduced: bool, *arguments: Any) -> Tensor:
 
 def check_operands(input: Tensor, linear_weight: Tensor, target: Tensor,
                    linear_bias: Tensor | None, weight: Tensor | None, classes: int) -> None:
-    """Raises TypeError or ValueError for operands that do not fit each other; ``classes`` are all,
-    of which the layer may have some."""
+    """Raises TypeError or ValueError for operands that do not fit; ``classes``: of all ranks."""
     check_dense("linear_weight", linear_weight)
     size = input.shape[-1]
     if linear_weight.dim() != 2 or linear_weight.shape[1] != size or not linear_weight.shape[0]:
@@ -218,6 +217,17 @@ def _is_target(logits: Any, target: Any) -> Any:
     return classes == target.float()
 
 
+def _of_logits_alone(gradient: Any, scale: Any, inner: Any, softcap: float, logits: Any,
+                     bias: Any) -> tuple[Any, ...]:
+    """The gradient with respect to the logits before the softcap, and to a bias."""
+    if softcap:
+        gradient = gradient * (1 - inner * inner)
+    # (A row that does not count may hold any number.)
+    gradient = torch.where(scale == 0, 0.0, gradient)
+    of_logits = gradient.to(logits.dtype)
+    return (of_logits,) if bias is None else (of_logits, gradient.sum(0))
+
+
 @rowwise
 def _of_logits(logits: Rows, target: Scalars, scale: Scalars, bias: Columns | None,
                weight: Columns | None, own: Scalars | None, total: Scalars | None,
@@ -251,11 +261,7 @@ def _of_logits(logits: Rows, target: Scalars, scale: Scalars, bias: Columns | No
     if not is_trained:
         return losses
     gradient = (exponents * (factor / every) - pulled) * scale
-    if softcap:
-        gradient = gradient * (1 - inner * inner)
-    gradient = torch.where(scale == 0, 0.0, gradient)
-    of_logits = gradient.to(logits.dtype)
-    return (losses, of_logits) if bias is None else (losses, of_logits, gradient.sum(0))
+    return losses, *_of_logits_alone(gradient, scale, inner, softcap, logits, bias)
 
 
 @rowwise
@@ -282,12 +288,7 @@ def _gradient(logits: Rows, target: Scalars, whole: Scalars, factor: Scalars, pi
     if spread:
         pulled = pulled + (spread if weight is None else spread * weight)
     gradient = ((x - whole).exp() * factor - pulled) * scale
-    if softcap:
-        gradient = gradient * (1 - inner * inner)
-    # (A row that does not count may hold any number.)
-    gradient = torch.where(scale == 0, 0.0, gradient)
-    of_logits = gradient.to(logits.dtype)
-    return (of_logits,) if bias is None else (of_logits, gradient.sum(0))
+    return _of_logits_alone(gradient, scale, inner, softcap, logits, bias)
 
 
 def _kernel(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
@@ -309,10 +310,8 @@ def _kernel(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
     return in_chunks(input, linear_weight, linear_bias, wanted, of_logits)
 
 
-def _fake(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
-          linear_bias: Tensor | None, weight: Tensor | None, label_smoothing: float,
-          z_loss: float, softcap: float, wanted: list[bool]) -> tuple[Tensor, ...]:
-    return results_like(input, linear_weight, linear_bias, wanted)
+def _fake(input: Tensor, linear_weight: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    return results_like(input, linear_weight, others[2], others[-1])
 
 
 _operator, _ = define_kernel(

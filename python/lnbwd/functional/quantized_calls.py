@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operands and results of functions that write float8 or float4: their checks, their layout as
-inputs of row programs, and their computation."""
+"""Operands and results of functions that write float8 or float4: checks, layout, computation."""
 
 from __future__ import annotations
 

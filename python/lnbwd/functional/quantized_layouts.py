@@ -38,8 +38,7 @@ FORMATS = {ELEMENT_NAMES[dtype]: Format(torch.finfo(dtype).max, element.bias, el
                 FLOAT4: Format(6.0, 1, 1)}
 
 def placed(digits: Parts, places: Parts) -> Parts:
-    """Composes two strided layouts of one dimension: ``digits``, its index by a program's elements,
-    and ``places``, its addresses by that index."""
+    """Composes strided layouts: ``digits``, element to index, and ``places``, index to address."""
     parts = []
     for apart, size, first in digits:
         for unit, count, stride in places:

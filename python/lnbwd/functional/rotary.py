@@ -37,8 +37,7 @@ def _by_torch(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None, ep
 
 
 def _input(shape: torch.Size, rows: torch.Size, dtype: torch.dtype, is_swapped: bool) -> Input:
-    """A tensor that broadcasts to rows, of whose last dimension it has all, with the halves of this
-    swapped or not."""
+    """A tensor that broadcasts to rows, whole in the last dimension, its halves swapped or not."""
     length = stride = distance = rows[-1]
     parts: list[tuple[int, ...]] = []
     for size, own in zip(rows[-2::-1], [*shape[-2::-1], *[1] * len(rows)], strict=False):

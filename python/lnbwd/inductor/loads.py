@@ -183,8 +183,7 @@ class Loads(Operations):
             (d, n) for d, n, _ in runs) if is_dense else tuple(runs))
 
     def _moved(self, form: Form, element: str, size: int) -> tuple[Input, int]:
-        """The operand for a tensor that is read at shifted indices, which a mask keeps in range,
-        and the element at which its memory begins."""
+        """As :meth:`_place`, for shifted indices that a mask keeps in range."""
         left = dict(form.strides)
         constant = form.constant
         parts: list[tuple[int, ...]] = []
@@ -281,8 +280,7 @@ class Loads(Operations):
                       is_exact=dtype in INTEGERS)
 
     def _index(self, form: Form, dtype: torch.dtype = torch.int32) -> Value:
-        """An index as an integer, which wraps around: an index outside of one tensor may be inside
-        of another."""
+        """An index as an integer that wraps around: outside of one tensor may be inside another."""
         node = self._integer_index(form, INTEGERS[dtype])
         for symbol, stride in form.others:
             read = self._exact(self.to_dtype(self.indirect[symbol][0], dtype)).node

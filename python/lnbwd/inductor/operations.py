@@ -205,15 +205,11 @@ class Operations(DefaultHandler):
         return self._number("div", self.constant(1, value.dtype), value)
 
     def sigmoid(self, value: Value) -> Value:
-        b, one = self.builder, self.builder.constant(1)
-        power = b.add("exp", b.add("neg", value.node))
-        return Value(b.add("div", one, b.add("add", one, power)), value.dtype)
+        return Value(self.builder.sigmoid(value.node), value.dtype)
 
     def sign(self, value: Value) -> Value:
-        b, zero = self.builder, self.builder.constant(0)
-        rest = b.add("select", b.add("lt", value.node, zero), b.constant(-1), zero)
-        return Value(b.add("select", b.add("gt", value.node, zero), b.constant(1), rest),
-                      value.dtype, (-1, 1) if value.is_integer else None)
+        return Value(self.builder.sign(value.node), value.dtype,
+                     (-1, 1) if value.is_integer else None)
 
     def isnan(self, value: Value) -> Value:
         return Value(self.builder.add("ne", value.node, value.node), torch.bool)

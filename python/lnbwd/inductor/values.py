@@ -33,8 +33,7 @@ EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a call: a number of elements of a buffer's memory, and the first of them. With
-    dynamic shapes the number may be an expression."""
+    """An argument of a call: its buffer, its first element, their number or an expression of it."""
 
     buffer: str
     offset: int

@@ -43,8 +43,7 @@ def _normalise(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 
 class _Patched:
-    """The second base of a patched module that is not PyTorch's: its forward is ours for calls that
-    were compared, and else its own."""
+    """The second base of a patched module: its forward is ours for compared calls, else its own."""
 
     _lnbwd_original: type[torch.nn.Module]
     _lnbwd_recipe: Recipe
@@ -69,8 +68,7 @@ _classes: dict[tuple[type[torch.nn.Module], Recipe], type[torch.nn.Module]] = {}
 
 
 def _patched_class(original: type[torch.nn.Module], recipe: Recipe) -> type[torch.nn.Module]:
-    """The class of patched modules of a class; by the same name, so that prints stay as they were.
-    """
+    """The class of patched modules of a class, by the same name for prints."""
     cls = _classes.get((original, recipe))
     if cls is None:
         cls = _classes[original, recipe] = type(
@@ -158,8 +156,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
         self._modules = list(modules.values())
 
     def undo(self) -> None:
-        """Gives the modules their classes back, and PyTorch its norms. Calling it twice is allowed.
-        """
+        """Gives the modules their classes back, and PyTorch its norms. Twice is allowed."""
         _restore(self.model, self._modules)
 
     def __exit__(self, *error: object) -> None:
@@ -175,8 +172,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
 
 
 def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Recipe:
-    """The recipe of a module whose class the caller named. Its attributes are those of PyTorch's
-    modules, or the usual names of an epsilon."""
+    """The recipe of a module whose class the caller named, by usual names of attributes."""
     name = type(module).__name__
     epsilon = next((e for e in _EPSILON_NAMES if isinstance(getattr(module, e, None), float)), None)
     if epsilon is None:
@@ -289,8 +285,7 @@ def _is_on_gpu(model: torch.nn.Module) -> bool:
 
 
 def _override(model: torch.nn.Module) -> bool:
-    """Puts our kernels into the places of PyTorch's for as long as a model is patched, if it is on
-    a GPU, and the package has the library for it."""
+    """Puts our kernels into PyTorch's places while a model on a GPU is patched, if C++ has them."""
     if not _is_on_gpu(model) or native.load() is None:
         return False
     if model not in _overrides:

@@ -132,9 +132,6 @@ def _by_torch(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
     return NORMS[norm].by_torch(x, x.shape[-1:], (weight, bias), epsilon)[0]
 
 
-# What a module may be ----------------------------------------------------------------------------
-
-
 def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
     """The parameters of a module that may be a norm; None if it may not."""
     if any(True for _ in module.children()) or "forward" in module.__dict__:

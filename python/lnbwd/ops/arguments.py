@@ -190,8 +190,7 @@ def check_loss(reduction: str, label_smoothing: float, ignore_index: int) -> tup
 
 
 def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-    """The dimensions of a tensor that is :data:`.Parts` of rows, as :class:`.operands.Input` has
-    them; None of any other."""
+    """The dimensions of :data:`.Parts` of rows, as :class:`.operands.Input` has them, or None."""
     result: list[tuple[int, int]] = []
     distance = 1
     if rows[-1] == 1 or len(shape) > len(rows):

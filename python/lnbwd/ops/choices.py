@@ -26,8 +26,7 @@ class Choices:
     """The choices, and their bounds: numbers of elements unless stated."""
 
     least_searched = 1 << 17
-    """Programs without sums are searched for the best schedule from here on: with fewer elements
-    they take as long as a launch."""
+    """Programs without sums are searched from here on: smaller ones take as long as a launch."""
 
     # Elementwise functions -----------------------------------------------------------------------
 
@@ -86,8 +85,7 @@ class Choices:
             and has_clusters(x.device))
 
     def is_held(self, x: Tensor, length: int, is_batch: bool, has_clusters: HasClusters) -> bool:
-        """Whether one kernel for each pass holds rows of ``length`` elements: groups, or the
-        elements of a channel in a batch ``[B, C, S]``."""
+        """Whether a kernel holds rows of ``length``: groups, or a batch's channel ``[B, C, S]``."""
         most = (self.most_group if not is_batch else
                 self.most_odd_batch if x.shape[2] % 2 else self.most_batch)
         return self._is_held(x, length, most, has_clusters)

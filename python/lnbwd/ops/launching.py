@@ -54,8 +54,7 @@ def falls_back(what: str = "a module of lnbwd") -> bool:
 
 
 def is_pytorchs(what: str, input: torch.Tensor, *others: torch.Tensor | None) -> bool:
-    """Whether PyTorch computes this call: in a graph or a transform, of no elements, in float64,
-    and with a warning on the CPU."""
+    """Whether PyTorch computes a call: traced, empty, in float64, or, warned of, on the CPU."""
     return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
             or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
             or input.is_meta or (input.is_cpu and falls_back(what)))
@@ -154,8 +153,7 @@ def kernel_key(name: str, where: object) -> tuple[str, object, str]:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in row-major order at an address that kernels take; operators' arguments may have
-    any strides. For a number, any address will do."""
+    """The tensor in row-major order at an address that kernels take; for a number, at any."""
     if tensor.is_contiguous() and (not tensor.dim() or not tensor.data_ptr() & 15):
         return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
@@ -196,8 +194,7 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
 
 def launch_kernel(kernel: Kernel, rows: int, tensors: Sequence[torch.Tensor],
                   groups: int | None = None) -> None:
-    """Runs a kernel on the pairs of :func:`memory_of`, in the order of its arguments, on its
-    device, for M ``rows`` in B ``groups``."""
+    """Runs a kernel of M ``rows`` in B ``groups`` on memory (:func:`memory_of`) of arguments."""
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:

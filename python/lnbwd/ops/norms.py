@@ -77,9 +77,8 @@ _KEY = struct.Struct("=qqdIB3b")
 # What normalized_shape usually is; other kinds are turned into a list.
 _SHAPES = (tuple, torch.Size, list)
 
-_is_compiling = torch.compiler.is_compiling
+_is_compiling, _is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
 _is_autocast_enabled = torch.is_autocast_enabled
-_is_grad_enabled = torch.is_grad_enabled
 
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
@@ -341,8 +340,7 @@ def is_overridden(input: Tensor, weight: Tensor | None, bias: Tensor | None = No
 
 
 def know_distributed_tensors() -> bool:
-    """Registers the rules for distributed tensors, if PyTorch's module for them is in use; whether
-    they were registered now."""
+    """Registers the rules for DTensors if PyTorch's module is in use; whether it did so now."""
     name = "lnbwd.ops.sharding"
     if "torch.distributed.tensor" not in sys.modules or name in sys.modules:
         return False

@@ -46,18 +46,7 @@ from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
 from ..program.torch_internals.eager import count_dispatch_modes, reshaped, transforms_are_active
-from . import native, registration
-from .launching import (
-    ALIGNMENT,
-    MemoryOrder,
-    check_capture,
-    check_device,
-    device_key,
-    is_capturing,
-    kernel_key,
-    launch_kernel,
-    open_device,
-)
+from . import launching, native, registration
 from .region_programs import (
     Operand,
     RegionProgram,
@@ -114,14 +103,13 @@ def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> 
     Raises:
         LnbwdError: there is no device, no compiler, or the compiler refuses the program.
     """
-    return _kernels.get(kernel_key(program.text, device_key(device))) or _load(
+    return _kernels.get(launching.kernel_key(program.text, launching.device_key(device))) or _load(
         program, device, rows)
 
 
 def load_all(programs: Iterable[RegionProgram], device: torch.device
              ) -> dict[str, concurrent.futures.Future[Kernel]]:
-    """The kernels of programs by their texts, loaded side by side, or the errors of
-    :func:`load_kernel`."""
+    """The kernels of programs, or :func:`load_kernel`'s errors, by text, loaded side by side."""
     by_text = {program.text: program for program in programs}
     with concurrent.futures.ThreadPoolExecutor(_MOST_THREADS) as pool:
         return {text: pool.submit(load_kernel, program, device)
@@ -130,16 +118,16 @@ def load_all(programs: Iterable[RegionProgram], device: torch.device
 
 def is_loaded(text: str, like: Tensor) -> bool:
     """Whether the kernel of a program is loaded for tensors that are where ``like`` is."""
-    return kernel_key(text, device_key(like.device)) in _kernels
+    return launching.kernel_key(text, launching.device_key(like.device)) in _kernels
 
 
 def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
-    check_capture(device, f"the row program {program.text[:40]!r}")
-    where = device_key(device)
-    kernel = kernel_store().get(program.source, open_device(device), rows)
+    launching.check_capture(device, f"the row program {program.text[:40]!r}")
+    where = launching.device_key(device)
+    kernel = kernel_store().get(program.source, launching.open_device(device), rows)
     check_kernel(program, kernel)
     with _lock:
-        kernel = _kernels.setdefault(kernel_key(program.text, where), kernel)
+        kernel = _kernels.setdefault(launching.kernel_key(program.text, where), kernel)
     native.add_program(program, where, kernel)
     return kernel
 
@@ -148,17 +136,17 @@ def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> Kernel 
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
     where PyTorch's operations take its place; ``rows`` as of :meth:`.KernelStore.get`. Raises the
     errors of :func:`load_kernel`."""
-    where = device_key(first.device)
-    key = kernel_key(program.text, where)
+    where = launching.device_key(first.device)
+    key = launching.kernel_key(program.text, where)
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel
-    if is_capturing(first.device) and program.stand_ins:
-        loaded = (_kernels.get(kernel_key(other, where)) for other in program.stand_ins())
+    if launching.is_capturing(first.device) and program.stand_ins:
+        loaded = (_kernels.get(launching.kernel_key(other, where)) for other in program.stand_ins())
         if (kernel := next(filter(None, loaded), None)) is not None:
             return kernel
     try:
-        check_device(first)
+        launching.check_device(first)
         return _load(program, first.device, rows)
     except LnbwdError as error:
         if program.evaluate is None or isinstance(error, native.NotNowError):
@@ -216,13 +204,13 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
 
 
 def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
-         outputs: Sequence[Tensor], orders: Sequence[MemoryOrder] = ()) -> None:
+         outputs: Sequence[Tensor], orders: Sequence[launching.MemoryOrder] = ()) -> None:
     """Computes the outputs by a kernel or by PyTorch's operations, on the memory that the program
     declares; ``orders`` are those of inputs and outputs, empty if all are row-major."""
     tensors = [*inputs, *outputs]
     kernel = find_kernel(program, tensors[0], rows)
     alignments = ([argument.alignment for argument in kernel.program.arguments] if kernel else
-                  [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs))
+                  [1] * len(program.inputs) + [launching.ALIGNMENT] * len(program.outputs))
     memory = [operand.memory(tensor, rows, groups, order, alignment)
               for operand, tensor, order, alignment in zip(
                   (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors),
@@ -232,7 +220,7 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
         raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
                          "of 16")
     if kernel is not None:
-        launch_kernel(kernel, rows, memory, groups)
+        launching.launch_kernel(kernel, rows, memory, groups)
         return
     assert program.evaluate is not None
     shaped = []
@@ -252,7 +240,8 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
         output.copy_(value.reshape(output.shape))
 
 
-def region_call(text: str, device: str, orders: Sequence[MemoryOrder] = ()) -> Callable[..., Any]:
+def region_call(text: str, device: str,
+                orders: Sequence[launching.MemoryOrder] = ()) -> Callable[..., Any]:
     """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None`` or
     ``(rows, *inputs) -> outputs``; of a program with groups of rows ``(rows, groups, *inputs,
     *outputs) -> None``. Where ``rows`` is a tuple, their dimensions, the outputs have these, and
@@ -308,7 +297,7 @@ def _run_rows(program: RegionProgram, rows: int | tuple[int, ...],
             else output for operand, output in zip(program.outputs, outputs, strict=True)]
 
 
-def call_in_python(text: str, *arguments: Any, orders: Sequence[MemoryOrder] = ()
+def call_in_python(text: str, *arguments: Any, orders: Sequence[launching.MemoryOrder] = ()
                    ) -> list[Tensor] | None:
     """The Python implementation of :func:`region_call`'s functions."""
     program = find_program(text)

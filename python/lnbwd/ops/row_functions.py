@@ -281,15 +281,13 @@ class RowFunction(Generic[P, R]):
         return self.function.__qualname__
 
     def mlir(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """The row programs of a call with these arguments, as MLIR: the forward pass in training,
-        and its gradient with respect to all tensors."""
+        """A call's row programs as MLIR: the forward pass in training, and its whole gradient."""
         plan = self._plan(self._parameters.bind(args, kwargs), None)
         text: str = plan.mlir()
         return text
 
     def _inline(self, args: Any, kwargs: Any) -> R:
-        """A call in a graph of torch.compile, or where no kernel computes it: the function's own
-        operations. Autocast does not change their types."""
+        """A call by the function's own operations, as in graphs, whose types autocast leaves."""
         function: Callable[..., R] = self.function
         kind = next(value.device.type for value in (*args, *kwargs.values())
                     if isinstance(value, Tensor))

@@ -113,8 +113,6 @@ class Plan:
         self._trainings: dict[bool, tuple[Forward, tuple[int, ...]]] = {}
         self._gradients: dict[Any, Gradient] = {}
 
-    # What is launched ---------------------------------------------------------------------------
-
     def _forward(self, saved: Sequence[int]) -> Forward:
         """The forward program with some of the values that may be saved."""
         trace = self.trace
@@ -213,8 +211,7 @@ class Plan:
 
     @staticmethod
     def _register(derived: compiler.Gradient, program: RowProgram, rows: int) -> str:
-        """Registers a gradient of a program for calls of so many rows; gives its name. Empty: it is
-        0, or the same for all rows."""
+        """Registers a gradient for so many rows; its name, or "": it is 0, or the same for all."""
         operands = {f"arg{place}": operand(i, program.length)
                     for place, i in enumerate(program.inputs)}
         for place, o in enumerate(program.outputs):
@@ -240,8 +237,6 @@ class Plan:
         text = re.sub(r"\Amodule \{\n(.*)^\}\s*\Z", lambda found: textwrap.dedent(found[1]),
                       gradient.mlir, flags=re.DOTALL | re.MULTILINE)
         return f"{mlir(forward.program)}\n// -----\n\n{text}"
-
-    # Shapes -------------------------------------------------------------------------------------
 
     def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
         """The shape of a tensor of the call; ``shape`` is the shape of the first rows."""

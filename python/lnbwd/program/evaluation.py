@@ -290,8 +290,7 @@ def random_numbers(seed: Tensor, rows: int, length: int) -> Tensor:
     """The random numbers of all elements: of the first word of Philox4x32-10 (Salmon et al.,
     "Parallel random numbers: as easy as 1, 2, 3", 2011)."""
     def multiply(factor: int, word: Tensor) -> tuple[Tensor, Tensor]:
-        """The high and the low half of a product of 32-bit numbers, which 64 bits with a sign do
-        not hold."""
+        """The high and the low half of a product of 32 bits, more than 64 bits with a sign hold."""
         low = (factor & 0xFFFF) * word
         high = (factor >> 16) * word + (low >> 16)
         return high >> 16, (high & 0xFFFF) << 16 | low & 0xFFFF

@@ -52,8 +52,7 @@ class Layout:
         self.dims = [*row_dims, *column_dims]
 
     def dims_of(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
-        """The dimensions of a tensor: of each its index, its size, and, of one that is strided, its
-        elements from one index to the next."""
+        """A tensor's dimensions: of each the index, the size, and, if strided, the stride."""
         if value.parts:
             return self.dims_of_parts(value)
         kind, found = value.dims, []

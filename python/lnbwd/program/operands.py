@@ -16,8 +16,7 @@ from ..core.base.operations import ELEMENTS, KINDS, Dims
 
 TYPES: dict[str, torch.dtype] = {
     name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
-"""The types that kernels have, in the order of their numbers in the runtime's interface; those that
-are no floats in row programs alone."""
+"""Kernels' types in the order of the runtime's; others than floats in row programs alone."""
 
 ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
 """The kernels' names of the types."""

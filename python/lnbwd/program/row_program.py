@@ -401,6 +401,17 @@ class Builder:
                 result = self.add("mul", square, square)
         return result if exponent > 0 else self.add("div", self.constant(1), result)
 
+    def sign(self, value: int) -> int:
+        """0 of 0 and of a NaN, as PyTorch has it."""
+        zero = self.constant(0)
+        rest = self.add("select", self.add("lt", value, zero), self.constant(-1), zero)
+        return self.add("select", self.add("gt", value, zero), self.constant(1), rest)
+
+    def sigmoid(self, value: int) -> int:
+        """1 / (1 + exp(-value))."""
+        one = self.constant(1)
+        return self.add("div", one, self.add("add", one, self.add("exp", self.add("neg", value))))
+
     def needed(self, values: Iterable[int]) -> set[int]:
         """The nodes that values are computed with, themselves included."""
         return reached(values, lambda index: operands_of(self.nodes[index]))

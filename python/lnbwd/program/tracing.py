@@ -235,8 +235,7 @@ def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[No
 
 def _arrange(program: RowProgram, results: Sequence[Output],
              extras: Sequence[Output]) -> tuple[RowProgram, tuple[int, ...], tuple[int, ...]]:
-    """The program with results and saved values in the order of programs, and their places. A
-    result serves as a saved value if it is the same."""
+    """The program with results and saved values in order, one for both if equal; their places."""
     outputs = list(results)
     saved = []
     for extra in extras:

@@ -348,8 +348,7 @@ _KINKS: dict[Any, Callable[..., Any]] = {
     aten.hardtanh.default: _hardtanh, aten.lerp.Scalar: _lerp,
     aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
     aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
-"""Functions whose gradient in PyTorch differs somewhere from that of their decomposition by
-Inductor, which is often NaN there."""
+"""Functions whose gradient by Inductor's decomposition is somewhere another, often NaN."""
 
 
 def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors and warnings of the package, by what a caller can do about them, and the beginning of
-errors about a user's function."""
+"""The package's errors, by what a caller can do, its warnings, and errors about functions."""
 
 from __future__ import annotations
 

@@ -83,8 +83,7 @@ _OPERATIONS = (
 # End of the tables.
 
 DEFAULT_EPSILONS = {LAYER_NORM: 1e-5, RMS_NORM: 2.0 ** -23}
-"""The epsilons of PyTorch's functions where none is given; an RMSNorm's is that of float32, the
-type in which it computes all narrower ones."""
+"""PyTorch's default epsilons; an RMSNorm's is that of float32, in which narrow types compute."""
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,7 @@ FIELDS = {row[0]: Field(*row) for row in _FIELDS}
 
 
 def overrides(fields: Mapping[str, object]) -> str:
-    """Fields in the form of the compiler's option ``schedule``: "stages=0,prefetch=1". The compiler
-    reports wrong names and values."""
+    """Fields as the compiler's option ``schedule``, which it checks: "stages=0,prefetch=1"."""
     return ",".join(f"{name}={int(value) if isinstance(value, bool) else value}"
                     for name, value in fields.items())
 

@@ -69,8 +69,7 @@ def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdErro
 # process: each call of an operator, a row function or a region of a compiled graph launches the
 # kernel of the order that holds at the call (docs/numerics.md).
 def is_batch_invariant() -> bool:
-    """Whether kernels add in the canonical order now: :class:`batch_invariant` says it, else the
-    environment's LNBWD_BATCH_INVARIANT."""
+    """Whether kernels add in the canonical order now."""
     return bool(BATCH_INVARIANT.is_on)
 
 

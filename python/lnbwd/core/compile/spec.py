@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Specs, from which kernels are compiled: a program, a chip and options of the compiler; and the
-programs of norms, which have names."""
+"""Specs of kernels: a program, a chip, the compiler's options; and the programs of norms."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ def words(text: str) -> list[str]:
 
 @functools.lru_cache(1024)
 def rows_hint(rows: int) -> int:
-    """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same
-    function for its operators."""
+    """The nearest of :data:`ROWS_HINTS` to ``rows`` by ratio, as in lib/Torch."""
     rows = min(max(rows, ROWS_HINTS[0]), ROWS_HINTS[-1])
     place = bisect.bisect_right(ROWS_HINTS, rows, hi=len(ROWS_HINTS) - 1)
     below, above = ROWS_HINTS[place - 1], ROWS_HINTS[place]

@@ -93,8 +93,7 @@ def _compile(spec: ProgramSpec, options: str = "", save_temps: str = "") -> comp
 
 
 def _candidates(spec: ProgramSpec, count: int) -> list[_Candidate]:
-    """The compiler's own choice, and ``count`` others at most, those that the compiler finds best,
-    which are not the same code and do not spill."""
+    """The compiler's own choice and its ``count`` best others, of other code, without spills."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
         own = _compile(spec, f"candidates={count + 1}", folder)
         chosen, ranked = schedule.choices(pathlib.Path(folder), own.diagnostics)

@@ -15,7 +15,7 @@ import functools
 import pathlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from ..base import environment
 from ..base.errors import LibraryError, RuntimeStatusError
@@ -133,17 +133,12 @@ def library_version() -> str:
     return str(open_runtime().lnbwd_runtime_version().decode())
 
 
-def fail(status: int) -> NoReturn:
-    """Raises the error of a status."""
-    library = open_runtime()
-    raise RuntimeStatusError(status, library.lnbwd_status_name(status).decode(),
-                             library.lnbwd_last_error().decode(errors="replace"))
-
-
 def check(status: int) -> None:
     """Raises an error for a status that is one."""
     if status:
-        fail(status)
+        library = open_runtime()
+        raise RuntimeStatusError(status, library.lnbwd_status_name(status).decode(),
+                                 library.lnbwd_last_error().decode(errors="replace"))
 
 
 def make(function: Any, *arguments: Any) -> Any:

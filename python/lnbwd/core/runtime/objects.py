@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ..base import chip_table, operations
-from .bindings import ArgumentInfo, DeviceStructure, Handle, check, fail, make, open_runtime
+from .bindings import ArgumentInfo, DeviceStructure, Handle, check, make, open_runtime
 
 _ACCESS = ("read", "write", "read_write")
 
@@ -198,8 +198,7 @@ class Device(Handle):
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the simulator answers, opened as "sim" or in the place of HIP's library
-        (LNBWD_HIP_LIBRARY): times mean nothing."""
+        """Whether the simulator answers, as "sim" or by LNBWD_HIP_LIBRARY: times mean nothing."""
         return self.info.is_simulated or self.symbol("lnbwdSimGetCounters") is not None
 
     @property
@@ -359,7 +358,7 @@ class Kernel(Handle):
         status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
                               groups or 0, workspace, workspace_bytes, stream)
         if status:
-            fail(status)
+            check(status)
 
 
 _LEAST_ALIGNMENT = 16

@@ -174,8 +174,7 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
 
 
 def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
-    """Whether a tensor that is spread over a row block is placed differently from its shape: a
-    weight of as many channels as there are rows."""
+    """Whether a tensor is spread over a row block against its shape: as many channels as rows."""
     value = source.meta.get("val")
     return isinstance(value, torch.Tensor) and value.shape != over.shape and (
         domain.place(value, over) != domain.role(value))
@@ -193,14 +192,19 @@ def pick(c: Conversion, value: int, is_it: int) -> int:
     return c.builder.add("row_sum", c.builder.add("select", is_it, value, c.builder.constant(0)))
 
 
-@converts(*of_kinds("numbers"))
-def _of_numbers(c: Conversion, node: Node) -> int:
-    return c.builder.add(known(node.target).node, *map(c.number, node.args))
-
-
-@converts(*of_kinds("conditions"))
-def _of_conditions(c: Conversion, node: Node) -> int:
-    return c.builder.add(known(node.target).node, *map(c.condition, node.args))
+converts(*of_kinds("numbers"))(lambda c, node: c.builder.add(
+    known(node.target).node, *map(c.number, node.args)))
+converts(*of_kinds("conditions"))(lambda c, node: c.builder.add(
+    known(node.target).node, *map(c.condition, node.args)))
+converts(aten.sign.default)(lambda c, node: c.builder.sign(c.number(node.args[0])))
+converts(aten.sigmoid.default)(lambda c, node: c.builder.sigmoid(c.number(node.args[0])))
+converts(aten.reciprocal.default)(lambda c, node: c.builder.add(
+    "div", c.builder.constant(1), c.number(node.args[0])))
+converts(aten.where.self)(lambda c, node: c.builder.add(
+    "select", c.condition(node.args[0]), *map(c.number, node.args[1:3])))
+# Booleans and integers, or to booleans.
+converts(prims.convert_element_type.default)(lambda c, node: (
+    c.condition if node.meta["val"].dtype == torch.bool else c.number)(node.args[0]))
 
 
 @converts(aten.mul.Tensor, aten.mul.Scalar)
@@ -244,12 +248,6 @@ def _addcmul(c: Conversion, node: Node) -> int:
     return c.builder.add("add", addend, product)
 
 
-@converts(aten.where.self)
-def _select(c: Conversion, node: Node) -> int:
-    condition, *values = node.args[:3]
-    return c.builder.add("select", c.condition(condition), *map(c.number, values))
-
-
 def _is_exact(argument: Any) -> bool:
     """Whether an operand of a comparison is an integer, or integers, that float32 has."""
     while isinstance(argument, Node) and is_view(argument):
@@ -272,40 +270,12 @@ def _view(c: Conversion, node: Node) -> int:
     return c.condition(source) if after.dtype == torch.bool else value
 
 
-@converts(prims.convert_element_type.default)
-def _cast(c: Conversion, node: Node) -> int:
-    """Converts booleans and integers, or to booleans."""
-    is_condition = node.meta["val"].dtype == torch.bool
-    return (c.condition if is_condition else c.number)(node.args[0])
-
-
 @converts(aten.pow.Tensor_Scalar, aten.square.default)
 def _power(c: Conversion, node: Node) -> int:
     exponent = 2 if node.target is aten.square.default else node.args[1]
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise Unsupported(f"has the exponent {exponent}")
     return c.builder.power(c.number(node.args[0]), exponent)
-
-
-@converts(aten.sign.default)
-def _sign(c: Conversion, node: Node) -> int:
-    """0 of 0 and of a NaN, as PyTorch has it."""
-    b, value = c.builder, c.number(node.args[0])
-    zero = b.constant(0)
-    rest = b.add("select", b.add("lt", value, zero), b.constant(-1), zero)
-    return b.add("select", b.add("gt", value, zero), b.constant(1), rest)
-
-
-@converts(aten.reciprocal.default)
-def _reciprocal(c: Conversion, node: Node) -> int:
-    return c.builder.add("div", c.builder.constant(1), c.number(node.args[0]))
-
-
-@converts(aten.sigmoid.default)
-def _sigmoid(c: Conversion, node: Node) -> int:
-    one = c.builder.constant(1)
-    power = c.builder.add("exp", c.builder.add("neg", c.number(node.args[0])))
-    return c.builder.add("div", one, c.builder.add("add", one, power))
 
 
 @converts(aten.relu.default)

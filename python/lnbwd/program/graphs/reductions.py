@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Conversions of reductions of rows and of their positions; comparisons with a tensor's largest
-elements, and any() as a largest element."""
+"""Conversions of reductions, positions, comparisons with largest elements; any() as a largest."""
 
 from __future__ import annotations
 
@@ -185,8 +184,7 @@ def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: 
 
 
 def turn_to_maxima(graph: Graph, combines: Callable[[Node], Any]) -> None:
-    """Has whether any is true be the largest of ones and zeros, where that combines rows: kernels
-    do so by sums and maxima."""
+    """Turns any() over rows into the largest of ones and zeros, which kernels combine."""
     for node in list(graph.nodes):
         if node.target not in (aten.any.dim, aten.any.dims, aten.any.default):
             continue

@@ -110,9 +110,6 @@ def sharding_schema(*arguments: Any, **options: Any) -> Any:
     return RuntimeSchemaInfo(*arguments, **options)
 
 
-# Tracing of row functions -------------------------------------------------------------------------
-
-
 def graph_in_progress() -> torch.fx.Graph:
     """The graph that :func:`traced` is making."""
     from torch.fx.experimental.proxy_tensor import get_proxy_mode

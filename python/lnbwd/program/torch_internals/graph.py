@@ -54,8 +54,7 @@ def first_element(name: str) -> Any:
 
 
 def memory_order(sizes: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...] | None:
-    """The order of a tensor's dimensions in memory, empty if it is row-major; None if the memory
-    has gaps, or the order is not known for all sizes."""
+    """The order of dimensions in memory, empty if row-major; None with gaps, or if not known."""
     known_equal = V.graph.sizevars.statically_known_equals
     ones = [dim for dim, size in enumerate(sizes) if known_equal(size, 1)]
     left = [dim for dim in range(len(sizes)) if dim not in ones]
@@ -134,8 +133,7 @@ def is_scatter(node: Any) -> bool:
 
 
 def fused_nodes() -> list[Any]:
-    """The nodes of the graph that is being compiled for which a scheduling class generates code,
-    but for those that start several kernels at once."""
+    """The graph's nodes for which a scheduling class generates code, without combined ones."""
     return [node for node in V.graph.scheduler.nodes
             if not node.is_extern() and not node.is_template() and not node.is_foreach()
             and not isinstance(node, scheduler.NopKernelSchedulerNode)]

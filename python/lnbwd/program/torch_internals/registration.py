@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Has Inductor lower graphs for scheduling classes of ours, and call these, in the threads that
-compile with them."""
+"""Has Inductor lower graphs for our scheduling classes, in the threads that compile with them."""
 
 from __future__ import annotations
 
@@ -76,8 +75,7 @@ def whole_embeddings(devices: Collection[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_scatters() -> Iterator[None]:
-    """Without Triton, operations of PyTorch add to places of a tensor: has Inductor lower them as
-    it does for deterministic algorithms."""
+    """Without Triton PyTorch adds to places: has Inductor lower that as deterministic."""
     if has_triton() or not torch.cuda.is_available():
         yield
         return
@@ -177,8 +175,7 @@ def _dtype_in_memory(node: Any) -> torch.dtype | None:
 
 
 def _neighbours(x: Any) -> set[int]:
-    """The dimensions of a tensor, which need not be in memory, whose elements are neighbours in
-    the largest tensor that is read for it."""
+    """The dimensions of a tensor with neighbours in the largest tensor that is read for it."""
     sizes = x.get_size()
     with mock.patch.object(ir.FlexibleLayout, "allow_indexing", True):  # As it is by now.
         found = extract_read_writes(x.make_loader(), sizes)
@@ -196,8 +193,7 @@ def _neighbours(x: Any) -> set[int]:
 
 
 def register_backend(name: str, backend: Callable[..., Any]) -> None:
-    """Makes a backend known to torch.compile. In an installed package PyTorch registers it by an
-    entry point of its name, and takes no name twice."""
+    """Makes a backend known to torch.compile, once; an installed package has an entry point."""
     if name not in torch._dynamo.list_backends(exclude_tags=()):
         torch._dynamo.register_backend(backend, name=name)
 
