@@ -45,14 +45,7 @@ import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from lnbwd_bench import processes, results, timing  # noqa: E402
-from lnbwd_bench.patterns import (  # noqa: E402
-    Pattern,
-    expected,
-    faults,
-    graph_of,
-    inputs_of,
-    is_scatter,
-)
+from lnbwd_bench.patterns import Pattern, expected, faults, graph_of, inputs_of, is_scatter  # noqa: E402
 
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 _ROTATED_BYTES, _REPETITIONS = 200e6, 15

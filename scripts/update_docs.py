@@ -29,17 +29,7 @@ from collections.abc import Callable
 import doc_derivation
 import doc_images
 import doc_stages
-from doc_tools import (
-    CHIP,
-    EXAMPLE,
-    LAYER_NORM_BWD,
-    SOURCE,
-    Stop,
-    Tools,
-    chip_lists,
-    fence,
-    table,
-)
+from doc_tools import CHIP, EXAMPLE, LAYER_NORM_BWD, SOURCE, Stop, Tools, chip_lists, fence, table
 from generate_chips import resolve
 from generate_clocks import clock_values, matrix_rates
 from lnbwd.core.compile.spec import norm_source

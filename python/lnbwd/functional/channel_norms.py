@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,14 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core.compile.spec import ROWS_HINTS
-from ..ops.arguments import (
-    TYPES,
-    check_dense,
-    check_eps,
-    check_number,
-    check_parameter,
-    check_whole,
-)
+from ..ops.arguments import check_dense, check_eps, check_number, check_parameter, check_whole
 from ..ops.choices import choices
 from ..ops.launching import has_clusters, is_capturing, is_pytorchs
 from ..ops.regions import Registered, call_of, is_plain, raw_region, register_draft
@@ -297,8 +291,7 @@ class _ChannelNorm(torch.autograd.Function):
 
 def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
              *parameters: Tensor | None) -> tuple[Any, ...]:
-    """All tensors as rows of channels or tensors that broadcast to them: ``[B, G, C / G, S]``, or
-    ``[B, C, S]`` without groups."""
+    """Tensors as rows of channels, ``[B, G, C / G, S]`` or ``[B, C, S]``, or broadcasting to it."""
     samples, channels, size = x.shape
     if not groups:
         return (x, mean.view(-1, 1), variance.view(-1, 1),
@@ -323,7 +316,7 @@ def _number(value: float, device: torch.device) -> Tensor:
     return _numbers[value, device]
 
 
-_apply = eager(_ChannelNorm)
+_apply: Callable[..., Tensor] = eager(_ChannelNorm)
 
 
 def _check(input: Tensor, least: int, **parameters: Tensor | None) -> None:
@@ -332,7 +325,7 @@ def _check(input: Tensor, least: int, **parameters: Tensor | None) -> None:
         raise ValueError(f"input: expected the shape [B, C, ...] of {least} dimensions or more, "
                          f"got {list(input.shape)}; input[None] adds B")
     for name, parameter in parameters.items():
-        check_parameter(name, parameter, [input.shape[1]], "input", input, TYPES, " (channels)")
+        check_parameter(name, parameter, [input.shape[1]], "input", input, " (channels)")
 
 
 def _is_pytorchs(name: str, input: Tensor, *others: Tensor | None) -> bool:
@@ -419,8 +412,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         ("running_mean", running_mean), ("running_var", running_var)) if tensor is not None}
     if running:
         running["momentum"] = _number(momentum, input.device)
-    result: Tensor = _apply(rows, weight, bias, 0, eps, running).view(input.shape)
-    return result
+    return _apply(rows, weight, bias, 0, eps, running).view(input.shape)
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None,

@@ -151,7 +151,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
 
 @contextlib.contextmanager
 def forced(whose: str) -> Iterator[None]:
-    """Chooses the products of :func:`lnbwd.layer_norm_linear`, for the process, in ``with``.
+    """Chooses the products of :func:`lnbwd.layer_norm_linear` within ``with``, for all threads.
 
     Args:
         whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them; or
@@ -321,7 +321,7 @@ def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
     for name, parameter, expected in (
             ("norm_weight", norm_weight, shape), ("norm_bias", norm_bias, shape),
             ("weight", weight, weight.shape), ("bias", bias, weight.shape[:1])):
-        check_parameter(name, parameter, expected, "input", x, KERNEL_TYPES)
+        check_parameter(name, parameter, expected, "input", x, types=KERNEL_TYPES)
     if key is not None:
         if len(_sound) >= _MOST_KNOWN:
             _sound.clear()

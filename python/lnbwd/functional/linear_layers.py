@@ -37,14 +37,8 @@ _DIMS = {"x": "m, k", "z": "m, k", "gamma": "k", "beta": "k", "b": "n", "w": "n,
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What the kernels of a call depend on.
-
-    Attributes:
-        norm: the norm's operation.
-        k, n: the length of a normalised row, and of a row of the result.
-        dtype: of x, the weight and the result.
-        columns: the types of gamma, beta and b, those that are there.
-    """
+    """What the kernels of a call depend on: the norm, the lengths of a normalised row and of a row
+    of the result, the type of both and of the weight, and those of gamma, beta and b."""
 
     norm: str
     k: int
@@ -93,13 +87,8 @@ class Layer:
 
     def _product(self, region: operations.Region, z: str, arguments: dict[str, str],
                  known: dict[str, str]) -> str:
-        """The row program of the product of a row, ``z`` in the region.
-
-        Args:
-            region: what computes ``z``.
-            arguments: the other inputs by their names in the region.
-            known: statistics that the region has computed.
-        """
+        """The row program of the product of a row, ``z`` in the region that computes it, with the
+        other inputs by their names there, and the statistics that the region has computed."""
         row, narrow = self._vector("out", "f32"), self._vector("out")
         arguments = arguments | {f"{name}_": name for name in ("b", "w") if name in self.rows}
         out = region.op("lnbwd.linear", f"{self._vector('x')}, {self._vector('w')}", z, "%w_")
@@ -182,8 +171,7 @@ class Layer:
     @kept
     def bias_program(self, hint: int) -> Registered:
         """The column sums of dout, added up in float32 and rounded once. By kernels of ours:
-        PyTorch's sum over the rows takes longer than the product beside it where rows are some
-        hundred."""
+        PyTorch's sum over some hundred rows takes longer than the product beside it."""
         p = Draft(self.n, {"dout": Input("row", self.dtype)})
         p.write("db", "column_sum", dict(self.columns)["b"], p.values["dout"])
         return regions.register_draft(p, None, hint)

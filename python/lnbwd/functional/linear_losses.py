@@ -23,14 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..ops.arguments import (
-    TYPES,
-    check_classes,
-    check_dense,
-    check_loss,
-    check_number,
-    check_parameter,
-)
+from ..ops.arguments import check_classes, check_dense, check_loss, check_number, check_parameter
 from ..ops.choices import choices
 from ..ops.launching import falls_back
 from ..ops.regions import is_plain
@@ -178,10 +171,11 @@ def check_operands(input: Tensor, linear_weight: Tensor, target: Tensor,
         raise ValueError(f"linear_weight: expected [V, {size}] for an input of "
                          f"{list(input.shape)}, got {list(linear_weight.shape)}")
     own = linear_weight.shape[0]
-    check_parameter("linear_weight", linear_weight, [own, size], "input", input, [input.dtype])
-    check_parameter("linear_bias", linear_bias, [own], "input", input, [input.dtype])
+    check_parameter("linear_weight", linear_weight, [own, size], "input", input,
+                    types=[input.dtype])
+    check_parameter("linear_bias", linear_bias, [own], "input", input, types=[input.dtype])
     check_parameter("weight", weight, [classes], "input", input,
-                    [torch.float32, *{*TYPES} & {input.dtype}])
+                    types=[torch.float32, input.dtype])
     check_classes(target, input)
     if target.shape != input.shape[:-1]:
         raise ValueError(f"target: expected the shape {list(input.shape[:-1])} for an input of "

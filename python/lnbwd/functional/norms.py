@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ..core.base.operations import LAYER_NORM, RMS_NORM
+from ..ops.arguments import RMS_EPSILONS
 from ..ops.norms import NORMS, normalise
 
 _LAYER, _RMS = NORMS[LAYER_NORM], NORMS[RMS_NORM]
@@ -60,6 +61,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     Raises:
         The errors of :func:`layer_norm`.
     """
+    if eps is None and isinstance(input, Tensor):
+        eps = RMS_EPSILONS.get(input.dtype)
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
         return normalise(_RMS, input, normalized_shape, (weight,), eps)
     finally:

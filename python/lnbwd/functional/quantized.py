@@ -17,16 +17,9 @@ import torch
 from torch import Tensor
 
 from ..ops.arguments import KERNEL_TYPES, check_eps, check_rms_eps
+from . import quantized_programs as programs
 from .quantized_calls import Operands, Quantized, check_operands, joined, run, scale_input, shape_of
 from .quantized_layouts import BLOCKS, Block
-from .quantized_programs import (
-    backward_program,
-    forward_program,
-    glu_program,
-    squares_program,
-    tiles_program,
-    widening_program,
-)
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",
@@ -36,7 +29,7 @@ __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
 def _tiles(operands: Operands, dtype: torch.dtype, block: Block, swizzled: bool,
            *options: bool | str) -> dict[str, Tensor]:
     """Values down the columns, and perhaps along the rows."""
-    return run(tiles_program, operands, dtype, block, swizzled, *options, is_flat=swizzled,
+    return run(programs.tiles_program, operands, dtype, block, swizzled, *options, is_flat=swizzled,
                has_known_rows=True)
 
 
@@ -48,7 +41,7 @@ def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
         "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}
     check_operands(operands, dtype, block, columns, swizzled)
-    result = run(forward_program, operands, dtype, block, eps, has_mean, swizzled,
+    result = run(programs.forward_program, operands, dtype, block, eps, has_mean, swizzled,
                  is_flat=swizzled)
     if not columns:
         return joined(result)
@@ -69,11 +62,11 @@ def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean
     check_operands(operands | numbers, dtype, block, columns, swizzled,
                    required=("input", "rstd", *["mean"] * has_mean))
     if not columns:
-        return joined(run(backward_program, operands | numbers, dtype, block, has_mean, has_sum,
-                          True, swizzled, is_flat=swizzled))
+        return joined(run(programs.backward_program, operands | numbers, dtype, block, has_mean,
+                          has_sum, True, swizzled, is_flat=swizzled))
     # To read the sum again takes fewer bytes than to compute a tile's values of all operands again.
-    found: dict[str, Any] = run(backward_program, operands, dtype, block, has_mean, True, False,
-                                False)
+    found: dict[str, Any] = run(programs.backward_program, operands, dtype, block, has_mean, True,
+                                False, False)
     both = _gated({"input": found["sum"]}, "", dtype, factor, block, columns, swizzled, seed)
     return both._replace(**{name: value for name, value in found.items()
                             if has_sum or name != "sum"})
@@ -90,7 +83,7 @@ def _gated(operands: Mapping[str, Tensor | Quantized], activation: str, dtype: t
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
     if columns and BLOCKS[block] == 32 and seed is None:
         return joined(_tiles(given, dtype, block, swizzled, True, activation))
-    results = run(glu_program, given, dtype, block, activation, swizzled, is_flat=swizzled)
+    results = run(programs.glu_program, given, dtype, block, activation, swizzled, is_flat=swizzled)
     return joined(results | _tiles(given, dtype, block, swizzled, False, activation)
                   if columns else results)
 
@@ -114,7 +107,7 @@ def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
             and input.data.is_contiguous() and scale.is_contiguous()):
         rows = Quantized(input.data.view(-1, 2048 * input.data.shape[-1] // shape[-1]),
                          scale.view(-1, 2048 * scale.shape[-1] // shape[-1]))
-    return run(widening_program, {"input": ("row", rows)}, dtype, None)["data"].view(shape)
+    return run(programs.widening_program, {"input": ("row", rows)}, dtype, None)["data"].view(shape)
 
 
 def quantize(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
@@ -137,7 +130,7 @@ def quantize(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m
             raise ValueError("block='128x128': expected rows and elements of them in multiples of "
                              "128, and neither a factor, columns nor swizzled scales, got "
                              f"{list(input.shape)}")
-        result = joined(run(squares_program, given, dtype, None, is_flat=True))
+        result = joined(run(programs.squares_program, given, dtype, None, is_flat=True))
         assert result.scale is not None
         return result._replace(scale=result.scale.view(-1, length // 128))
     return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)

@@ -118,12 +118,7 @@ def run(make: functools._lru_cache_wrapper[Registered], operands: Operands, dtyp
         block: Block, *options: float | str, is_flat: bool = False,
         has_known_rows: bool = False) -> dict[str, Tensor]:
     """The results of a program by their names, of its operands, those that are not None.
-
-    Args:
-        make, operands, dtype, block, options: what makes the program, and of what.
-        is_flat: whether scales have one dimension.
-        has_known_rows: whether each number of rows has a program.
-    """
+    ``is_flat``: scales have one dimension; ``has_known_rows``: each number of rows compiles."""
     read = [one for name, (kind, t) in operands.items() if t is not None
             for one in inputs_of(name, kind, t)]
     first, whole = read[0][2], next(t for _, t in operands.values() if t is not None)
@@ -189,7 +184,7 @@ def check_operands(operands: Operands, dtype: torch.dtype, block: Block, columns
             "row": (x.shape, f" of {name}"), "column": (x.shape[-1:], f" (a row of {name})"),
             "scalar": ((*x.shape[:-1], 1), f" (a number for each row of {name})"),
             "number": ((), " (one number)")}[kind]
-        check_parameter(other, value, shape, name, x, types, where)
+        check_parameter(other, value, shape, name, x, where, types)
     if not isinstance(dtype, torch.dtype) or _NAMES.get(dtype) not in FORMATS:
         names = ", ".join(str(known) for known in (*FLOAT8, torch.float4_e2m1fn_x2))
         raise TypeError(f"dtype: expected {names}, got {dtype}")

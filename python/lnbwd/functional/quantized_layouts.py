@@ -50,8 +50,7 @@ def placed(digits: Parts, places: Parts) -> Parts:
 
 def of_scales(count: int, blocks: int, size: int, is_swizzled: bool) -> tuple[Parts, Parts]:
     """The layout of scales by the row and by the element in it, for ``count`` rows of ``blocks`` of
-    ``size``. Swizzled, it is cuBLASLt's: tiles of 128 rows and 4 blocks, row r of a tile at 16 (r
-    mod 32) + 4 (r / 32)."""
+    ``size``. Swizzled, as cuBLASLt's, row r of a 128x4 tile is at 16 (r mod 32) + 4 (r / 32)."""
     if not is_swizzled:
         return ((1, count, blocks),), ((size, blocks, 1),)
     return (((1, 32, 16), (32, 4, 4), (128, count // 128, blocks // 4 * 512)),

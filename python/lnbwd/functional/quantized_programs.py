@@ -143,8 +143,7 @@ class Program(Draft):
 
     def gated(self, activation: str) -> dict[str, Value]:
         """The values of a gated unit, or given a gradient of its result, the gradients of both
-        inputs, by the beginnings of their outputs' names. Without an activation: the input, plus
-        the residual if there is one."""
+        inputs, by their names' beginnings. Without an activation: the input plus the residual."""
         if not activation:
             x = self.values["input"]
             return {"": x + self.values["residual"] if "residual" in self.values else x}

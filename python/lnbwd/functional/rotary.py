@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
+from ..ops.arguments import check_dense, check_parameter, check_rms_eps
 from ..ops.launching import is_pytorchs
 from ..ops.regions import Registered, register_draft
 from ..ops.registration import eager, gradients_by_torch, refuse_forward_mode
@@ -117,7 +118,7 @@ class _Rotary(torch.autograd.Function):
     jvp = staticmethod(refuse_forward_mode("a norm with rotary positions"))
 
 
-_apply = eager(_Rotary)
+_apply: Callable[..., Tensor] = eager(_Rotary)
 
 
 def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
@@ -151,14 +152,13 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
                     reversed(table.shape), reversed(input.shape), strict=False)):
             raise ValueError(f"{name}: expected two dimensions or more that broadcast to those of "
                              f"input, {list(input.shape)}, got {list(table.shape)}")
-        check_parameter(name, table, table.shape, "input", input, TYPES)
+        check_parameter(name, table, table.shape, "input", input)
         if table.requires_grad:
             raise ValueError(f"{name}: expected a tensor that needs no gradient; pass "
                              f"{name}.detach()")
-    check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    check_parameter("weight", weight, input.shape[-1:], "input", input)
     eps = check_rms_eps(eps, input.dtype)
     cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
     if is_pytorchs("a norm with rotary positions", input, cos, sin, weight):
         return _by_torch(input, cos, sin, weight, eps)
-    y: Tensor = _apply(input.contiguous(), cos, sin, weight, eps)
-    return y
+    return _apply(input.contiguous(), cos, sin, weight, eps)

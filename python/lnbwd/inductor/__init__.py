@@ -45,12 +45,8 @@ aten, prims = torch.ops.aten, torch.ops.prims
 
 
 def sum_segments(graph: Graph, is_ordered: Callable[[torch.Tensor], bool]) -> None:
-    """Replaces additions to places of tensors by sums of segments, where their sizes are known.
-
-    Args:
-        graph: the graph.
-        is_ordered: whether what is added, of which it gets a fake tensor, is added in one order.
-    """
+    """Replaces additions to places of tensors by sums of segments, where their sizes are known, and
+    ``is_ordered`` says of a fake tensor of what is added that this has one order."""
     for target, (place, make) in _ADDITIONS.items():
         for node in graph.find_nodes(op="call_function", target=target):
             added = node.args[place].meta["val"]
@@ -150,11 +146,8 @@ def _package_hash() -> bytes:
 
 
 class Key(internals.CustomGraphPass):
-    """A pass that changes no operation, but the graph's keys in Inductor's caches.
-
-    Args:
-        then: the pass or passes that the user had set, which run after it.
-    """
+    """A pass that changes no operation, but the graph's keys in Inductor's caches; the user's
+    passes ``then`` run after it."""
 
     def __init__(self, then: Any = None) -> None:
         self._then = [*then] if isinstance(then, list | tuple) else [then] * (then is not None)

@@ -47,12 +47,8 @@ MOST_OPERANDS = 64
 
 
 class Accesses(Loads):
-    """The handler of stores too.
-
-    Attributes:
-        outputs: what is written, and which elements.
-        groups: how many groups of rows outputs have.
-    """
+    """The handler of stores too: ``outputs`` has what is written, and which elements, ``groups``
+    how many groups of rows outputs have."""
 
     def __init__(self, space: Space, digits: Digits, length: int, memory: Memory,
                  later: Collection[str]) -> None:
@@ -246,11 +242,7 @@ MOST_READ_APART, LONGEST_READ_APART = 1 << 21, 256
 
 
 def convert(bodies: Sequence[LoopBody], memory: Memory) -> list[Call]:
-    """Row programs that compute loop bodies of a fused node.
-
-    Raises:
-        NotConvertible: there are none; says why.
-    """
+    """Row programs that compute loop bodies of a fused node, or NotConvertible, which says why."""
     bodies = list(bodies)
     sizes = [static_sizes(body, memory) for body in bodies]
     failure: NotConvertible | None = None
@@ -376,8 +368,7 @@ class _Conversion(Accesses):
                 distance *= size
 
     def _digits_of(self, distance: int, size: int, turned: int) -> Form:
-        """A variable of a loop that has ``distance`` elements inside of it; ``turned`` as
-        :meth:`Space.turned` gives it."""
+        """A loop's variable of ``distance`` elements; ``turned`` as of :meth:`Space.turned`."""
         if size == 1:
             return Form()
         if not turned:

@@ -36,23 +36,13 @@ LARGEST_COPY = 1 << 16
 
 
 class Loads(Operations):
-    """The handler of loads too.
-
-    Attributes:
-        space: how loops run through the row block.
-        memory: what is known of buffers.
-        later: buffers that are read after the program.
-        rows: M.
-        inputs: what is read, and the values.
-        stored: the values of buffers that bodies have written, and their elements.
-        combined: buffers that combine rows.
-        indirect: by the symbol that an index has for it, what is read from memory, and the number
-            of elements that it counts.
-        body: the loop body at hand.
-        variables: what its variables are.
-        is_swapped, is_rows, reduces: whether it reduces rows, has one element for each row, and
-            reduces.
-    """
+    """The handler of loads too: ``space`` says how loops run through the row block, ``memory`` what
+    is known of buffers, ``later`` which of them are read after the program. ``inputs`` has what is
+    read, and the values, ``stored`` the values, and elements, of buffers that bodies have written,
+    ``combined`` buffers that combine rows, ``indirect`` what is read from memory, by the symbol
+    that an index has for it, and the number of elements that it counts. Of the loop body at hand,
+    ``body``, ``variables`` says what its variables are; ``is_swapped``, ``is_rows`` and
+    ``reduces``, whether it reduces rows, has one element for each row, and reduces."""
 
     def __init__(self, space: Space, digits: Digits, length: int, memory: Memory,
                  later: Collection[str]) -> None:

@@ -47,14 +47,8 @@ def _both(first: dict[Any, tuple[int, int]], second: dict[Any, tuple[int, int]])
 
 
 class Operations(DefaultHandler):
-    """The handler of operations on values.
-
-    Attributes:
-        digits: of the number of an element of the row block.
-        length: N.
-        builder: the nodes of the program.
-        masks: conditions under which is computed what is at hand.
-    """
+    """The handler of operations on values of a row block: the ``digits`` of an element's number, N,
+    ``length``, the nodes, and ``masks``, conditions under which is computed what is at hand."""
 
     def __init__(self, digits: Digits, length: int) -> None:
         self.digits, self.length = digits, length

@@ -62,16 +62,8 @@ def add(first: Form, second: Form, factor: int = 1) -> Form:
 
 
 class Digits:
-    """The digits of an element's number.
-
-    Args:
-        count: the elements.
-        cuts: distances at which digits begin.
-        refused: distances at which none can begin.
-
-    Raises:
-        NotConvertible: the cuts do not divide one another.
-    """
+    """The digits of the number of one of ``count`` elements, which begin at distances, ``cuts``;
+    none can begin at ``refused`` ones. NotConvertible: the cuts do not divide one another."""
 
     def __init__(self, count: int, cuts: Sequence[int], refused: Collection[int] = ()) -> None:
         self.count, self.refused = count, refused

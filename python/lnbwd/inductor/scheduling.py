@@ -37,12 +37,8 @@ _SAMPLES = ((1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049),
 
 
 def calls_of(nodes: Sequence[Any]) -> list[Call]:
-    """The calls that compute nodes of Inductor's scheduler. Of a graph with dynamic shapes their
-    numbers may have symbols.
-
-    Raises:
-        NotConvertible: there are none.
-    """
+    """The calls that compute nodes of Inductor's scheduler, or NotConvertible. Of a graph with
+    dynamic shapes their numbers may have symbols."""
     bodies: list[Any] = [getattr(node, "_body", None) for node in nodes]
     if not all(isinstance(body, internals.LoopBody) for body in bodies):
         raise NotConvertible("is no loop")
@@ -253,11 +249,7 @@ class _Rows:
         return result
 
     def _choose(self, nodes: Sequence[_Prepared]) -> None:
-        """Times the nodes that need it, equal nodes once.
-
-        Raises:
-            LeftError: the graph has to be compiled again, with nodes left to Inductor.
-        """
+        """Times nodes that need it, equal ones once. LeftError: compile again, with nodes left."""
         current = attempt()
         first = dict[object, Choice]()
         chosen = [(found, found.choice) for found in nodes if found.choice is not None]

@@ -19,8 +19,7 @@ from ..program.torch_internals.loops import LoopBody
 from .places import Form, NotConvertible
 
 LARGEST_EXACT = 2 ** 24 - 1
-"""Integers up to here are float32 inside where their ranges are known: no other integer is rounded
-to them."""
+"""Integers up to here, of known ranges, are float32 inside: no other integer is rounded to them."""
 
 FLOATS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 INTEGERS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
@@ -72,17 +71,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory behind names.
-
-    Attributes:
-        dtype: the type of a buffer's elements.
-        size: how many elements its memory has.
-        first: the element of another buffer's memory at which it begins, if it is a part of that.
-        same: the name of the buffer whose memory it is.
-        is_needed: whether others read what a node writes there.
-        values: numbers that stand for symbols in sizes and indices.
-        unit: a number that every choice of a row's length divides; 0: any.
-    """
+    """The memory behind names: of a buffer the type and number of its elements, its first one in
+    another buffer's memory if it is a part of that, the buffer whose memory it is, and whether
+    others read what a node writes there; ``values``, numbers that stand for symbols in sizes and
+    indices; and ``unit``, which every choice of a row's length divides, 0: any does."""
 
     dtype: Callable[[str], torch.dtype]
     size: Callable[[str], int]
@@ -203,8 +195,7 @@ class Space:
 
     def choose_order(self, places: Sequence[int]) -> None:
         """Chooses in which order the loops of bodies without sums run, so that neighbours are
-        neighbours in memory: ``order`` has the loops from the outermost to the innermost, and is
-        empty if they run as they are."""
+        neighbours in memory: ``order`` has them from the outermost on; empty: as they are."""
         sizes, reduced = self.sizes[places[0]]
         if not self.is_free or reduced or any(self.sizes[one] != (sizes, ()) for one in places):
             return

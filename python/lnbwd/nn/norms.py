@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..core.base.operations import LAYER_NORM, RMS_NORM
-from ..ops.arguments import check_eps, check_sizes
+from ..ops.arguments import RMS_EPSILONS, check_eps, check_sizes
 from ..ops.launching import falls_back
 from ..ops.norms import NORMS as OPERATORS
 from ..ops.norms import normalise
@@ -68,7 +68,8 @@ class RMSNorm(torch.nn.RMSNorm):
             return super().forward(x)
         own = self._parameters
         parameters = (own["weight"],) if "weight" in own else (self.weight,)
-        return normalise(_RMS, x, self.normalized_shape, parameters, self.eps)
+        eps = RMS_EPSILONS.get(x.dtype) if self.eps is None and isinstance(x, Tensor) else self.eps
+        return normalise(_RMS, x, self.normalized_shape, parameters, eps)
 
 
 NORMS: dict[str, type[torch.nn.Module]] = {LAYER_NORM: LayerNorm, RMS_NORM: RMSNorm}

@@ -156,7 +156,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
         self._modules = list(modules.values())
 
     def undo(self) -> None:
-        """Gives the modules their classes back, and PyTorch its norms. Twice is allowed."""
+        """Gives the modules their classes, and PyTorch its norms, back. It may be called twice."""
         _restore(self.model, self._modules)
 
     def __exit__(self, *error: object) -> None:
@@ -295,5 +295,5 @@ def _override(model: torch.nn.Module) -> bool:
 
 
 def unpatch(model: torch.nn.Module) -> int:
-    """Gives modules that use lnbwd their old classes, and PyTorch its norms; how many modules."""
+    """Gives modules that use lnbwd their old classes, PyTorch its norms; returns how many."""
     return _restore(model, model.modules())

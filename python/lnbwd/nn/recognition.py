@@ -265,10 +265,8 @@ def _undisturbed() -> Iterator[None]:
 
 
 def recognise(module: torch.nn.Module) -> Recipe | None:
-    """How a module normalises, or None if it does not, or not as PyTorch's norms do.
-
-    The module's forward is run on the CPU, some fifty times, with data of this function's own.
-    """
+    """How a module normalises, or None if it does not, or not as PyTorch's norms do. Its forward is
+    run on the CPU, some fifty times, with data of this function's own."""
     parameters = _parameters(module)
     if parameters is None or not _takes_one_tensor(module):
         return None

@@ -59,15 +59,10 @@ def check_type(name: str, tensor: Tensor, types: Sequence[torch.dtype], remedy: 
 
 
 def check_parameter(name: str, parameter: Tensor | None, shape: Sequence[int], x_name: str,
-                    x: Tensor, types: Sequence[torch.dtype], where: str = "") -> None:
-    """Raises TypeError or ValueError for a weight or bias that does not fit the tensor ``x``.
-
-    Args:
-        name, parameter: the argument; None fits.
-        shape: what it must have; ``where`` says in the message where that comes from.
-        x_name, x: the argument on whose device it must be.
-        types: those that its elements may be of.
-    """
+                    x: Tensor, where: str = "", types: Sequence[torch.dtype] = TYPES) -> None:
+    """Raises TypeError or ValueError for a weight or bias, unless it is None, that has not the
+    shape, which ``where`` explains in the message, is not on the device of ``x``, called
+    ``x_name``, or has elements of none of the types."""
     if parameter is None:
         return
     check_tensor(name, parameter, or_none=True)
@@ -147,14 +142,8 @@ def check_rms_eps(eps: float | None, dtype: torch.dtype = torch.float32) -> floa
 def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
                parameters: Sequence[Tensor | None], types: Sequence[torch.dtype] = TYPES,
                parameter_types: Sequence[torch.dtype] = TYPES) -> list[int]:
-    """The normalised dimensions, after the arguments of a norm were checked.
-
-    Args:
-        name, x: the tensor that is normalised.
-        normalized_shape: the dimensions.
-        parameters: weight and bias, as many as the norm has.
-        types, parameter_types: those of their elements.
-    """
+    """The normalised dimensions, after the arguments of a norm were checked: the tensor ``x``,
+    called ``name``, the dimensions, the norm's parameters, and types of elements."""
     check_dense(name, x, types)
     shape = check_sizes(normalized_shape)
     if not shape:
@@ -163,8 +152,8 @@ def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
         raise ValueError(f"{name}: expected a shape that ends in {shape} (normalized_shape), got "
                          f"{list(x.shape)}")
     for parameter_name, parameter in zip(("weight", "bias"), parameters, strict=False):
-        check_parameter(parameter_name, parameter, shape, name, x, parameter_types,
-                        " (normalized_shape)")
+        check_parameter(parameter_name, parameter, shape, name, x, " (normalized_shape)",
+                        parameter_types)
     return shape
 
 

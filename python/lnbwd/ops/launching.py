@@ -170,17 +170,8 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
               alignment: int = ALIGNMENT) -> torch.Tensor:
     """The first ``count`` elements of a tensor's memory, one after another, as a kernel reads or
     writes them. Every launch and every evaluation gets its tensors from here; lib/Torch checks the
-    same and takes the address.
-
-    Args:
-        tensor: its shape does not matter.
-        count: the elements that the program declares.
-        order: the order that the program was made for.
-        alignment: memory at no multiple of so many bytes is copied.
-
-    Raises:
-        ValueError: the memory has another order, gaps, or fewer elements.
-    """
+    same and takes the address. The program was made for ``order``; memory at no multiple of
+    ``alignment`` bytes is copied. A ValueError if it has another order, gaps, or fewer elements."""
     has_rank = not order or len(order) == tensor.dim()
     lies = tensor.permute(order) if order and has_rank else tensor
     if not has_rank or not lies.is_contiguous() or tensor.numel() < count:

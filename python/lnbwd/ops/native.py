@@ -139,8 +139,7 @@ _held: list[Handle] = []
 
 def add_program(program: Any, device: object, kernel: Any) -> None:
     """Puts the :class:`lnbwd.runtime.Kernel` of a :class:`lnbwd.regions_op.RegionProgram` on a
-    device, a GPU's index or the simulated chip, into the library's table, if there is one, which
-    keeps it alive for ever."""
+    device, a GPU's index or the simulated chip, into the library's table, for ever."""
     library = load()
     if library is None:
         return

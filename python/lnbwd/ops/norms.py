@@ -50,26 +50,10 @@ from ..core.compile.spec import GRADIENTS, hints_near, norm_operands, norm_sourc
 from ..core.runtime.objects import ELEMENTS
 from ..program.operands import ELEMENT_NAMES, TYPES
 from ..program.torch_internals.eager import has_autocast_kernel, reshaped, transforms_are_active
-from . import native, regions
-from .arguments import (
-    HALVES,
-    KERNEL_TYPES,
-    RMS_EPSILONS,
-    check_eps,
-    check_norm,
-    subclass_watchers,
-)
+from . import native, regions, registration
+from .arguments import HALVES, KERNEL_TYPES, check_eps, check_norm, subclass_watchers
 from .launching import falls_back
-from .registration import (
-    define,
-    define_kernel,
-    eager,
-    gradients_by_torch,
-    gradients_like,
-    is_derived,
-    refuse_forward_mode,
-    widen,
-)
+from .registration import eager, gradients_by_torch, gradients_like, is_derived
 
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
 _KEY = struct.Struct("=qqdIB3b")
@@ -160,15 +144,15 @@ class Norm:
         schema = f"(Tensor x, int[] normalized_shape{parameters}, float eps)" + results
         schema_bwd = (f"(Tensor dy, Tensor x{statistics}{parameters}, int[] normalized_shape, "
                       "bool[] mask)" + results)
-        self.operator, self.raw = define_kernel(
+        self.operator, self.raw = registration.define_kernel(
             name, schema, self._forward, self._fake_forward, results=1 + count)
-        self.operator_bwd, self.raw_bwd = define_kernel(
+        self.operator_bwd, self.raw_bwd = registration.define_kernel(
             gradient, schema_bwd, self._backward, self._fake_backward, results=1 + count)
         self._define_derivatives()
-        define(name, schema, self.differentiable)
-        define(gradient, schema_bwd, self._gradient)
+        registration.define(name, schema, self.differentiable)
+        registration.define(gradient, schema_bwd, self._gradient)
         if self.is_widened:
-            widen(name)
+            registration.widen(name)
 
     def _split(self, others: Sequence[Any]) -> tuple[Sequence[Tensor], Sequence[Tensor | None],
                                                      Sequence[int], Sequence[bool]]:
@@ -307,7 +291,7 @@ class Norm:
                                  for gradient, want in zip(gradients, mask, strict=True)]
                 return (gradients[0], None, *gradients[1:], None)
 
-            jvp = staticmethod(refuse_forward_mode("lnbwd's operations"))
+            jvp = staticmethod(registration.refuse_forward_mode("lnbwd's operations"))
 
         class Whole(Eager):
             """All results."""
@@ -355,8 +339,6 @@ def normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
     """A norm for users. The usual call comes first, at the least cost; :func:`_checked` says what
     is wrong with others. Modules call it: their functions are another frame."""
     failure = None
-    if eps is None and norm.count == 1 and isinstance(input, Tensor):
-        eps = RMS_EPSILONS.get(input.dtype)
     try:
         if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0 and (
                 not _is_compiling()):

@@ -167,7 +167,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
 def register_row_program(program: RowProgram, is_tuned: bool = False,
                          is_region: bool = True) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again;
-    with ``is_tuned`` its schedule is searched for; ``is_region`` as :func:`.tuned`."""
+    with ``is_tuned`` its schedule is searched for; ``is_region`` as :class:`.Source`."""
     expected = program.expected_rows
     rows = (program.rows or expected) if is_tuned else None
     is_tuned = rows is not None and (program.groups is not None or not program.has_groups) and (

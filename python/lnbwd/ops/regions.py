@@ -98,11 +98,7 @@ def register_draft(draft: Draft, rows: int | None, expected_rows: int | None = N
 
 def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache; ``rows`` as of
-    :meth:`.KernelStore.get`.
-
-    Raises:
-        LnbwdError: there is no device, no compiler, or the compiler refuses the program.
-    """
+    :meth:`.KernelStore.get`. An LnbwdError without a device or a compiler, or if it refuses."""
     return _kernels.get(launching.kernel_key(program.text, launching.device_key(device))) or _load(
         program, device, rows)
 
@@ -134,8 +130,7 @@ def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel
 
 def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> Kernel | None:
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
-    where PyTorch's operations take its place; ``rows`` as of :meth:`.KernelStore.get`. Raises the
-    errors of :func:`load_kernel`."""
+    where PyTorch takes its place; ``rows`` and errors as of :func:`load_kernel`."""
     where = launching.device_key(first.device)
     key = launching.kernel_key(program.text, where)
     kernel = _kernels.get(key)

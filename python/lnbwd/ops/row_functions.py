@@ -256,8 +256,7 @@ class RowFunction(Generic[P, R]):
         return result
 
     def write(self, results: Sequence[Tensor], *args: P.args, **kwargs: P.kwargs) -> None:
-        """A call without a gradient that writes its results to contiguous tensors, which may be the
-        rows that it reads."""
+        """Writes results to contiguous tensors, perhaps the rows that it reads; no gradient."""
         values = self._parameters.bind(args, kwargs)
         plan = self._plan(values, None)
         if plan.is_by_torch or (values[self._first].is_cpu

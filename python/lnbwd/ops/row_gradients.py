@@ -39,14 +39,8 @@ from .region_programs import operand, register_program, register_row_program
 
 @dataclass(frozen=True)
 class Forward:
-    """A forward program that is registered.
-
-    Attributes:
-        rest: the text of the same for rows of one element; empty, unless the plan is flat.
-        inputs: the tensor of the call that each input is.
-        results: the output that each result is.
-        saved: the outputs that are saved, results among them.
-    """
+    """A registered forward program: the tensor of the call that each input is, and the outputs that
+    are results or saved. ``rest`` is its text for rows of one element, if the plan is flat."""
 
     program: RowProgram
     text: str
@@ -58,15 +52,9 @@ class Forward:
 
 @dataclass(frozen=True)
 class Gradient:
-    """A derived program that is registered.
-
-    Attributes:
-        mlir: its text.
-        inputs: for each of its inputs the place in what the backward pass has at hand: a gradient
-            for each result, then what was kept.
-        outputs: the tensor of the call that each output is the gradient of.
-        text, rest: of the program, empty where the gradient is 0, and as of a forward program.
-    """
+    """A registered derived program. Each input is at a place in what the backward pass has at hand,
+    a gradient for each result, then what was kept; each output is the gradient of a tensor of the
+    call. ``text`` is empty where the gradient is 0, ``rest`` as of a forward program."""
 
     mlir: str
     text: str

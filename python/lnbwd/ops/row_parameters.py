@@ -136,19 +136,13 @@ def _check_tensor(parameter: _Parameter, value: Any, first_name: str, first: Ten
                          "dimension of as many elements as its last two are whole parts of "
                          f"({_WORDS['part']}), got {list(value.shape)}")
     expected = {"row": rows, "column": rows[-1:], "scalar": [*rows[:-1], 1], "number": []}
-    check_parameter(name, value, expected.get(kind, value.shape), first_name, first, _TYPES[kind],
-                    f" ({_WORDS[kind]}, {first_name} being {rows})")
+    check_parameter(name, value, expected.get(kind, value.shape), first_name, first,
+                    f" ({_WORDS[kind]}, {first_name} being {rows})", _TYPES[kind])
 
 
 class Parameters:
-    """The parameters of a function.
-
-    Attributes:
-        all: in order.
-        kinds: the kind of each.
-        first: the place of the first rows.
-        positional: how many can be passed by position.
-    """
+    """All parameters of a function in order, their kinds, the place of the first rows, and how many
+    can be passed by position."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function

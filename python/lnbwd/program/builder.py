@@ -56,13 +56,8 @@ class Value:
 
 
 class Draft:
-    """A program that is written by hand, with names for its operands.
-
-    Attributes:
-        inputs: in the order that programs have.
-        values: the same as nodes.
-        outputs: what is written, in the order of the arguments within each kind.
-    """
+    """A program that is written by hand, with names for its operands: inputs in the order that
+    programs have, their values, and outputs in the order of the arguments within each kind."""
 
     def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
         self.length, self.builder = length, Builder(length)

@@ -12,33 +12,17 @@ import torch
 from torch import Tensor
 
 from ..core.base.operations import ELEMENTS
-from .operands import (
-    COMPARISONS,
-    INTEGERS,
-    RANDOM_STEP,
-    SUM_KINDS,
-    SUMS,
-    TABLES,
-    TYPES,
-    Input,
-    Output,
-)
+from .operands import COMPARISONS, INTEGERS, RANDOM_STEP, SUM_KINDS, TABLES, TYPES, Input, Output
 from .row_program import RowProgram, count_groups
 
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
              rounds: bool = True, rows: int | None = None) -> list[Tensor]:
-    """The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``.
-
-    Args:
-        program: the row program.
-        inputs: tensors of M·N, N, B·N and M elements, as the program has them. Where outputs alone
-            are of groups, B is the first dimension of the first row block. Without any, PyTorch's
-            default device computes.
-        dtype: the type to compute in (default: float32).
-        rounds: whether ``round`` and the outputs' types round.
-        rows: M, where neither an input nor the program says it.
-    """
+    """The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``, from tensors of M·N, N, B·N and M
+    elements, as the program has its inputs; where outputs alone are of groups, B is the first
+    dimension of the first row block. Without any, PyTorch's default device computes. ``dtype``: the
+    type to compute in (default: float32); ``rounds``: whether ``round`` and the outputs' types
+    round; ``rows``: M, where neither an input nor the program says it."""
     state = _Evaluation(program, inputs, dtype or torch.float32, rounds, rows)
     for name, *operands in program.nodes:
         state.values.append(state.value_of(name, operands))
@@ -56,13 +40,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 class _Evaluation:
-    """The values of a program's nodes, M ``rows`` in B ``groups``.
-
-    Attributes:
-        tensors: the inputs, a row or a number of each for every row of the program.
-        values: the values of the nodes before the present one.
-        exact: the integers among them that ``values`` has rounded to the type of computation.
-    """
+    """The values of a program's nodes, M ``rows`` in B ``groups``: ``tensors`` has a row, or a
+    number, of each input for every row, ``exact`` the integers that ``values`` has rounded."""
 
     def __init__(self, program: RowProgram, inputs: Sequence[Tensor], wide: Any, rounds: bool,
                  rows: int | None) -> None:
@@ -122,7 +101,7 @@ class _Evaluation:
         found: Tensor
         if (of := getattr(self, f"_of_{name}", None)) is not None:
             found = of(*operands)
-        elif name in SUMS:
+        elif name in ("row_sum", "row_max"):
             row = self.values[operands[0]].expand(-1, self.program.length)
             found = row.sum(1, True, dtype=row.dtype) if name == "row_sum" else row.amax(1, True)
         else:

@@ -78,13 +78,8 @@ def is_cheap(program: RowProgram) -> list[bool]:
 
 
 def mlir(program: RowProgram, is_exact: bool = False) -> str:
-    """A function with the program, on memrefs: inputs, then outputs.
-
-    Args:
-        program: the row program.
-        is_exact: no function takes its cheaper form: for the source of a gradient, the outputs of
-            which may have more digits.
-    """
+    """A function with the program, on memrefs: inputs, then outputs. ``is_exact``: no function
+    takes its cheaper form, for the source of a gradient, whose outputs may have more digits."""
     return Writer(program, is_exact).write()
 
 

@@ -40,10 +40,6 @@ INTEGERS = {"i64": "i64", "i32": "i32", "i16": "i32", "si8": "i32", "ui8": "i32"
 BYTES = ("si8", "ui8")
 """Types of integers that are "i8" in MLIR."""
 
-OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl", "shr", "floordiv",
-                         "mod", "not", "select", "row_sum", "row_max", *LOGIC))
-"""Operations that make integers of integers."""
-
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
 """Nodes that make a row scalar of a row, and the kind of ``vector.reduction``."""
 

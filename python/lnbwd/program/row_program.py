@@ -24,23 +24,16 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .operands import (
-    COMPARISONS,
-    INTEGERS,
-    OF_INTEGERS,
-    SUM_KINDS,
-    SUMS,
-    TABLES,
-    Input,
-    Output,
-    cut,
-)
+from .operands import COMPARISONS, INTEGERS, LOGIC, SUM_KINDS, SUMS, TABLES, Input, Output, cut
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _FORMAT = "lnbwd-row-program 1"
 
+_OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl", "shr",
+                          "floordiv", "mod", "not", "select", "row_sum", "row_max", *LOGIC))
+"""Operations that make integers of integers."""
 
 _T = TypeVar("_T")
 
@@ -138,11 +131,8 @@ class RowProgram:
 
     def row_dims(self) -> list[tuple[str, int, int | None]]:
         """The row dimensions of its domain, outermost first: of each its name, the elements of a
-        row block from one index to the next, and its size where that is known.
-
-        Raises:
-            ValueError: parts and groups of rows do not go together, or parts among each other.
-        """
+        row block from one index to the next, and its size where that is known. A ValueError if
+        parts and groups of rows do not go together, or parts among each other."""
         parts, group = self._parts(), self.group_size()
         has_row_parts = any(part[0] * part[1] > self.length for part in parts)
         if self.has_groups and not has_row_parts and cut(self.length, parts):
@@ -194,11 +184,7 @@ class RowProgram:
 
     @staticmethod
     def from_text(text: str) -> RowProgram:
-        """Reads the output of :meth:`text`.
-
-        Raises:
-            ValueError: the text is none of a row program.
-        """
+        """Reads the output of :meth:`text`; a ValueError for another text."""
         try:
             fields = json.loads(text)
             if fields["format"] != _FORMAT:
@@ -296,11 +282,7 @@ class RowProgram:
 
     def types(self) -> list[str]:
         """The type of each node: "f32", a condition, "i1", or an integer, "i32" or "i64". A
-        constant is "f32", however it is used.
-
-        Raises:
-            ValueError: the operands of a node have different types.
-        """
+        constant is "f32", however it is used. A ValueError if operands differ in type."""
         result: list[str] = []
         for index, (name, *operands) in enumerate(self.nodes):
             if name == "input":
@@ -313,7 +295,7 @@ class RowProgram:
             elif name in COMPARISONS:
                 self.type_of(index, operands, result)
                 found = "i1"
-            elif name in OF_INTEGERS:
+            elif name in _OF_INTEGERS:
                 found = self.type_of(index, operands[name == "select":], result)
             else:
                 found = "f32"

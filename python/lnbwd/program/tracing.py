@@ -335,17 +335,10 @@ def _convert_all(conversion: Conversion, graph: torch.fx.Graph, watch: Watch,
 @alone
 def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
           signature: Signature, saved: Sequence[str] | None) -> Trace:
-    """Makes a function a row program.
-
-    Args:
-        function, call: the function, and what runs it on tensors in the order of
-            ``signature.kinds``.
-        saved: names of variables whose values the gradient may be given; None: the statistics
-            (:meth:`RowProgram.statistics`).
-
-    Raises:
-        TypeError: it is none, with the line of the function and what was expected there.
-    """
+    """Makes a function a row program. ``call`` runs it on tensors in the order of
+    ``signature.kinds``; ``saved`` names variables whose values the gradient may be given; None: the
+    statistics (:meth:`RowProgram.statistics`). A TypeError, with the line of the function and what
+    was expected there, if it is none."""
     module, watch, (count, is_tuple) = watching.run_function(function, call, signature, saved or ())
     parts, signature = _cut(module.graph, signature)
     parameters = dict(zip((n for n in module.graph.nodes if n.op == "placeholder"),

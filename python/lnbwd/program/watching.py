@@ -233,8 +233,7 @@ _lock = threading.RLock()
 
 def alone(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator of a function that runs in a thread of its own, without the caller's transforms,
-    modes and calls of operators, and with PyTorch's own default type, so that a trace serves calls
-    under any of these."""
+    and modes, and with PyTorch's own default type, so that a trace serves calls under any."""
     @functools.wraps(function)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
         with _lock, concurrent.futures.ThreadPoolExecutor(1) as pool:

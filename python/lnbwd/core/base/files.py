@@ -49,11 +49,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Checks that :func:`write_whole` can write, before long work.
-
-    Raises:
-        OSError: ``path`` is a folder, or cannot be written; nothing has changed.
-    """
+    """Checks that :func:`write_whole` can write, before long work; raises its OSErrors."""
     target = pathlib.Path(os.path.realpath(path))
     name = os.fspath(path)
     if target.is_dir():

@@ -279,15 +279,8 @@ def named(op: str, inputs: Iterable[tuple[str, str, str]], outputs: Iterable[tup
 def rowwise(name: str, domain: str, inputs: Sequence[Access], outputs: Sequence[Access],
             arguments: Mapping[str, str], lines: Iterable[str],
             results: Sequence[tuple[str, str]]) -> str:
-    """A row program.
-
-    Args:
-        name, domain: its name and its dimensions, "m | n".
-        inputs, outputs: its operands.
-        arguments: the types of the inputs in the region by their names there.
-        lines: the region's operations.
-        results: what the region yields, and the types.
-    """
+    """A row program over a domain, "m | n": its operands, the types of the inputs in the region by
+    their names there, the region's lines, and its results with their types."""
     names = ", ".join(f'"{one.name}"' for one in (*inputs, *outputs))
     region = ", ".join(f"%{argument}: {type_}" for argument, type_ in arguments.items())
     return "\n".join([

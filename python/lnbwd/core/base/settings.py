@@ -12,11 +12,8 @@ from .errors import LnbwdError
 
 
 def choice(variable: str, choices: Sequence[str], expected: str) -> str:
-    """Which of the choices a variable says, the first if it is not set.
-
-    Raises:
-        LnbwdError: it says something else; ``expected`` is in the message.
-    """
+    """Which of the choices a variable says, the first if it is not set. An LnbwdError with
+    ``expected`` if it says something else."""
     value = read(variable) or choices[0]
     if value not in choices:
         raise error(variable, expected, value)
@@ -33,11 +30,7 @@ class Switch:
 
     @property
     def is_on(self) -> bool | None:
-        """What holds now; None: neither says anything.
-
-        Raises:
-            LnbwdError: the variable says something else.
-        """
+        """The present choice, or None; an LnbwdError if the variable says something else."""
         if self.chosen is not None:
             return self.chosen
         said = choice(self._variable, ("", "0", "1"), "'0' or '1'")

@@ -43,11 +43,7 @@ def default_folder() -> pathlib.Path | None:
 
 
 class KernelCache:
-    """A folder of compiled kernels.
-
-    Attributes:
-        folder: where it is; None: every lookup misses and nothing is kept.
-    """
+    """A folder of compiled kernels, or None: every lookup misses and nothing is kept."""
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.folder = None if folder is None else pathlib.Path(folder)
@@ -61,13 +57,8 @@ class KernelCache:
         return self.folder / "v1" / spec.chip / spec.digest()
 
     def load(self, spec: Cached, compiler: str | None) -> bytes | None:
-        """The code of ``spec``, or None.
-
-        Args:
-            spec: the kernel.
-            compiler: the compiler whose code is wanted; None: that of any, the latest first, for
-                machines that have no compiler.
-        """
+        """The code of ``spec`` by a compiler, or None. Without a compiler, as on other machines,
+        that of any, the latest first."""
         if self.folder is not None:
             folder = self._entry_folder(spec)
             for path in [folder / f"{compiler}.kernel"] if compiler else self._files(folder):

@@ -67,11 +67,7 @@ def whole_number(name: str, value: object, least: int, what: str) -> int:
 
 
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
-    """"f16", "bf16" or "f32", from this name, a name like "float16", or a torch.dtype.
-
-    Raises:
-        ValueError: it is none of these.
-    """
+    """"f16", "bf16" or "f32", from such a name, "float16" or a torch.dtype, or a ValueError."""
     name = str(dtype).removeprefix("torch.")
     name = _DTYPE_NAMES.get(name, name)
     if name not in DTYPES:
@@ -239,11 +235,8 @@ def norm_source(op: str, *, n: object, dtype: object = "f32", weight: object = T
 
 @dataclass(frozen=True)
 class GradientSpec:
-    """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
-
-    Attributes:
-        source, wrt, of, saved: the arguments of :func:`lnbwd.compiler.differentiate`.
-    """
+    """A derived gradient, MLIR for any chip, which caches keep as kernels: the arguments of
+    :func:`lnbwd.compiler.differentiate`."""
 
     source: str
     wrt: tuple[str, ...]
@@ -262,17 +255,11 @@ class GradientSpec:
 
 @dataclass(frozen=True)
 class MeasurementSpec:
-    """The key of a measurement on a device; caches keep the result, JSON, like a kernel.
-
-    Attributes:
-        kind: what for: "tuning" (:mod:`.tuning`) or "times"
-            (:mod:`lnbwd.inductor.choice`).
-        source: the program, or what names it or its neighbourhood.
-        chip: what it is compiled for.
-        device: the name of the device.
-        rows: the number of rows, or that of their range.
-        torch: PyTorch's version, if its kernels were measured, too.
-    """
+    """The key of a measurement on a device; caches keep the result, JSON, like a kernel. Its kind
+    is "tuning" (:mod:`.tuning`) or "times" (:mod:`lnbwd.inductor.choice`); ``source`` is the
+    program, or what names it or its neighbourhood, for a chip; ``device`` a name; ``rows`` their
+    number, or that of their range; ``torch`` PyTorch's version, if its kernels were measured,
+    too."""
 
     kind: str
     source: str

@@ -73,11 +73,7 @@ def _read(data: bytes | None, device: Device) -> Tuned | None:
 
 
 class KernelStore:
-    """Kernels by their specs.
-
-    Attributes:
-        cache: those on disk.
-    """
+    """Kernels by their specs; ``cache`` has those on disk."""
 
     def __init__(self, cache: KernelCache) -> None:
         self.cache = cache
@@ -95,12 +91,8 @@ class KernelStore:
         return code
 
     def compile(self, spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
-        """Compiles a kernel, or derives a gradient, whatever the caches have, and keeps it.
-
-        Raises:
-            CompileError: the compiler refuses it.
-            LnbwdError: there is no compiler.
-        """
+        """Compiles a kernel, or derives a gradient, whatever the caches have, and keeps it. An
+        LnbwdError without a compiler; a CompileError if it refuses."""
         identity = compiler.compiler_id()
         if identity is None:
             what, remedy = (
@@ -117,24 +109,14 @@ class KernelStore:
         return result
 
     def code(self, spec: ProgramSpec | GradientSpec) -> bytes:
-        """The machine code of a spec, or the MLIR of a gradient: found, or compiled.
-
-        Raises:
-            CompileError, LnbwdError: as :meth:`compile`.
-        """
+        """The machine code of a spec, or the MLIR of a gradient: found, or by :meth:`compile`."""
         code = self.find(spec)
         return self.compile(spec).code if code is None else code
 
     def code_for(self, make: Callable[[str, str], ProgramSpec], chip: str) -> bytes:
-        """The code to run on a device whose chip is ``chip``.
-
-        That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
-        the compiler does not know, it is PTX for the latest chip before it.
-
-        Args:
-            make: gives the spec for a chip and a format.
-            chip: the device's.
-        """
+        """The code to run on a device whose chip is ``chip``: for the chip itself, from a cache
+        before the compiler; for an NVIDIA chip that the compiler does not know, PTX for the latest
+        chip before it. ``make`` gives the spec for a chip and a format."""
         formats = ("cubin", "ptx") if chip_table.is_nvidia(chip) else ("hsaco",)
         for format in formats:
             code = self.find(make(chip, format))
@@ -159,16 +141,7 @@ class KernelStore:
 
     def get(self, source: Source, device: Device, rows: int = 0) -> Kernel:
         """The kernel of a program on a device, loaded, with the fastest schedule if one is searched
-        for. It adds in the order that holds now.
-
-        Args:
-            source: the program.
-            device: where it is to run.
-            rows: M of the call that asks for it, 0 if it is not known.
-
-        Raises:
-            LnbwdError: there is no compiler, or it refuses the program.
-        """
+        for, in the present order of additions. ``rows``: M of the call that asks, or 0."""
         found = Tuned("") if source.tuned_for is None else self.tuned(
             source.spec(device.chip, code_format(device.chip), rows), device, *source.tuned_for,
             source.is_region)
@@ -235,12 +208,7 @@ def compile_spec(spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
 
 
 def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
-    """A derived gradient: from memory, from the cache on disk, or by the compiler.
-
-    Raises:
-        CompileError: the compiler refuses it.
-        LnbwdError: there is no compiler, and the cache does not have it.
-    """
+    """A derived gradient, with :meth:`KernelStore.compile`'s errors."""
     return compiler.Gradient.from_mlir(kernel_store().code(spec).decode())
 
 

@@ -210,11 +210,7 @@ def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
 
 def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = None,
             effort: Effort = Effort()) -> list[float]:  # noqa: B008
-    """Microseconds of a launch of each; on the simulator, counts.
-
-    Raises:
-        LnbwdError: the device has no room, or refuses a kernel.
-    """
+    """Microseconds of a launch of each; on the simulator, counts. An LnbwdError without room."""
     programs = [Program.for_chip(code, device.info.arch) for code in codes]
     sizes = {argument.name: programs[0].argument_size(index, rows, groups)
              for index, argument in enumerate(programs[0].arguments)}

@@ -42,11 +42,8 @@ def find_library(name: str) -> pathlib.Path | None:
 
 def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
                  remedy: str, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
-    """Opens the shared library ``name``, with the result and the arguments of each function.
-
-    Raises:
-        LibraryError: there is no such file, or it cannot be loaded; the message ends in ``remedy``.
-    """
+    """Opens the shared library ``name``, with the result and the arguments of each function, or
+    raises a LibraryError that ends in ``remedy``."""
     path = find_library(name)
     if path is None:
         places = ", ".join(str(folder) for folder in library_folders())
@@ -122,8 +119,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 @functools.lru_cache(maxsize=2)
 def open_runtime(keeps_lock: bool = False) -> ctypes.CDLL:
-    """Opens the library. Functions that only enqueue keep the interpreter's lock: another busy
-    thread would take it for 5 ms."""
+    """Opens the library. Enqueuing keeps the interpreter's lock, which others take for 5 ms."""
     return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY,
                         ctypes.PyDLL if keeps_lock else ctypes.CDLL)
 

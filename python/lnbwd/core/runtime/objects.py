@@ -366,8 +366,7 @@ _LEAST_ALIGNMENT = 16
 
 def launch_on_host_memory(kernel: Kernel, rows: int, addresses: Sequence[int],
                           groups: int | None = None) -> None:
-    """Runs a kernel on arguments in the host's memory, which are copied, and waits for it;
-    otherwise as :meth:`Kernel.launch`."""
+    """As :meth:`Kernel.launch`, on copies of arguments in the host's memory; waits for it."""
     device, program = kernel.device, kernel.program
     arguments = [(address, program.argument_size(index, rows, groups))
                  for index, address in enumerate(addresses)]

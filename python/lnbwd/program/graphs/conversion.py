@@ -66,14 +66,9 @@ def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
 
 
 class Conversion:
-    """Makes the nodes of one row program.
-
-    Attributes:
-        builder: what has been made.
-        values: for each converted node, its value; for a variance with its mean, both.
-        inputs: the nodes that are read, each with its :class:`Input`, and their values.
-        over: the row block, or the lead, that the operands of the node at hand are spread over.
-    """
+    """Makes the nodes of one row program: the values of converted nodes, both of a variance with
+    its mean; the nodes that are read, with their :class:`Input` and value; and ``over``, the row
+    block or the lead that the operands of the node at hand are spread over."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -141,11 +136,7 @@ class Conversion:
         return self.builder.add("ne", value, self.builder.constant(0))
 
     def convert(self, node: Node) -> None:
-        """Makes the value of a node, for which :func:`check` holds.
-
-        Raises:
-            Unsupported: the node cannot be part of a row program.
-        """
+        """Makes the value of a node, for which :func:`check` holds, or raises Unsupported."""
         self.over = spread_over(node, self.domain)
         value = HANDLERS[node.target](self, node)
         if isinstance(value, int) and self.is_condition(value) != (

@@ -16,11 +16,7 @@ own = threading.local()
 
 
 class LeftError(Exception):
-    """The graph is to be compiled again, with other nodes left to Inductor.
-
-    Attributes:
-        names: nodes of the graph that Inductor is to lower and fuse as it does by itself.
-    """
+    """The graph is to be compiled again, with nodes of these names left to Inductor."""
 
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__(names)
@@ -29,16 +25,11 @@ class LeftError(Exception):
 
 @dataclasses.dataclass
 class Attempt:
-    """An attempt to compile a graph.
-
-    Attributes:
-        left: the nodes of the graph that Inductor lowers and fuses as it does by itself, by
-            :func:`names_of`.
-        is_last: whether a :class:`LeftError` is not handled any more.
-        whole: sums that it would split by itself.
-        fused: nodes of its scheduler that it would fuse otherwise by itself.
-        apart: those that it may fuse with additions to places of a tensor, with these nodes.
-    """
+    """An attempt to compile a graph. ``left``: its nodes that Inductor lowers and fuses as it does
+    by itself, by :func:`names_of`; ``is_last``: a :class:`LeftError` is not handled any more;
+    ``whole``: sums that Inductor would split; ``fused``: nodes of its scheduler that it would fuse
+    otherwise; ``apart``: those that it may fuse with additions to places of a tensor, with these
+    nodes."""
 
     left: frozenset[str] = frozenset()
     is_last: bool = False

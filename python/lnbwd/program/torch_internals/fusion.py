@@ -136,13 +136,8 @@ log = logging.getLogger("lnbwd.regions")
 
 @dataclasses.dataclass(frozen=True)
 class CompiledKernel:
-    """Inductor's kernel for a node, by itself.
-
-    Attributes:
-        buffers: the buffers of the first arguments.
-        arguments: makes random arguments, with memory of their own.
-        call: launches it.
-    """
+    """Inductor's kernel for a node, by itself: the buffers of its first arguments, what makes
+    random arguments, with memory of their own, and what launches it."""
 
     buffers: Sequence[str]
     arguments: Callable[[], Sequence[Any]]

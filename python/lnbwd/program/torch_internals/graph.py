@@ -162,17 +162,10 @@ def write_call(nodes: Sequence[Any], removed: Sequence[str],
                is_possible: Callable[[str, str], bool],
                write: Callable[[dict[str, str]], tuple[Sequence[str], Sequence[str]]],
                imports: Sequence[str]) -> None:
-    """Allocates the outputs of nodes and writes calls that compute them.
-
-    Args:
-        nodes: the nodes.
-        removed: buffers that the calls do not write.
-        is_possible: whether an output may take an input's memory, of which nothing else needs the
-            content.
-        write: gives lines for the head of the module and lines of the call; gets the outputs whose
-            memory is an input's, by the inputs.
-        imports: lines for the head of the module.
-    """
+    """Allocates the outputs of nodes, but for removed buffers, and writes calls that compute them.
+    ``is_possible`` says whether an output may take an input's memory, of which nothing else needs
+    the content; ``write`` gives lines for the head of the module, beside ``imports``, and lines of
+    the call, from the outputs whose memory is an input's, by the inputs."""
     wrapper = V.graph.wrapper_code
     V.graph.removed_buffers.update(removed)
     reuse: Any = _Reuse()

@@ -228,13 +228,9 @@ _before: dict[str, Any] = {}
 def registered(classes: dict[str, Callable[[Any], Any]],
                count_programs: CountPrograms) -> Iterator[None]:
     """Has Inductor schedule graphs that this thread compiles by classes of ours, one for each type
-    of device. Other threads have Inductor's, and so has this one afterwards.
-
-    Args:
-        classes: the classes.
-        count_programs: how many row programs compute nodes; None: these cannot. Nodes are fused,
-            beside those that Inductor fuses by itself, if that makes the programs fewer.
-    """
+    of device; other threads have its own. Nodes are fused, beside those that Inductor fuses by
+    itself, if ``count_programs`` says that this makes row programs fewer; None: these cannot
+    compute them."""
     global _entered
     common.init_backend_registration()
     with _lock:
