@@ -110,8 +110,7 @@ def capture(options: argparse.Namespace) -> int:
 
 
 def converted_nodes(graph: Any) -> Iterator[dict[str, Any]]:
-    """The kind of each fused node of a scheduled graph, and the reason if no row program computes
-    it."""
+    """The kind of each fused node of a scheduled graph, and the reason without a row program."""
     from lnbwd.inductor import scheduling
     from lnbwd.inductor.places import NotConvertible
     from lnbwd.program.torch_internals.graph import scheduled

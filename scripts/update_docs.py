@@ -68,8 +68,7 @@ def clock_fields(tools: Tools) -> str:
     sets = clocks["sets"]
 
     def value(name: str, key: str) -> object:
-        return (clock_values(clocks, name)
-                | matrix_rates(chips[sets[name]["chip"]]))[key]
+        return (clock_values(clocks, name) | matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
     return table(f"parameter | {'; '.join(products)} | unit | what it is", (
@@ -103,8 +102,7 @@ def one_pass_limits(tools: Tools) -> str:
         for dtype, lengths in tried.items():
             for n in lengths:
                 source = norm_source(LAYER_NORM_BWD, n=n, dtype=dtype)
-                functions.append(
-                    source.mlir.replace(f"@{LAYER_NORM_BWD}", f"@f_{dtype}_{n}", 1))
+                functions.append(source.mlir.replace(f"@{LAYER_NORM_BWD}", f"@f_{dtype}_{n}", 1))
         output = tools.opt("-", f"--lnbwd-set-chip=chip={chip}", "--lnbwd-lower-to-rowwise",
                            "--lnbwd-split-two-pass", stdin="".join(functions))
         whole = dict.fromkeys(dtypes, 0)

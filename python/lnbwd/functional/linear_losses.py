@@ -174,8 +174,7 @@ def check_operands(input: Tensor, linear_weight: Tensor, target: Tensor,
     check_parameter("linear_weight", linear_weight, [own, size], "input", input,
                     types=[input.dtype])
     check_parameter("linear_bias", linear_bias, [own], "input", input, types=[input.dtype])
-    check_parameter("weight", weight, [classes], "input", input,
-                    types=[torch.float32, input.dtype])
+    check_parameter("weight", weight, [classes], "input", input, types=[torch.float32, input.dtype])
     check_classes(target, input)
     if target.shape != input.shape[:-1]:
         raise ValueError(f"target: expected the shape {list(input.shape[:-1])} for an input of "

@@ -300,8 +300,7 @@ def _wide(types: _Types) -> str:
 
 
 @functools.lru_cache(1024)
-def widening_program(types: _Types, length: int, rows: int, dtype: str,
-                     block: Block) -> Registered:
+def widening_program(types: _Types, length: int, rows: int, dtype: str, block: Block) -> Registered:
     """A quantised tensor as numbers."""
     p = Program(length, dict(types))
     p.write("data", "row", dtype, p.values["input"])

@@ -68,8 +68,7 @@ def _programs(shape: torch.Size, dtype: torch.dtype, tables: _Tables, weight: to
 
     row, rows = Input("row", element), math.prod(shape[:-1])
     column = {} if weight is None else {"weight": Input("column", ELEMENT_NAMES[weight])}
-    turned_column = {} if weight is None else {
-        "weight'": _input(shape[-1:], shape, weight, True)}
+    turned_column = {} if weight is None else {"weight'": _input(shape[-1:], shape, weight, True)}
     p = draft({"x": row, **column, **turned_column}, "x", False)
     x = p.values["x"]
     rstd = ((x * x).mean() + eps).rsqrt()

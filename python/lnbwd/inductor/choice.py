@@ -180,8 +180,7 @@ class Choice:
         return found
 
     def _measured(self, kernels: Sequence[fusion.CompiledKernel]) -> dict[str, float]:
-        size = sum(one.count * internals.dtype_of(one.buffer).itemsize
-                   for one in self._arguments())
+        size = sum(one.count * internals.dtype_of(one.buffer).itemsize for one in self._arguments())
         count = int(min(_MOST_SETS, _ROTATED_BYTES // size + 1))
         free, _ = torch.cuda.mem_get_info(self.device)
         if size * count > _MOST_OF_MEMORY * free:

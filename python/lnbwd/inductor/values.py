@@ -236,8 +236,7 @@ class Space:
                 continue  # One number for all that is reduced: a row's, or a column's.
             size = math.prod(self.sizes_of[place].get(s, outer) for s in symbols)
             for variables, is_swapped in ((body.iter_vars, True), (body.reduce_vars, False)):
-                if any(isinstance(v, sympy.Symbol) and expression.coeff(v) == 1
-                       for v in variables):
+                if any(isinstance(v, sympy.Symbol) and expression.coeff(v) == 1 for v in variables):
                     votes[is_swapped] += size
         return votes[True] > votes[False]
 

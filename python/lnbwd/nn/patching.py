@@ -183,8 +183,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
     norm = next(norm for norm, module in MODULES.items() if module is target)
     if bias and NORMS[norm].count == 1:
         raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
-    pairs = [(x, w, x) for x in KERNEL_TYPES
-             for w in (KERNEL_TYPES if weight or bias else (None,))]
+    pairs = [(x, w, x) for x in KERNEL_TYPES for w in (KERNEL_TYPES if weight or bias else (None,))]
     length = None
     for parameter in filter(None, (weight, bias)):
         shape = list(getattr(module, parameter).shape)
@@ -210,8 +209,7 @@ def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch
         if isinstance(module, _OURS):
             has_patched = True
         elif cls in forced:
-            found.append((name, module,
-                          _patched_class(cls, _forced_recipe(module, forced[cls]))))
+            found.append((name, module, _patched_class(cls, _forced_recipe(module, forced[cls]))))
         elif cls in _SWAPS:
             found.append((name, module, _SWAPS[cls]))
         elif not cls.__module__.startswith("torch.nn.modules."):

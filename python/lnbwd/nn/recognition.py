@@ -163,8 +163,7 @@ def _row_length(module: torch.nn.Module, parameters: dict[str, Tensor]) -> int:
     return int(shape[0]) if isinstance(shape, (tuple, list)) and len(shape) == 1 else _ANY_LENGTH
 
 
-def _recipes(module: torch.nn.Module, names: list[str],
-             channels_first: bool) -> Iterator[Recipe]:
+def _recipes(module: torch.nn.Module, names: list[str], channels_first: bool) -> Iterator[Recipe]:
     epsilons: list[str | float] = [name for name, value in module.__dict__.items()
                                    if isinstance(value, float) and 0 <= value < 0.1]
     for epsilon in (*epsilons, *_USUAL_EPSILONS):
@@ -208,8 +207,7 @@ def _agrees(recipe: Recipe, case: Case, results: Sequence[Results], epsilon: flo
     return True
 
 
-def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case,
-           reads: set[str]) -> tuple[Any, ...]:
+def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case, reads: set[str]) -> tuple[Any, ...]:
     """The types in which a module agrees with a recipe."""
     taken = []
     for x_type in KERNEL_TYPES:
@@ -225,9 +223,8 @@ def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case,
     return tuple(taken)
 
 
-def _prove(module: torch.nn.Module, recipe: Recipe,
-           cases: Sequence[tuple[Case, list[Results]]], longer: Case, rounded: Case,
-           reads: set[str]) -> Recipe | None:
+def _prove(module: torch.nn.Module, recipe: Recipe, cases: Sequence[tuple[Case, list[Results]]],
+           longer: Case, rounded: Case, reads: set[str]) -> Recipe | None:
     """The recipe with all that it holds for; None if it is not the module's. There are cases with
     results, longer rows, and those that are rounded to other types."""
     tolerance, epsilon = TOLERANCES[torch.float64], recipe.epsilon_of(module)

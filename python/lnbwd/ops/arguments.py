@@ -205,8 +205,7 @@ def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int
 
 def part_of(shape: Sequence[int], rows: Sequence[int]) -> tuple[Sequence[int], Any]:
     """A part's shape and dimensions; () for a scale per row and block."""
-    if len(shape) > 1 and 1 < (count := shape[-1]) < rows[-1] and (
-            (*shape[:-1],) == (*rows[:-1],)):
+    if len(shape) > 1 and 1 < (count := shape[-1]) < rows[-1] and ((*shape[:-1],) == (*rows[:-1],)):
         return (), ((rows[-1] // count, count),)
     return tuple(shape), part_dims(shape, rows)
 

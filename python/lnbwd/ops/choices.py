@@ -38,14 +38,11 @@ class Choices:
     def flat_length(self, shape: Sequence[int], program: RowProgram) -> int:
         """The length of the rows on which a kernel computes an elementwise function of a shape: a
         piece, which is 16 bytes of the widest type, where there is a whole number of them, so that
-        calls of all shapes have one kernel. Otherwise the rows of a small call stay, and of a
-        large one a kernel computes rows of a usual length, and another one the rest.
-
-        On an H200 SwiGLU of pieces takes 0.77 to 1.02 times as long as of rows of 500 to 4000
-        elements, 0.97 in the mean of 44 shapes. Both passes of GeGLU take 0.73 to 0.93 times as
-        long by the rows of a small call as in two launches, of 155,000 to 2.4 million elements, and
-        as long of 7.4 million.
-        """
+        calls of all shapes have one kernel. Otherwise the rows of a small call stay, and of a large
+        one a kernel computes rows of a usual length, and another one the rest. On an H200 SwiGLU of
+        pieces takes 0.77 to 1.02 times as long as of rows of 500 to 4000 elements, 0.97 in the mean
+        of 44 shapes. Both passes of GeGLU take 0.73 to 0.93 times as long by the rows of a small
+        call as in two launches, of 155,000 to 2.4 million elements, and as long of 7.4 million."""
         length, count = shape[-1], math.prod(shape)
         piece = self.piece(program)
         if count % piece == 0:
@@ -117,8 +114,7 @@ class Choices:
 
     def rows_of_chunk(self, rows: int, weight: Tensor) -> int:
         """The rows of a chunk of logits: as few chunks as there may be, of about as many rows."""
-        most = max(self.least_chunk,
-                   self.most_logits_bytes // (weight.shape[0] * weight.itemsize))
+        most = max(self.least_chunk, self.most_logits_bytes // (weight.shape[0] * weight.itemsize))
         count = max(1, math.ceil(rows / most))
         return math.ceil(math.ceil(rows / count) / 8) * 8
 

@@ -110,16 +110,12 @@ def set_simulated_chip(chip: str) -> None:
 
 def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
                    epsilons: Sequence[float] | None = None) -> bool:
-    """Registers the library's kernels for a dispatch key. Replaces earlier registrations; True on
-    success. PyTorch's warning about overridden kernels is not shown.
-
-    Args:
-        space: "lnbwd", or "aten" for PyTorch's own norms.
-        dispatch_key: "CUDA" or "CPU".
-        names: the operators of operations; without any, kernels are taken out alone.
-        epsilons: of PyTorch's own, what is added where no epsilon is given, for each of
-            KERNEL_TYPES; below 0: it is not known, and such calls are PyTorch's.
-    """
+    """Registers the library's kernels for a dispatch key, "CUDA" or "CPU". Replaces earlier
+    registrations; True on success. PyTorch's warning about overridden kernels is not shown.
+    ``space``: "lnbwd", or "aten" for PyTorch's own norms; ``names``: the operators of operations;
+    without any, kernels are taken out alone; ``epsilons``: of PyTorch's own, what is added where no
+    epsilon is given, for each of KERNEL_TYPES; below 0: it is not known, and such calls are
+    PyTorch's."""
     library = load()
     assert library is not None
     texts = [names[op].encode() if op in names else None for op in OPERATIONS]
@@ -129,8 +125,7 @@ def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"(?s).*Overriding a previously registered kernel")
-        return call_without_warnings(
-            lambda: library.lnbwd_torch_register_norms(*arguments)) == 0
+        return call_without_warnings(lambda: library.lnbwd_torch_register_norms(*arguments)) == 0
 
 
 # What the library's table points to, which is never cleared.

@@ -182,8 +182,7 @@ class Norm:
         """The operator of the forward pass."""
         *parameters, eps = others
         name = self.program(x, normalized_shape, parameters, float(eps))
-        y, *statistics = regions.raw_region(
-            [x, *(p for p in parameters if p is not None)], name)
+        y, *statistics = regions.raw_region([x, *(p for p in parameters if p is not None)], name)
         leading = x.shape[:-len(normalized_shape)]
         return reshaped(y, x.shape), *(reshaped(s, leading) for s in statistics)
 
@@ -244,8 +243,7 @@ class Norm:
         scale, shift = (*parameters, None)[:2]
         y = centred * found if scale is None else centred * found * scale
         y = y if shift is None else y + shift
-        return (y.to(x.dtype),
-                *(t.detach().reshape(leading) for t in (mean, found)[-self.count:]))
+        return (y.to(x.dtype), *(t.detach().reshape(leading) for t in (mean, found)[-self.count:]))
 
     def _gradient(self, dy: Tensor, x: Tensor, *others: Any) -> Any:
         """The operator of the gradient, with a derivative of PyTorch's."""

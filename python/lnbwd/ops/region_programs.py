@@ -123,9 +123,8 @@ process runs a compiled graph that another one left on disk."""
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
                      source: Source | str, evaluate: Evaluate | None = None,
-                     stand_ins: Callable[[], Iterable[str]] | None = None,
-                     key: bytes = b"", rows: int | None = None,
-                     groups: int | None = None) -> RegionProgram:
+                     stand_ins: Callable[[], Iterable[str]] | None = None, key: bytes = b"",
+                     rows: int | None = None, groups: int | None = None) -> RegionProgram:
     """Registers the program that ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.

@@ -127,5 +127,4 @@ def gradients_by_torch(function: Callable[..., Tensor], tensors: Sequence[Tensor
 
     found = iter(torch.func.vjp(call, *(t for t in tensors if t is not None))[1](dy))
     gradients = [None if tensor is None else next(found) for tensor in tensors]
-    return tuple(gradient if want else None
-                 for gradient, want in zip(gradients, mask, strict=True))
+    return tuple(gradient if want else None for gradient, want in zip(gradients, mask, strict=True))

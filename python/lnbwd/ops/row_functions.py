@@ -135,10 +135,8 @@ def _gradient_by_torch(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], 
         return tuple(result for result, has in zip(results, of, strict=True) if has)
 
     results, pull = _vjp(call, *(tensors[place] for place in outputs))
-    found = pull(tuple(grad.to(result.dtype)
-                       for grad, result in zip(grads, results, strict=True)))
-    return [gradient.to(plan.dtypes[place])
-            for place, gradient in zip(outputs, found, strict=True)]
+    found = pull(tuple(grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
+    return [gradient.to(plan.dtypes[place]) for place, gradient in zip(outputs, found, strict=True)]
 
 
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:

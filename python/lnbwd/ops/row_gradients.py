@@ -142,8 +142,7 @@ class Plan:
             found = self._trainings[saves] = self._forward(saved), kept
             return found
 
-    def _derive(self, forward: Forward, of: Sequence[int],
-                wrt: Sequence[int]) -> compiler.Gradient:
+    def _derive(self, forward: Forward, of: Sequence[int], wrt: Sequence[int]) -> compiler.Gradient:
         program = dataclasses.replace(forward.program, expected_rows=None)
         try:
             return derive_gradient(GradientSpec(
@@ -203,8 +202,7 @@ class Plan:
         operands = {f"arg{place}": operand(i, program.length)
                     for place, i in enumerate(program.inputs)}
         for place, o in enumerate(program.outputs):
-            operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
-                                      operand(o, program.length))
+            operands |= dict.fromkeys((f"out{place}", f"dout{place}"), operand(o, program.length))
         inputs = [operands[name] for name in derived.operands if not name.startswith("darg")]
         if not any(one.has_all_rows for one in inputs):
             return ""

@@ -31,16 +31,14 @@ _CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
 
 
 def is_cheap(program: RowProgram) -> list[bool]:
-    """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``,
-    is as good: all that it leads to is rounded to 16 bits.
-
-    That is so if a row block or a row scalar of 16 bits depends on it, none of 32 bits, and no
-    condition, unless a ``round`` to 16 bits stands between. Sums over all rows may depend on it
-    as well: their error is the same part of the sum of their terms' sizes. So may the sum over a
-    row of exponentials where all rows are read in 16 bits, as in a softmax whose statistics are
-    saved. erf, tanh, expm1 and log1p, or their squares, also have to be added to a number of 1/2
-    or more, as GELU does: beside a result near 0 their error would show.
-    """
+    """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``, is as
+    good: all that it leads to is rounded to 16 bits. That is so if a row block or a row scalar of
+    16 bits depends on it, none of 32 bits, and no condition, unless a ``round`` to 16 bits stands
+    between. Sums over all rows may depend on it as well: their error is the same part of the sum of
+    their terms' sizes. So may the sum over a row of exponentials where all rows are read in 16
+    bits, as in a softmax whose statistics are saved. erf, tanh, expm1 and log1p, or their squares,
+    also have to be added to a number of 1/2 or more, as GELU does: beside a result near 0 their
+    error would show."""
     needs_all, is_rounded = set[int](), set[int]()
     for output in program.outputs:
         if output.kind != "column_sum":
@@ -343,8 +341,7 @@ class Writer(Rows):
         rows, *lists = (self.argument(self.program.inputs[place]) for place in places)
         types = ", ".join((rows, element, *lists))
         names = f" of %in{places[1]}" if of else ""
-        return self.emit(
-            f"lnbwd.gather_sum %in{places[0]}[{first} to {last}]{names} : {types}")
+        return self.emit(f"lnbwd.gather_sum %in{places[0]}[{first} to {last}]{names} : {types}")
 
     def of_integers(self, name: str, operands: Sequence[int], element: str, is_row: bool) -> str:
         """The operation that makes an integer of integers."""

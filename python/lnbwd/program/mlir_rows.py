@@ -250,8 +250,7 @@ class Rows(Layout, Region):
         dims = self.dims_of_place(distance, size)
         number += name in ("le", "gt")
         units = [self.dims[dim][1] // self.dims[dims[-1]][1] for dim in dims]
-        last, unit = next(
-            (last, unit) for last, unit in enumerate(units, 1) if number % unit == 0)
+        last, unit = next((last, unit) for last, unit in enumerate(units, 1) if number % unit == 0)
         integer = self.type("i32", is_row)
         return self.op(f"arith.cmpi {'ult' if name in ('lt', 'le') else 'uge'},", integer,
                        self.index(dims[:last], integer), self.constant(number // unit, integer))

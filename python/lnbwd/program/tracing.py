@@ -242,8 +242,7 @@ def _arrange(program: RowProgram, results: Sequence[Output],
         if extra not in outputs:
             outputs.append(extra)
         saved.append(outputs.index(extra))
-    order = sorted(range(len(outputs)), key=lambda place: OUTPUT_KINDS.index(
-        outputs[place].kind))
+    order = sorted(range(len(outputs)), key=lambda place: OUTPUT_KINDS.index(outputs[place].kind))
     places = {old: new for new, old in enumerate(order)}
     return (dataclasses.replace(program, outputs=tuple(outputs[old] for old in order)),
             tuple(places[place] for place in range(len(results))),

@@ -89,11 +89,8 @@ def versions() -> tuple[str, str]:
 @functools.lru_cache(maxsize=1)
 def compiler_id() -> str | None:
     """Names this very build of the compiler, and the file that LNBWD_MODEL names, by a digest of
-    its library; None if there is none.
-
-    Two compilers that may emit different code have different names. The library is read, not
-    loaded, which takes a hundred times longer.
-    """
+    its library; None if there is none. Two compilers that may emit different code have different
+    names. The library is read, not loaded, which takes a hundred times longer."""
     path = find_library("lnbwd-compiler")
     if path is None:
         return None
@@ -217,8 +214,7 @@ class Gradient:
     def from_mlir(text: str) -> Gradient:
         """The gradient that a module holds."""
         names: dict[str, str] = {}
-        for operands, given in re.findall(
-                r"lnbwd\.rowwise @(.*?)operand_names = \[(.*?)\]", text):
+        for operands, given in re.findall(r"lnbwd\.rowwise @(.*?)operand_names = \[(.*?)\]", text):
             names |= zip(re.findall(r"(%\w+)\[", operands), re.findall(r'"(.*?)"', given),
                          strict=True)
         if not names:

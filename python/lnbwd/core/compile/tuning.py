@@ -194,8 +194,7 @@ def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation, filler: Buffe
     return medians(kernels, launches, max(least, rounds))
 
 
-def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
-           ) -> list[float]:
+def _count(device: Device, loaded: list[Kernel], rotation: _Rotation) -> list[float]:
     """Counts instructions of all waves, the simulator's substitute for times."""
     counts = []
     for kernel in loaded:
@@ -216,8 +215,7 @@ def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = 
              for index, argument in enumerate(programs[0].arguments)}
     size = sum(sizes.values())
     simulated = device.is_stand_in
-    count = 1 if simulated else min(
-        _MOST_SETS, effort.rotated_bytes // max(size, 1) + 1)
+    count = 1 if simulated else min(_MOST_SETS, effort.rotated_bytes // max(size, 1) + 1)
     # A driver that compiles PTX takes longer than what is measured.
     loaded = [Kernel(device, program, not simulated) for program in programs]
     with measuring:

@@ -125,8 +125,7 @@ class Conversion:
         value = self.value(argument)
         if not self.is_condition(value):
             return value
-        return self.builder.add("select", value, self.builder.constant(1),
-                                self.builder.constant(0))
+        return self.builder.add("select", value, self.builder.constant(1), self.builder.constant(0))
 
     def condition(self, argument: Any) -> int:
         """The value of a node's argument as a condition: of a number, whether it is not 0."""

@@ -72,8 +72,7 @@ class Domain:
             return "number"
         count = value.numel()
         # Of rows of one element, what has no dimension for it is a number for each row.
-        if same(count, self.rows * self.length) and (
-                self.length > 1 or same(value.shape[-1], 1)):
+        if same(count, self.rows * self.length) and (self.length > 1 or same(value.shape[-1], 1)):
             return "row"
         if same(count, self.length):
             return "column"

@@ -146,10 +146,8 @@ class CompiledKernel:
 
 def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
     """Starts to compile Inductor's kernels for a fused node; gives functions that wait for them.
-
     One kernel may reduce rows, and columns in parts that PyTorch adds up. It cannot be called by
-    itself. The kernel of the rows alone, and the additions, stand for it: they take no longer.
-    """
+    itself. The kernel of the rows alone, and the additions, stand for it: they take no longer."""
     rows, other = (getattr(node, name, None) for name in ("node1", "node2"))
     if rows is None or other is None:
         return [_compiled_kernel(node)]
@@ -261,8 +259,7 @@ def _compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
         log.info("Triton's kernel is not tiled as usual: %s", error)
         source = backend.generate_kernel_code_from_nodes(internals.scheduled(node),
                                                          benchmark_kernel=True)
-    future = (AsyncCompile().triton("triton_", source) if AsyncCompile.use_process_pool()
-              else None)
+    future = (AsyncCompile().triton("triton_", source) if AsyncCompile.use_process_pool() else None)
 
     def finish() -> CompiledKernel:
         if future is not None:

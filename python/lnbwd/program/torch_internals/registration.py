@@ -210,8 +210,7 @@ def option(name: str) -> Any:
 
 
 def compile_graph(model: torch.fx.GraphModule, inputs: Sequence[Any],
-                  inner_compile: Callable[..., Any],
-                  options: dict[str, Any]) -> Callable[..., Any]:
+                  inner_compile: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     """Compiles a graph and its backward pass as Inductor does, with a function that compiles each.
     The backward pass is compiled at once: measurements take no memory beside saved tensors."""
     with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
