@@ -77,8 +77,7 @@ def complaints(found: dict[str, list[float]]) -> list[str]:
         found["ours"], found["eager"], strict=True) if not mine <= theirs * 1.05]
 
 
-def norm_and_linear(x: Tensor, gamma: Tensor, beta: Tensor, weight: Tensor,
-                    bias: Tensor) -> Tensor:
+def norm_and_linear(x: Tensor, gamma: Tensor, beta: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """PyTorch's two functions."""
     return F.linear(F.layer_norm(x, gamma.shape, gamma, beta), weight, bias)
 

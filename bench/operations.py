@@ -57,12 +57,7 @@ from lnbwd_bench.results import (  # noqa: E402
     line,
     write,
 )
-from lnbwd_bench.shapes import (  # noqa: E402
-    Shape,
-    default_shapes,
-    random_shapes,
-    shape_argument,
-)
+from lnbwd_bench.shapes import Shape, default_shapes, random_shapes, shape_argument  # noqa: E402
 from lnbwd_bench.stream import Traffic  # noqa: E402
 
 # Of the dashboard's shapes those that all operations have, and not only LayerNorm's gradient.

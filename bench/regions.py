@@ -45,14 +45,7 @@ import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from lnbwd_bench import processes, results, timing  # noqa: E402
-from lnbwd_bench.patterns import (  # noqa: E402
-    Pattern,
-    expected,
-    faults,
-    graph_of,
-    inputs_of,
-    is_scatter,
-)
+from lnbwd_bench.patterns import Pattern, expected, faults, graph_of, inputs_of, is_scatter  # noqa: E402
 
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 _ROTATED_BYTES, _REPETITIONS = 200e6, 15
@@ -117,8 +110,7 @@ def capture(options: argparse.Namespace) -> int:
 
 
 def converted_nodes(graph: Any) -> Iterator[dict[str, Any]]:
-    """The kind of each fused node of a scheduled graph, and the reason if no row program computes
-    it."""
+    """The kind of each fused node of a scheduled graph, and the reason without a row program."""
     from lnbwd.inductor import scheduling
     from lnbwd.inductor.places import NotConvertible
     from lnbwd.program.torch_internals.graph import scheduled

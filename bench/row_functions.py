@@ -32,15 +32,7 @@ from torch import Tensor  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd_bench import peers, processes, quantized, results, timing  # noqa: E402
-from lnbwd_bench.functions import (  # noqa: E402
-    CALLS,
-    PYTORCH,
-    Shape,
-    draw,
-    operands,
-    row_length,
-    tiny,
-)
+from lnbwd_bench.functions import CALLS, PYTORCH, Shape, draw, operands, row_length, tiny  # noqa: E402
 from lnbwd_bench.machine import DryMachine, GpuMachine, streams  # noqa: E402
 
 # The fastest median of several is taken: another process may have disturbed the others.

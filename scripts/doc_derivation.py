@@ -103,8 +103,7 @@ def operations(tools: Tools) -> str:
     # of all that they do not take; what emits code stops at the first, and names none.
     def passed(*arguments) -> list[str]:
         programs = {name: function_of([name]) for name in OPERATIONS}
-        errors = run("--split-input-file", *arguments,
-                     stdin="// -----\n".join(programs.values()))
+        errors = run("--split-input-file", *arguments, stdin="// -----\n".join(programs.values()))
         refused = {int(line) for line in re.findall(r"^<stdin>:(\d+):\d+: error", errors,
                                                     re.MULTILINE)}
         if bool(errors) != bool(refused):

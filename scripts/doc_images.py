@@ -96,8 +96,7 @@ def states_of_wave(events: list[dict], step: float, steps: int) -> list[str]:
         for place in range(int(start / step), min(int(end / step) + 1, steps)):
             part = min(end, (place + 1) * step) - max(start, place * step)
             spent[place][event["cat"]] = spent[place].get(event["cat"], 0.0) + part
-    return [max(one, key=one.__getitem__) if sum(one.values()) > step / 2 else ""
-            for one in spent]
+    return [max(one, key=one.__getitem__) if sum(one.values()) > step / 2 else "" for one in spent]
 
 
 def timeline_image(tools: Tools) -> str:

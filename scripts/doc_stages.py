@@ -79,8 +79,7 @@ def lane_level(tools: Tools) -> str:
 
 
 def whole_plan(tools: Tools) -> str:
-    """What the code object of the example says about its launch: each entry of a list in lines of
-    its own."""
+    """The launch plan in the example's code object, list entries on lines of their own."""
     code = tools.kernel_file.read_bytes()
     begin = code.index(b'{"format":"lnbwd-plan"')
     plan = json.loads(code[begin:code.index(b"\0", begin)])

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What generated documentation is made with: the programs of a build, and cutting and wrapping
-what they print."""
+"""Tools of generated documentation: a build's programs, and cutting and wrapping their output."""
 
 from __future__ import annotations
 

@@ -114,8 +114,7 @@ def cpp_operations(tables: dict[str, Any]) -> str:
               for name, size, use, _, _, fraction, bias, largest in elements]
     lines += ["};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
-    lines += [f'    {{"{name}", {kinds[kind]}, {flag(own)}}},'
-              for name, kind, own in roles]
+    lines += [f'    {{"{name}", {kinds[kind]}, {flag(own)}}},' for name, kind, own in roles]
     lines += ["};"]
     rows = []
     for name, counterpart, is_forward, _, *groups in operations:

@@ -174,8 +174,7 @@ def group_cases(chip: str) -> Iterator[Case]:
 
 
 def order_cases(chip: str) -> Iterator[Case]:
-    """Sums in the canonical order: of rows, of columns, of groups, and those that a row is split
-    for."""
+    """Sums in the canonical order: of rows, of columns, of groups, and of split rows."""
     schedules = {"model": "", **{mode: schedule_of(mode) for mode in MODES},
                  "splits": "schedule=row_splits=2", "whole": "schedule=rows_per_workgroup=0"}
     if chips.FACTS[chip]["hasBulkCopy"]:

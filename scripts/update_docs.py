@@ -29,17 +29,7 @@ from collections.abc import Callable
 import doc_derivation
 import doc_images
 import doc_stages
-from doc_tools import (
-    CHIP,
-    EXAMPLE,
-    LAYER_NORM_BWD,
-    SOURCE,
-    Stop,
-    Tools,
-    chip_lists,
-    fence,
-    table,
-)
+from doc_tools import CHIP, EXAMPLE, LAYER_NORM_BWD, SOURCE, Stop, Tools, chip_lists, fence, table
 from generate_chips import resolve
 from generate_clocks import clock_values, matrix_rates
 from lnbwd.core.compile.spec import norm_source
@@ -78,8 +68,7 @@ def clock_fields(tools: Tools) -> str:
     sets = clocks["sets"]
 
     def value(name: str, key: str) -> object:
-        return (clock_values(clocks, name)
-                | matrix_rates(chips[sets[name]["chip"]]))[key]
+        return (clock_values(clocks, name) | matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
     return table(f"parameter | {'; '.join(products)} | unit | what it is", (
@@ -113,8 +102,7 @@ def one_pass_limits(tools: Tools) -> str:
         for dtype, lengths in tried.items():
             for n in lengths:
                 source = norm_source(LAYER_NORM_BWD, n=n, dtype=dtype)
-                functions.append(
-                    source.mlir.replace(f"@{LAYER_NORM_BWD}", f"@f_{dtype}_{n}", 1))
+                functions.append(source.mlir.replace(f"@{LAYER_NORM_BWD}", f"@f_{dtype}_{n}", 1))
         output = tools.opt("-", f"--lnbwd-set-chip=chip={chip}", "--lnbwd-lower-to-rowwise",
                            "--lnbwd-split-two-pass", stdin="".join(functions))
         whole = dict.fromkeys(dtypes, 0)

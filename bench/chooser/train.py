@@ -59,8 +59,7 @@ class Samples(NamedTuple):
 
 
 def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.ndarray[Any, Any]]:
-    """The names and the features of a problem's schedules, the microseconds of the roofline and of
-    a launch first."""
+    """The names and features of a problem's schedules, the roofline's and a launch's time first."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(problem["schedules"]))
         file.flush()

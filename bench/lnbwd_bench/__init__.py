@@ -5,5 +5,4 @@
 
 PEERS = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
          "quack": "Quack", "aiter": "AITER"}
-"""Who is measured beside ours, and how pages call them; peers.py says what each is. Named here,
-where no PyTorch is needed."""
+"""The peers beside ours, and their names on pages (peers.py), where no PyTorch is needed."""

@@ -161,8 +161,7 @@ def parts_of(nodes: set[Node]) -> Iterator[set[Node]]:
         yield part | reached(convolved & {o for n in part for o in beside(n)}, results) & nodes
 
 
-def patterns_of(graph: GraphLowering, model: str, has_pointwise: bool = False
-                ) -> Iterator[Pattern]:
+def patterns_of(graph: GraphLowering, model: str, has_pointwise: bool = False) -> Iterator[Pattern]:
     """The computations of a graph's fused nodes: of those with a reduction, or of all nodes, each
     with "reduces", whether its node has one."""
     order = {node: place for place, node in enumerate(graph.module.graph.nodes)}

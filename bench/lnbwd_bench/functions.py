@@ -109,8 +109,7 @@ def tiny(name: str, shape: Shape) -> Shape:
 
 
 def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[Tensor]:
-    """The tensors of a call. Those of a batch norm but for the first are float32, as where autocast
-    is."""
+    """The tensors of a call; a batch norm's, but the first, are float32, as under autocast."""
     def values(*sizes: int, dtype: str = dtype, has_gradient: bool = True) -> Tensor:
         return torch.randn(sizes, device=device).to(DTYPES[dtype]).requires_grad_(has_gradient)
 

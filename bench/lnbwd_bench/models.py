@@ -81,8 +81,7 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """A transformer's layer with the norms before attention and feed-forward layer."""
 
-    def __init__(self, width: int, heads: int, hidden: int, causal: bool,
-                 approximate: str) -> None:
+    def __init__(self, width: int, heads: int, hidden: int, causal: bool, approximate: str) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attention = Attention(width, heads, causal)

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""lnbwd-opt, and the streams that kernels are compared with: compiled now, or before on a machine
-that has the compiler."""
+"""lnbwd-opt, and streams to compare kernels with, compiled now, or before on another machine."""
 
 from __future__ import annotations
 

@@ -105,16 +105,14 @@ def _base_of(node: Node) -> Node:
 
 
 def _origin(node: Node) -> Node:
-    """What the integers of a node are but for their order, and for what takes negative ones to
-    the end of a table."""
+    """The origin of a node's integers, but for their order and the wrapping of negative ones."""
     while node.target in _VIEWS or node.target is aten.remainder.Scalar:
         node = node.args[0]  # type: ignore[assignment]
     return node
 
 
 def _indexed_by(node: Node, user: Node) -> Sequence[int] | None:
-    """The sizes of what ``user`` indexes with the integers of a node; None if they are its
-    table."""
+    """The sizes that ``user`` indexes by a node's integers; None if they are its table."""
     arguments: Any = user.args
     table, place, *_ = arguments
     if _base_of(table) is _base_of(node):
@@ -235,8 +233,7 @@ def runnable(module: GraphModule, is_exact: bool = False) -> GraphModule:
 
 
 def _add_biases(graph: Graph) -> None:
-    """Has the biases of convolutions be added behind them, as torch.compile has it on a GPU: the
-    results of both are rounded."""
+    """Adds convolutions' biases behind them, as torch.compile does on a GPU: it rounds both."""
     for node in graph.find_nodes(op="call_function", target=torch.ops.aten.convolution.default):
         if (bias := node.args[2]) is not None:
             node.update_arg(2, None)
@@ -250,8 +247,7 @@ def _add_biases(graph: Graph) -> None:
 
 def expected(pattern: Pattern, inputs: Sequence[Tensor]) -> list[Any]:
     """What PyTorch computes, operation by operation, in the pattern's types and in float64."""
-    device = inputs[0].device.type if inputs else (
-        "cuda" if torch.cuda.is_available() else "cpu")
+    device = inputs[0].device.type if inputs else ("cuda" if torch.cuda.is_available() else "cpu")
     found = []
     for is_exact in (False, True):
         with FakeTensorMode():

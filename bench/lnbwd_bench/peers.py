@@ -135,8 +135,7 @@ COMPILED: Mapping[str, Callable[..., Any]] = {
 
 def exact(op: str, tensors: Tensors) -> tuple[torch.Tensor, ...]:
     """The outputs of an operation in float64, in its order."""
-    found: tuple[torch.Tensor, ...] = COMPILED[op](*(tensors[name].double()
-                                                     for name in _NAMES[op]))
+    found: tuple[torch.Tensor, ...] = COMPILED[op](*(tensors[name].double() for name in _NAMES[op]))
     return found
 
 
@@ -398,8 +397,7 @@ class Quack(Peer):
 
 
 def _import_aiter() -> Callable[..., Any]:
-    """AITER's layer_norm by Triton, which PyTorch can differentiate, from where its releases have
-    it."""
+    """AITER's layer_norm by Triton, which PyTorch can differentiate, where its releases have it."""
     if importlib.util.find_spec("aiter") is None:
         raise Unavailable("the package aiter is not installed")
     problems = []

@@ -39,8 +39,7 @@ _FLOAT4 = torch.float4_e2m1fn_x2
 
 
 def _float4(value: Tensor) -> Tensor:
-    """The bytes of float4: the nearest number's code is the least of three, in steps of 1/2, 1 and
-    2."""
+    """The bytes of float4: a number's code is the least of three, in steps of 1/2, 1 and 2."""
     size = value.abs()
     code = torch.minimum((size * 2).round(), torch.minimum(
         size.round() + 2, (size * 0.5).round() + 4)).clamp(max=7)
@@ -234,8 +233,7 @@ def operands(name: str, shape: Shape, device: torch.device) -> list[Tensor]:
 
 
 def _expected(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The formula's result, with the statistics of one that was found, whose sums had another
-    order."""
+    """The formula's result, with the statistics of one that was found, of another order."""
     of_rows = [t for t in found if t.shape == (*tensors[0].shape[:-1], 1)]
     names = {f"{LAYER_NORM}_quantized": ("mean", "rstd"), f"{RMS_NORM}_quantized": ("rstd",)}.get(
         CASES[name].function, ())
@@ -260,8 +258,7 @@ MODELLED_CHIP = chip_table.SIMULATED
 
 
 def counted_shapes() -> list[Shape]:
-    """Three shapes of 8 to 32 MiB of bfloat16 that are drawn by a seed: the simulator takes seconds
-    for each."""
+    """Three shapes of 8 to 32 MiB of bfloat16, by a seed: the simulator takes seconds for each."""
     drawn = random.Random(1)
     shapes = (draw(drawn) for _ in itertools.count())
     return list(itertools.islice((s for s in shapes if 2 ** 22 <= math.prod(s) <= 2 ** 24), 3))
@@ -302,8 +299,7 @@ def from_memory(name: str, shape: Shape, chip: str) -> float:
         device.make_current()
         set_timing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(
             device.symbol("lnbwdSimSetTiming") or 0)
-        get_timing = ctypes.CFUNCTYPE(ctypes.c_char_p)(
-            device.symbol("lnbwdSimGetTimingJson") or 0)
+        get_timing = ctypes.CFUNCTYPE(ctypes.c_char_p)(device.symbol("lnbwdSimGetTimingJson") or 0)
         assert set_timing(b"") == 0
         try:
             results = call(name)(lnbwd.functional, *tensors)

@@ -30,8 +30,7 @@ LARGE_BYTES = 1e8
 """What is moved at least where the share of the stream is judged."""
 
 ALLOWED = {"bf16": 6e-3, "f16": 8e-4, "f32": 4e-6}
-"""Error over the largest value of an output: one rounding, and some for the arithmetic before
-it."""
+"""Error over the largest value of an output: one rounding, and the arithmetic before it."""
 
 PEER_SLACK = 16.0
 """A peer whose error is this many times the allowed one is wrong; below, only less precise."""
@@ -47,8 +46,7 @@ Row = Mapping[str, Any]
 
 
 def patterns(file: pathlib.Path = PATTERNS) -> list[str]:
-    """The patterns of a file of regions.py, each as JSON. Those of held-out models have
-    ``"seen": false``."""
+    """The patterns of regions.py's file, each as JSON; held-out models' have ``"seen": false``."""
     return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 

@@ -49,8 +49,7 @@ class Shape:
 
 def default_shapes() -> list[Shape]:
     """All shapes of the dashboard's table."""
-    return ([Shape(m, n) for m, n in TABLE + FURTHER]
-            + [Shape(m, n, "f32") for m, n in FLOAT32])
+    return ([Shape(m, n) for m, n in TABLE + FURTHER] + [Shape(m, n, "f32") for m, n in FLOAT32])
 
 
 def log_uniform(random: Random, low: float, high: float, multiple: int = 1) -> int:

@@ -34,8 +34,7 @@ class Traffic:
     writes: int
 
     def __post_init__(self) -> None:
-        if not (1 <= self.reads <= len(_READ)
-                and 1 <= self.writes <= len(_ARRAYS) - self.reads):
+        if not (1 <= self.reads <= len(_READ) and 1 <= self.writes <= len(_ARRAYS) - self.reads):
             raise ValueError(f"expected 1 to {len(_READ)} arrays to read, and to write at least "
                              f"one and at most {len(_ARRAYS)} in all, got {self.reads} and "
                              f"{self.writes}")

@@ -166,8 +166,7 @@ def medians(candidates: Iterable[Candidate]) -> dict[str, dict[str, float]]:
 
 def time_host(functions: Mapping[str, Callable[[], Sequence[float]]], repetitions: int,
               wait: Callable[[], Any]) -> dict[str, list[float]]:
-    """Medians of the columns of what functions return, called in turns; ``wait`` waits for the
-    device before each call."""
+    """Medians of columns that functions, called in turns after ``wait``, return."""
     times: dict[str, list[Sequence[float]]] = {name: [] for name in functions}
     for number in range(-_WARM_UPS, repetitions):
         for name, function in functions.items():
@@ -194,8 +193,7 @@ def time_in_graphs(machine: Any, calls: Mapping[str, Callable[[int], Any]], sets
 
 def time_interleaved(machine: Any, candidates: Sequence[Candidate], sets: int, repetitions: int,
                      moved: float, foreign: Callable[[], Any] | None = None) -> None:
-    """Times candidates that move so many bytes by graphs, and with ``foreign`` also behind that
-    kernel (:func:`time_graph`)."""
+    """Times candidates of so many bytes by graphs, also behind ``foreign`` (:func:`time_graph`)."""
     # Libraries prepare what they need for each set, and torch's allocator has all memory then.
     for candidate in candidates:
         for slot in range(sets):

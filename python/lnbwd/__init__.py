@@ -31,13 +31,7 @@ from .core import runtime
 from .core.base import errors
 from .core.base import operations as operations
 from .core.base import schedule as schedule
-from .core.base.errors import (
-    CacheWarning,
-    CompileError,
-    LibraryError,
-    LnbwdError,
-    RuntimeStatusError,
-)
+from .core.base.errors import CacheWarning, CompileError, LibraryError, LnbwdError
 from .core.base.settings import batch_invariant
 from .core.base.version import __version__ as __version__
 from .core.compile import compiler
@@ -45,6 +39,7 @@ from .core.compile.compiler import Gradient, compile_mlir, differentiate
 from .core.compile.kernels import CompiledKernel, Report, compile, precompile, report
 from .core.compile.store import kernel_cache, set_cache_folder
 from .core.compile.tuning import autotune
+from .core.runtime import RuntimeStatusError
 
 if TYPE_CHECKING:
     from . import distributed, functional, inductor, nn

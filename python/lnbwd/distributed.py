@@ -53,11 +53,7 @@ def _add_pairs(nodes: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _check_cut(rows: Sequence[int], row_length: int, part: str) -> None:
-    """Checks that all parts are nodes of the tree.
-
-    Raises:
-        ValueError: they are not; the message says where to cut.
-    """
+    """Raises a ValueError, which says where to cut, unless all parts are nodes of the tree."""
     leaf = leaf_rows(row_length)
     leaves, rest = divmod(rows[0], leaf)
     is_node = not rest and leaves and leaves & (leaves - 1) == 0

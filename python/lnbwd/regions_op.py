@@ -6,17 +6,8 @@
 Graphs that torch.compile's backend left on disk import ``region_call`` from here.
 """
 
-from .ops.regions import (
-    Operand,
-    RegionProgram,
-    find_program,
-    is_loaded,
-    load_kernel,
-    region_call,
-    register_program,
-    register_row_program,
-    resolvers,
-)
+from .ops.region_programs import Operand, RegionProgram, find_program, register_program
+from .ops.regions import is_loaded, load_kernel, region_call, register_row_program, resolvers
 
 __all__ = ["Operand", "RegionProgram", "find_program", "is_loaded", "load_kernel", "region_call",
            "register_program", "register_row_program", "resolvers"]

@@ -8,6 +8,6 @@ Graphs of torch.compile over distributed tensors need it if no eager call came b
 
 import torch.distributed.tensor  # noqa: F401 (which the rules are for)
 
-from .functional.norms import know_distributed_tensors
+from .ops.norms import know_distributed_tensors
 
 know_distributed_tensors()

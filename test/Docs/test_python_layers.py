@@ -19,13 +19,13 @@ LAYERS = ("core.base", "core.runtime", "core.compile", "program", "ops", "functi
 DOORS = {"lnbwd", "lnbwd.check", "lnbwd.distributed", "lnbwd.regions_op", "lnbwd.sharding"}
 
 # Modules that stand on one another, of which this many are too many for a head.
-MOST_OF_A_CHAIN = 12
+MOST_OF_A_CHAIN = 10
 MOST_LINES, MOST_OF_A_FUNCTION = 450, 60
 
 # What takes long to import, or need not be installed, is imported where it is used.
 WITHIN_FUNCTIONS = {
     ("functional.linear_losses", "lnbwd.functional.sharded_losses"),
-    ("functional.norms", "lnbwd.ops.sharding"), ("ops.row_functions", "lnbwd.ops.row_gradients"),
+    ("ops.norms", "lnbwd.ops.sharding"), ("ops.row_functions", "lnbwd.ops.row_gradients"),
     ("ops.row_functions", "lnbwd.program.tracing"),
     ("ops.row_functions", "lnbwd.program.watching")}
 
@@ -87,9 +87,9 @@ def test_imports_run_downwards(name):
 
 
 def test_imports_are_seen():
-    assert "lnbwd.ops.sharding" in imports("lnbwd.functional.norms")  # In a function.
+    assert "lnbwd.ops.sharding" in imports("lnbwd.ops.norms")  # In a function.
     assert "lnbwd.nn.patching" in imports("lnbwd")  # For a type checker.
-    assert layer_of("lnbwd.inductor.backend") > layer_of("lnbwd.ops.regions") > layer_of(
+    assert layer_of("lnbwd.inductor") > layer_of("lnbwd.ops.regions") > layer_of(
         "lnbwd.core.base.errors") == 0
 
 

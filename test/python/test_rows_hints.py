@@ -12,7 +12,7 @@ import torch
 import lnbwd
 from lnbwd.core.compile import kernels, spec, store
 from lnbwd.core.compile.spec import ROWS_HINTS, ProgramSpec, norm_source, rows_hint, rows_option
-from lnbwd.ops import native, regions
+from lnbwd.ops import launching, native
 
 
 def test_the_hint_is_the_nearest_by_ratio():
@@ -51,7 +51,7 @@ def test_specs_hand_the_hint_to_the_compiler():
 @pytest.fixture
 def specs(monkeypatch):
     """The specs that loading asks for, on a simulated chip that is taken to have hints."""
-    monkeypatch.setattr(spec, "chooses_by_rows", lambda chip: True)
+    monkeypatch.setattr(spec, "rows_option", lambda rows, chip: spec.rows_hint(rows))
     asked = []
 
     code_for = store.KernelStore.code_for
@@ -80,7 +80,7 @@ def test_a_kernel_is_made_for_each_range_of_rows(specs):
 def test_one_kernel_is_for_all_rows_where_a_chip_has_no_hints(specs, monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("CPU tensors are not simulated beside a GPU")
-    monkeypatch.setattr(spec, "chooses_by_rows", lambda chip: False)
+    monkeypatch.setattr(spec, "rows_option", lambda rows, chip: 0)
     with lnbwd.simulate("gfx942"):
         for rows in (3, 200):
             lnbwd.rms_norm(torch.randn(rows, 239), (239,))
@@ -106,7 +106,7 @@ def test_row_functions_have_kernels_for_each_range_of_rows(specs, monkeypatch):
         for rows in (3, 64, 80, 100):
             check(rows)
         assert [s.rows for s in specs] == [64, 64, 80, 80]
-        monkeypatch.setattr(regions, "is_capturing", lambda device: True)
+        monkeypatch.setattr(launching, "is_capturing", lambda device: True)
         check(300)
     assert len(specs) == 4
 

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from conftest import ROOT
-from lnbwd.core.base import settings
+from lnbwd.core.base import environment, errors, settings
 from lnbwd.core.base.errors import LnbwdError
 
 SOURCES = {path: path.read_text() for path in (ROOT / "python" / "lnbwd").rglob("*.py")}
@@ -19,15 +19,15 @@ PAGE = (ROOT / "docs" / "python.md").read_text()
 def test_all_variables_are_known():
     """Each that a module reads is in the table, and each in the table is read."""
     read = {name for text in SOURCES.values() for name in re.findall(
-        r'(?:settings\.(?:read|choice|error)|Switch)\(\s*"(\w+)"', text)}
-    assert read == settings.VARIABLES.keys()
+        r'(?:environment\.read|settings\.(?:choice|error)|Switch)\(\s*"(\w+)"', text)}
+    assert read == environment.VARIABLES.keys()
     assert not [path for path, text in SOURCES.items() if "environ" in text and re.search(
         r'environ(\.get\(|\[)"LNBWD_', text)]
 
 
-@pytest.mark.parametrize("variable", settings.VARIABLES)
+@pytest.mark.parametrize("variable", environment.VARIABLES)
 def test_a_variable_is_documented(variable):
-    meaning = settings.VARIABLES[variable].replace("'", "`")
+    meaning = environment.VARIABLES[variable].replace("'", "`")
     assert f"| `{variable}` | {meaning} |" in PAGE
 
 
@@ -56,10 +56,10 @@ def test_a_switch(monkeypatch):
 
 
 def test_a_warning_is_given_once():
-    settings.forget_warnings()
+    errors.forget_warnings()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for what in ("one", "two", "one"):
-            settings.warn_once(what, f"of {what}", UserWarning, stacklevel=1)
+            errors.warn_once(what, f"of {what}", UserWarning, stacklevel=1)
     assert [str(one.message) for one in caught] == ["of one", "of two"]
     assert {one.filename for one in caught} == {__file__}

@@ -16,7 +16,7 @@ from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch._inductor.utils import run_and_get_code, run_fw_bw_and_get_code
 
 import lnbwd
-from lnbwd.ops import native, regions
+from lnbwd.ops import launching, native, regions
 from lnbwd.ops.regions import Operand
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
@@ -93,8 +93,8 @@ PIECES = ('{"format":"lnbwd-row-program 1","length":96,"rows":16,"inputs":[["par
 def test_a_part_is_copied_only_between_its_accesses(device, is_native, monkeypatch):
     memory = torch.arange(128 * 24 + 8, device=device).bfloat16()
     launched = []
-    launch = regions.launch_kernel
-    monkeypatch.setattr(regions, "launch_kernel", lambda kernel, rows, tensors, groups: (
+    launch = launching.launch_kernel
+    monkeypatch.setattr(launching, "launch_kernel", lambda kernel, rows, tensors, groups: (
         launched.append(tensors[0].data_ptr()), launch(kernel, rows, tensors, groups)))
     in_python = functools.partial(regions.call_in_python, PIECES)
     call = native.make_region_call(PIECES, device, in_python) if is_native else in_python

@@ -340,7 +340,7 @@ def test_what_is_fused_with_scatters_by_itself_stays(split, timed, monkeypatch):
     """Where Inductor by itself adds to places of a tensor in the same kernel, that would take a
     kernel beside the row program."""
     is_scatter = graph.is_scatter
-    monkeypatch.setattr(fusion, "is_scatter", lambda node: (  # As on a GPU.
+    monkeypatch.setattr(fusion.internals, "is_scatter", lambda node: (  # As on a GPU.
         attempts.own.classes is None or is_scatter(node)))
     found = run(lambda table, ids, w: F.embedding(ids, table) * w, leaf(10, 64),
                 torch.arange(32) * 7 % 10, leaf(32, 1, seed=1))

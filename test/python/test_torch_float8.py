@@ -17,7 +17,7 @@ from compiled import run
 import lnbwd
 import lnbwd.inductor
 from lnbwd import compiler
-from lnbwd.core.compile import tuning
+from lnbwd.core.compile import store
 from lnbwd.functional import quantized_calls, quantized_programs
 from lnbwd.program.evaluation import evaluate
 from lnbwd.program.mlir import mlir
@@ -563,11 +563,11 @@ def test_schedules_are_searched_for(monkeypatch):
     """As those of norms: where it is asked for."""
     asked = []
 
-    def tuned(spec, device, rows, groups=None, is_region=False, *, cache):
+    def tuned(self, spec, device, rows, groups, is_region):
         asked.append((rows, is_region))
-        return tuning.Tuned(spec.schedule)
+        return store.Tuned(spec.schedule)
 
-    monkeypatch.setattr(tuning, "tuned", tuned)
+    monkeypatch.setattr(store.KernelStore, "tuned", tuned)
     with lnbwd.simulate("gfx942"):
         lnbwd.functional.quantize(made(7, 1056))
         lnbwd.functional.quantize(made(128, 1056), block="mx", columns=True)

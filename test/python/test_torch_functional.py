@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 import lnbwd
 from conftest import HAS_GPU
 from lnbwd import compiler, functional, nn
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.functional import channel_norms
 from lnbwd.ops.choices import choices
 from lnbwd.program.mlir import mlir
@@ -550,7 +550,7 @@ def test_torch_compile_traces_the_operations(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    settings.forget_warnings()
+    errors.forget_warnings()
     x = random(4, 40).requires_grad_()
     with pytest.warns(UserWarning, match="is on the CPU, which has no kernels"):
         everything(x, T).backward()

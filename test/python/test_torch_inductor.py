@@ -5,7 +5,6 @@
 Inductor's own backend does not change."""
 
 import collections
-import importlib
 import json
 import os
 import threading
@@ -24,7 +23,7 @@ from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import inductor
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.inductor import scheduling
 from lnbwd.inductor.places import Digits, NeedsCut, NotConvertible
 from lnbwd.inductor.scheduling import classes, count_programs
@@ -32,7 +31,7 @@ from lnbwd.ops import regions
 from lnbwd.program.torch_internals import graph as internals
 from lnbwd.program.torch_internals.registration import registered
 
-backends = importlib.import_module("lnbwd.inductor.backend")  # The package has a function so.
+backends = lnbwd.inductor
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_inductor")]
 X = sympy.Symbol("x", integer=True)
 
@@ -244,7 +243,7 @@ def test_an_error_of_ours_is_no_error_of_the_model(monkeypatch):
             raise RuntimeError("a mistake")
         return calls
 
-    settings.forget_warnings()
+    errors.forget_warnings()
     monkeypatch.setattr(scheduling, "calls_of", fail_for_one)
     case = Case(two_norms, (normal(6, 64), normal(64, 96, seed=1), normal(96, seed=2)))
     with warnings.catch_warnings(record=True) as caught:
@@ -285,7 +284,7 @@ def test_types_that_no_row_has():
 def test_a_model_on_the_cpu_is_warned_of_once(monkeypatch):
     monkeypatch.setenv("LNBWD_SIMULATE", "0")
     monkeypatch.setattr(backends.internals, "compile_graph", lambda model, *_, **__: model)
-    settings.forget_warnings()
+    errors.forget_warnings()
     x = normal(2, 64)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -294,7 +293,7 @@ def test_a_model_on_the_cpu_is_warned_of_once(monkeypatch):
                           backend="lnbwd")(x)
         [word] = [str(w.message) for w in caught if "lnbwd" in str(w.message)]
         assert "the tensors are on the CPU" in word and "'with lnbwd.simulate():'" in word
-        settings.forget_warnings()
+        errors.forget_warnings()
         with lnbwd.simulate():
             torch.compile(lambda x: x / x.sum(-1, keepdim=True), backend="lnbwd")(x)
         assert sum("lnbwd" in str(w.message) for w in caught) == 1

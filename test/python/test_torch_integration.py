@@ -22,7 +22,7 @@ from torch.autograd import forward_ad
 import lnbwd
 from conftest import HAS_GPU, ROOT
 from lnbwd import functional  # noqa: F401 (functional registers the operators)
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.ops import launching
 
 FULL = (True, True, True)
@@ -429,7 +429,7 @@ X = torch.zeros(3, 64)
 def test_pytorch_computes_norms_on_the_cpu(monkeypatch, call):
     """Functions and modules alike, with one warning for all, in a graph too."""
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    settings.forget_warnings()
+    errors.forget_warnings()
     theirs = types.SimpleNamespace(layer_norm=torch.nn.functional.layer_norm,
                                    rms_norm=torch.nn.functional.rms_norm, nn=torch.nn)
     with pytest.warns(UserWarning, match="is on the CPU, which has no kernels"):

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.program import torch_internals
 from lnbwd.program.torch_internals import eager as internals
 
@@ -52,7 +52,7 @@ def test_this_version_has_the_name(owner, name):
 
 
 def test_a_missing_name_has_a_substitute_and_one_warning(monkeypatch):
-    monkeypatch.setattr(settings, "_warned", set())
+    monkeypatch.setattr(errors, "_warned", set())
     owner = types.SimpleNamespace(__name__="torch._C", _there=1)
     with pytest.warns(RuntimeWarning, match=r"has no torch\._C\._gone: calls are slow") as caught:
         for _ in range(2):

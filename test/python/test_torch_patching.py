@@ -68,7 +68,7 @@ def test_it_warns_when_it_found_nothing():
 def test_a_patched_model_computes_on_the_cpu(monkeypatch):
     """By PyTorch, and says so once: evaluation, export."""
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    lnbwd.core.base.settings.forget_warnings()
+    lnbwd.errors.forget_warnings()
     model = torch.nn.Sequential(LlamaNorm(24), torch.nn.LayerNorm(24), torch.nn.RMSNorm(24))
     x = torch.randn(3, 24)
     expected = gradients(model, x)

@@ -37,7 +37,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import lnbwd
 import lnbwd.inductor
 from lnbwd import Columns, Rows, Scalars
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.ops import regions
 from lnbwd.ops.choices import Choices
 from lnbwd.program import tracing, watching
@@ -706,7 +706,7 @@ def test_opcheck(device):
     gradient = plan.gradient((True,), (True,) * 3)
     at_hand = [outputs[0], *tensors, outputs[1]]
     torch.library.opcheck(torch.ops.lnbwd._region.default,
-                          ([at_hand[i] for i in gradient.inputs], gradient.name))
+                          ([at_hand[i] for i in gradient.inputs], gradient.text))
 
 
 def test_the_first_call_may_be_anywhere(device):
@@ -747,7 +747,7 @@ def test_float64_is_pytorchs(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    settings.forget_warnings()
+    errors.forget_warnings()
     function = lnbwd.rowwise(gated_rms_norm)
     tensors = tensors_of(gated_rms_norm, (3,))
     with pytest.warns(UserWarning, match=r"a function of lnbwd.rowwise is on the CPU"):

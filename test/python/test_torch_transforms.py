@@ -19,7 +19,7 @@ from row_cases import (
 
 import lnbwd
 from lnbwd import Rows
-from lnbwd.ops import norms, row_gradients
+from lnbwd.ops import norms, row_functions
 
 pytestmark = pytest.mark.compiler
 
@@ -131,7 +131,7 @@ def test_inference_takes_no_function_of_autograd(device, monkeypatch):
     def refuse(*_):
         raise AssertionError("a function of autograd")
 
-    monkeypatch.setattr(row_gradients, "_apply_eager", refuse)
+    monkeypatch.setattr(row_functions, "_apply_eager", refuse)
     monkeypatch.setattr(norms.NORMS["rms_norm"], "eager", refuse)
     with torch.no_grad():
         assert_same([call() for call in calls], want)

@@ -164,8 +164,8 @@ def test_nothing_is_searched_for_while_a_graph_is_captured(tune, monkeypatch):
 
 def test_a_schedule_by_hand_stays(tune):
     device = launching.open_device(torch.device("cpu"))
-    assert tuning.tuned(spec_of("row_groups=2"), device, ROWS,
-                        cache=store.kernel_cache()) == tuning.Tuned("row_groups=2")
+    assert store.kernel_store().tuned(spec_of("row_groups=2"), device, ROWS) == store.Tuned(
+        "row_groups=2")
     assert not tune.searches
 
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
 def test_a_result_that_is_none_is_searched_for_again(tune, monkeypatch):
     load()
     tune.begin()
-    monkeypatch.setattr(tuning, "_read", lambda data, device: None)
+    monkeypatch.setattr(store, "_read", lambda data, device: None)
     load()
     assert len(tune.searches) == 2
 
@@ -195,10 +195,10 @@ MEASURED = b'"measured": [{"schedule": "", "us": 3.5}, {"schedule": "stages=2", 
     b'{"schedule": 3, %b}' % MEASURED, b'{"schedule": "stages=2"}'])
 def test_damaged_results_are_none(data):
     card, stand_in = (types.SimpleNamespace(is_stand_in=value) for value in (False, True))
-    assert tuning._read(data, card) is None
+    assert store._read(data, card) is None
     whole = b'{"schedule": "stages=2", %b}' % MEASURED
-    assert tuning._read(whole, card) == tuning.Tuned("stages=2", 2.5)
-    assert tuning._read(whole, stand_in) == tuning.Tuned("stages=2")
+    assert store._read(whole, card) == store.Tuned("stages=2", 2.5)
+    assert store._read(whole, stand_in) == store.Tuned("stages=2")
 
 
 def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path, new_process):

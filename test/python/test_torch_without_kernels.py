@@ -13,7 +13,7 @@ from compiled import Case, assert_near, normal, run
 
 import lnbwd
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd.core.base import settings
+from lnbwd.core.base import errors
 from lnbwd.core.base.errors import CacheWarning, LibraryError
 from lnbwd.core.compile.store import KernelStore
 from lnbwd.core.runtime import bindings
@@ -48,7 +48,7 @@ def assert_evaluated(program, got, inputs):
 
 @pytest.fixture(autouse=True)
 def fresh():
-    settings.forget_warnings()
+    errors.forget_warnings()
     with lnbwd.simulate():
         yield
 
@@ -92,14 +92,14 @@ def test_without_the_simulator():
     """Compiled inside of lnbwd.simulate(), called outside."""
     program, inputs = example(2.5)
     regions.register_row_program(program)
-    simulations = lnbwd.ops.launching._simulated[:]
+    simulations = lnbwd.ops.launching._simulated.copy()
     lnbwd.ops.launching._simulated.clear()
     lnbwd.ops.native.set_simulated_chip("")
     try:
         with pytest.warns(RuntimeWarning, match="on the CPU"):
             assert_evaluated(program, torch.ops.lnbwd.region(inputs, program.text()), inputs)
     finally:
-        lnbwd.ops.launching._simulated[:] = simulations
+        lnbwd.ops.launching._simulated.update(simulations)
 
 
 def test_a_model_that_is_compiled_without_kernels_is_inductors(refused, recwarn, fresh_inductor):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,14 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..core.compile.spec import ROWS_HINTS
-from ..ops.arguments import (
-    TYPES,
-    check_dense,
-    check_eps,
-    check_number,
-    check_parameter,
-    check_whole,
-)
+from ..ops.arguments import check_dense, check_eps, check_number, check_parameter, check_whole
 from ..ops.choices import choices
 from ..ops.launching import has_clusters, is_capturing, is_pytorchs
 from ..ops.regions import Registered, call_of, is_plain, raw_region, register_draft
@@ -189,8 +183,7 @@ def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None) -> tuple[Te
 def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
                     along: Parts, total: Parts, count: int, are_weighted: bool,
                     eps: float) -> Tensor:
-    """The input's gradient from the sums of dy times the normalised x and of dy, with or without
-    the weights."""
+    """The input's gradient from the sums of dy times the normalised x and of dy."""
     rstd = torch.rsqrt(variance + eps)
     shared = total * (1 / count) + (x - mean) * (rstd * along * (1 / count))
     dx = (_scaled(dy, weight, None, torch.float32) - shared if are_weighted
@@ -201,16 +194,14 @@ def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Par
 @rowwise
 def _channel_gradients(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
                        eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """For groups of one channel: the input's gradient, and the sums for those of weight and
-    bias."""
+    """Of groups of one channel: the input's gradient, the sums for weight and bias."""
     along, total = _sums(dy, x, mean, variance, eps)
     dx = _input_gradient(dy, x, mean, variance, weight, along, total, x.shape[-1], False, eps)
     return dx, along, total
 
 
 class _ChannelNorm(torch.autograd.Function):
-    """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, which changes
-    running statistics."""
+    """The norm of ``[B, C, S]`` in groups or the batch, which changes running statistics."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int,
@@ -300,8 +291,7 @@ class _ChannelNorm(torch.autograd.Function):
 
 def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
              *parameters: Tensor | None) -> tuple[Any, ...]:
-    """All tensors as rows of channels or tensors that broadcast to them: ``[B, G, C / G, S]``, or
-    ``[B, C, S]`` without groups."""
+    """Tensors as rows of channels, ``[B, G, C / G, S]`` or ``[B, C, S]``, or broadcasting to it."""
     samples, channels, size = x.shape
     if not groups:
         return (x, mean.view(-1, 1), variance.view(-1, 1),
@@ -326,7 +316,7 @@ def _number(value: float, device: torch.device) -> Tensor:
     return _numbers[value, device]
 
 
-_apply = eager(_ChannelNorm)
+_apply: Callable[..., Tensor] = eager(_ChannelNorm)
 
 
 def _check(input: Tensor, least: int, **parameters: Tensor | None) -> None:
@@ -335,7 +325,7 @@ def _check(input: Tensor, least: int, **parameters: Tensor | None) -> None:
         raise ValueError(f"input: expected the shape [B, C, ...] of {least} dimensions or more, "
                          f"got {list(input.shape)}; input[None] adds B")
     for name, parameter in parameters.items():
-        check_parameter(name, parameter, [input.shape[1]], "input", input, TYPES, " (channels)")
+        check_parameter(name, parameter, [input.shape[1]], "input", input, " (channels)")
 
 
 def _is_pytorchs(name: str, input: Tensor, *others: Tensor | None) -> bool:
@@ -422,8 +412,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         ("running_mean", running_mean), ("running_var", running_var)) if tensor is not None}
     if running:
         running["momentum"] = _number(momentum, input.device)
-    result: Tensor = _apply(rows, weight, bias, 0, eps, running).view(input.shape)
-    return result
+    return _apply(rows, weight, bias, 0, eps, running).view(input.shape)
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None,

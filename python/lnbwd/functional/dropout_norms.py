@@ -8,14 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..ops.arguments import (
-    TYPES,
-    check_dense,
-    check_eps,
-    check_number,
-    check_parameter,
-    check_rms_eps,
-)
+from ..ops.arguments import check_dense, check_eps, check_number, check_parameter, check_rms_eps
 from ..ops.launching import is_pytorchs
 from ..ops.row_functions import Columns, Rows, Seed, rowwise, uniform
 
@@ -39,9 +32,9 @@ def _dropout_add_norm(input: Rows, residual: Rows | None, weight: Columns | None
 def _add_norm(is_centred: bool, input: Tensor, residual: Tensor | None, weight: Tensor | None,
               bias: Tensor | None, p: float, training: bool, eps: float) -> tuple[Tensor, Tensor]:
     check_dense("input", input)
-    check_parameter("residual", residual, input.shape, "input", input, TYPES, " of input")
+    check_parameter("residual", residual, input.shape, "input", input, " of input")
     for name, parameter in (("weight", weight), ("bias", bias)):
-        check_parameter(name, parameter, input.shape[-1:], "input", input, TYPES)
+        check_parameter(name, parameter, input.shape[-1:], "input", input)
     p = check_number("p", p, "a probability from 0 to 1", 0, 1)
     p = p if training else 0.0
     if p == 1 or (p and is_pytorchs("lnbwd.functional.dropout_add_norm", input)):

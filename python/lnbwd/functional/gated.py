@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..core.base.errors import renamed
-from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
+from ..ops.arguments import check_dense, check_parameter, check_rms_eps
 from ..ops.row_functions import Columns, Rows, rowwise
 
 _renamed = renamed(a="it is called 'gate'", b="it is called 'up'")
@@ -28,7 +28,7 @@ def _geglu(gate: Rows, up: Rows, approximate: str) -> Tensor:
 def _check_pair(a: Tensor, b: Tensor, a_name: str = "gate", b_name: str = "up") -> None:
     check_dense(a_name, a)
     check_dense(b_name, b)
-    check_parameter(b_name, b, a.shape, a_name, a, TYPES, f" of {a_name}")
+    check_parameter(b_name, b, a.shape, a_name, a, f" of {a_name}")
 
 
 @_renamed
@@ -88,5 +88,5 @@ def gated_rms_norm(input: Tensor, gate: Tensor, weight: Tensor | None = None,
         TypeError, ValueError, LnbwdError: as :func:`softmax`.
     """
     _check_pair(input, gate, "input", "gate")
-    check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    check_parameter("weight", weight, input.shape[-1:], "input", input)
     return _gated_rms_norm(input, gate, weight, check_rms_eps(eps, input.dtype))

@@ -112,8 +112,7 @@ _streams = threading.local()
 
 
 def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """A second stream, one for each thread: each stream has a workspace of the vendor's products,
-    and threads must not capture each other's work."""
+    """A thread's second stream: streams have workspaces, and threads capture their own work."""
     known: dict[torch.device, torch.cuda.Stream] = _streams.__dict__.setdefault("known", {})
     stream = known.get(device)
     if stream is None:
@@ -152,8 +151,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
 
 @contextlib.contextmanager
 def forced(whose: str) -> Iterator[None]:
-    """Chooses the products of :func:`lnbwd.layer_norm_linear` until the ``with`` statement ends,
-    for the whole process.
+    """Chooses the products of :func:`lnbwd.layer_norm_linear` within ``with``, for all threads.
 
     Args:
         whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them; or
@@ -178,8 +176,7 @@ def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
         one: tells the pass from others.
         sizes: M, N and K of the product.
         ways: of each way, a function of the arguments that does what it would do. "torch" is called
-            once where "kernel" is the way of a call, so that a graph that is captured later finds
-            its kernels loaded.
+            once where "kernel" is the way of a call: a later capture finds its kernels loaded.
     """
     if _whose != "auto":
         return _whose
@@ -324,7 +321,7 @@ def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
     for name, parameter, expected in (
             ("norm_weight", norm_weight, shape), ("norm_bias", norm_bias, shape),
             ("weight", weight, weight.shape), ("bias", bias, weight.shape[:1])):
-        check_parameter(name, parameter, expected, "input", x, KERNEL_TYPES)
+        check_parameter(name, parameter, expected, "input", x, types=KERNEL_TYPES)
     if key is not None:
         if len(_sound) >= _MOST_KNOWN:
             _sound.clear()

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A norm with the linear layer after it as row programs: texts, gradients and kernels,
-each made once."""
+"""A norm and the linear layer after it as row programs: texts, gradients, kernels."""
 
 from __future__ import annotations
 
@@ -38,14 +37,8 @@ _DIMS = {"x": "m, k", "z": "m, k", "gamma": "k", "beta": "k", "b": "n", "w": "n,
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What the kernels of a call depend on.
-
-    Attributes:
-        norm: the norm's operation.
-        k, n: the length of a normalised row, and of a row of the result.
-        dtype: of x, the weight and the result.
-        columns: the types of gamma, beta and b, those that are there.
-    """
+    """What the kernels of a call depend on: the norm, the lengths of a normalised row and of a row
+    of the result, the type of both and of the weight, and those of gamma, beta and b."""
 
     norm: str
     k: int
@@ -66,8 +59,7 @@ class Layer:
 
     @functools.cached_property
     def rows(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """The operands of the forward pass, in order: what each is to a launch, and the dimensions
-        of a row."""
+        """The operands of the forward pass, in order: each one's kind, and a row's dimensions."""
         k, n = self.k, self.n
         columns = {"gamma": (k,), "beta": (k,), "b": (n,), "w": (n, k)}
         return {"x": ("row_block", (k,)),
@@ -95,13 +87,8 @@ class Layer:
 
     def _product(self, region: operations.Region, z: str, arguments: dict[str, str],
                  known: dict[str, str]) -> str:
-        """The row program of the product of a row, ``z`` in the region.
-
-        Args:
-            region: what computes ``z``.
-            arguments: the other inputs by their names in the region.
-            known: statistics that the region has computed.
-        """
+        """The row program of the product of a row, ``z`` in the region that computes it, with the
+        other inputs by their names there, and the statistics that the region has computed."""
         row, narrow = self._vector("out", "f32"), self._vector("out")
         arguments = arguments | {f"{name}_": name for name in ("b", "w") if name in self.rows}
         out = region.op("lnbwd.linear", f"{self._vector('x')}, {self._vector('w')}", z, "%w_")
@@ -121,8 +108,7 @@ class Layer:
 
     @functools.cached_property
     def text(self) -> str:
-        """The forward pass, of out and the statistics, as MLIR: the norm, and the product of the
-        rows that it writes."""
+        """The forward pass as MLIR: the norm, and the product of the rows that it writes."""
         types = self.types
         inputs = [(name, name, types[name]) for name in ("x", "gamma", "beta") if name in self.rows]
         outputs = [(role, name, types[name]) for role, name in (
@@ -136,8 +122,7 @@ class Layer:
 
     @functools.cached_property
     def formula(self) -> str:
-        """The forward pass as one row program, whose gradient is derived: statistics as textbooks
-        have them."""
+        """The forward pass as one row program, for the gradient, with textbooks' statistics."""
         names: list[str] = [name for name in ("x", "gamma", "beta") if name in self.rows]
         builder, outputs = Builder(self.k), []
 
@@ -186,8 +171,7 @@ class Layer:
     @kept
     def bias_program(self, hint: int) -> Registered:
         """The column sums of dout, added up in float32 and rounded once. By kernels of ours:
-        PyTorch's sum over the rows takes longer than the product beside it where rows are some
-        hundred."""
+        PyTorch's sum over some hundred rows takes longer than the product beside it."""
         p = Draft(self.n, {"dout": Input("row", self.dtype)})
         p.write("db", "column_sum", dict(self.columns)["b"], p.values["dout"])
         return regions.register_draft(p, None, hint)

@@ -23,14 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..ops.arguments import (
-    TYPES,
-    check_classes,
-    check_dense,
-    check_loss,
-    check_number,
-    check_parameter,
-)
+from ..ops.arguments import check_classes, check_dense, check_loss, check_number, check_parameter
 from ..ops.choices import choices
 from ..ops.launching import falls_back
 from ..ops.regions import is_plain
@@ -171,18 +164,17 @@ def losses_of(compute: Compute, is_reduced: bool, *arguments: Any) -> Tensor:
 
 def check_operands(input: Tensor, linear_weight: Tensor, target: Tensor,
                    linear_bias: Tensor | None, weight: Tensor | None, classes: int) -> None:
-    """Raises TypeError or ValueError for operands that do not fit each other; ``classes`` are all,
-    of which the layer may have some."""
+    """Raises TypeError or ValueError for operands that do not fit; ``classes``: of all ranks."""
     check_dense("linear_weight", linear_weight)
     size = input.shape[-1]
     if linear_weight.dim() != 2 or linear_weight.shape[1] != size or not linear_weight.shape[0]:
         raise ValueError(f"linear_weight: expected [V, {size}] for an input of "
                          f"{list(input.shape)}, got {list(linear_weight.shape)}")
     own = linear_weight.shape[0]
-    check_parameter("linear_weight", linear_weight, [own, size], "input", input, [input.dtype])
-    check_parameter("linear_bias", linear_bias, [own], "input", input, [input.dtype])
-    check_parameter("weight", weight, [classes], "input", input,
-                    [torch.float32, *{*TYPES} & {input.dtype}])
+    check_parameter("linear_weight", linear_weight, [own, size], "input", input,
+                    types=[input.dtype])
+    check_parameter("linear_bias", linear_bias, [own], "input", input, types=[input.dtype])
+    check_parameter("weight", weight, [classes], "input", input, types=[torch.float32, input.dtype])
     check_classes(target, input)
     if target.shape != input.shape[:-1]:
         raise ValueError(f"target: expected the shape {list(input.shape[:-1])} for an input of "
@@ -218,13 +210,23 @@ def _is_target(logits: Any, target: Any) -> Any:
     return classes == target.float()
 
 
+def _of_logits_alone(gradient: Any, scale: Any, inner: Any, softcap: float, logits: Any,
+                     bias: Any) -> tuple[Any, ...]:
+    """The gradient with respect to the logits before the softcap, and to a bias."""
+    if softcap:
+        gradient = gradient * (1 - inner * inner)
+    # (A row that does not count may hold any number.)
+    gradient = torch.where(scale == 0, 0.0, gradient)
+    of_logits = gradient.to(logits.dtype)
+    return (of_logits,) if bias is None else (of_logits, gradient.sum(0))
+
+
 @rowwise
 def _of_logits(logits: Rows, target: Scalars, scale: Scalars, bias: Columns | None,
                weight: Columns | None, own: Scalars | None, total: Scalars | None,
                label_smoothing: float, z_loss: float, softcap: float, is_trained: bool) -> Any:
     """The scaled losses; in training also their gradient with respect to the logits, and with a
-    bias its sum over the rows. ``own`` is the weight of the target's class, ``total`` the sum of
-    all classes' weights."""
+    bias its sum over the rows. ``own``: the weight of the target's class, ``total``: of all."""
     x, inner = _logits_of(logits, bias, softcap)
     largest = x.amax(-1, keepdim=True)
     shifted = x - largest
@@ -252,11 +254,7 @@ def _of_logits(logits: Rows, target: Scalars, scale: Scalars, bias: Columns | No
     if not is_trained:
         return losses
     gradient = (exponents * (factor / every) - pulled) * scale
-    if softcap:
-        gradient = gradient * (1 - inner * inner)
-    gradient = torch.where(scale == 0, 0.0, gradient)
-    of_logits = gradient.to(logits.dtype)
-    return (losses, of_logits) if bias is None else (losses, of_logits, gradient.sum(0))
+    return losses, *_of_logits_alone(gradient, scale, inner, softcap, logits, bias)
 
 
 @rowwise
@@ -283,12 +281,7 @@ def _gradient(logits: Rows, target: Scalars, whole: Scalars, factor: Scalars, pi
     if spread:
         pulled = pulled + (spread if weight is None else spread * weight)
     gradient = ((x - whole).exp() * factor - pulled) * scale
-    if softcap:
-        gradient = gradient * (1 - inner * inner)
-    # (A row that does not count may hold any number.)
-    gradient = torch.where(scale == 0, 0.0, gradient)
-    of_logits = gradient.to(logits.dtype)
-    return (of_logits,) if bias is None else (of_logits, gradient.sum(0))
+    return _of_logits_alone(gradient, scale, inner, softcap, logits, bias)
 
 
 def _kernel(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
@@ -310,10 +303,8 @@ def _kernel(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
     return in_chunks(input, linear_weight, linear_bias, wanted, of_logits)
 
 
-def _fake(input: Tensor, linear_weight: Tensor, target: Tensor, scale: Tensor,
-          linear_bias: Tensor | None, weight: Tensor | None, label_smoothing: float,
-          z_loss: float, softcap: float, wanted: list[bool]) -> tuple[Tensor, ...]:
-    return results_like(input, linear_weight, linear_bias, wanted)
+def _fake(input: Tensor, linear_weight: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    return results_like(input, linear_weight, others[2], others[-1])
 
 
 _operator, _ = define_kernel(
@@ -397,8 +388,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         softcap: c: the logits are c tanh(logits / c) (Gemma 2, arXiv:2408.00118); 0: as they are.
 
     Returns:
-        A float32 number, or with "none" the losses ``[...]``. Under autocast the products have its
-        type.
+        A float32 number, or with "none" the losses ``[...]``. Autocast chooses the products' type.
 
     The forward pass computes the gradients, except for their factor; so a call has one backward
     pass. A layer's gradient accumulates over chunks of rows in the layer's type. With "none" the

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Norms and their gradients that write float8 or float4, in one kernel each; docs/float8.md is for
-users.
+"""Norms and gradients that write float8 or float4, in one kernel each (docs/float8.md).
 
 They are row programs that are written here node by node. They know no autograd: a layer that
 multiplies float8 calls them in the two passes of an autograd.Function.
@@ -18,21 +17,20 @@ import torch
 from torch import Tensor
 
 from ..ops.arguments import KERNEL_TYPES, check_eps, check_rms_eps
+from . import quantized_programs as programs
 from .quantized_calls import Operands, Quantized, check_operands, joined, run, scale_input, shape_of
-from .quantized_programs import (
-    BLOCKS,
-    Block,
-    backward_program,
-    forward_program,
-    glu_program,
-    squares_program,
-    tiles_program,
-    widening_program,
-)
+from .quantized_layouts import BLOCKS, Block
 
 __all__ = ["Quantized", "dequantize", "glu_backward_quantized", "glu_quantized",
            "layer_norm_backward_quantized", "layer_norm_quantized", "quantize", "quantize_columns",
            "rms_norm_backward_quantized", "rms_norm_quantized"]
+
+
+def _tiles(operands: Operands, dtype: torch.dtype, block: Block, swizzled: bool,
+           *options: bool | str) -> dict[str, Tensor]:
+    """Values down the columns, and perhaps along the rows."""
+    return run(programs.tiles_program, operands, dtype, block, swizzled, *options, is_flat=swizzled,
+               has_known_rows=True)
 
 
 def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias: Tensor | None,
@@ -43,13 +41,14 @@ def _norm(has_mean: bool, input: Tensor | Quantized, weight: Tensor | None, bias
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
         "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}
     check_operands(operands, dtype, block, columns, swizzled)
-    result = run(forward_program, operands, dtype, block, eps, has_mean, swizzled)
+    result = run(programs.forward_program, operands, dtype, block, eps, has_mean, swizzled,
+                 is_flat=swizzled)
     if not columns:
         return joined(result)
     # Tiles have no sums of rows. From the statistics, a kernel for each layout reads as much as one
     # for both, and takes less time.
     statistics = {name: ("scalar", result.get(name)) for name in ("mean", "rstd")}
-    return joined(result | run(tiles_program, operands | statistics, dtype, block, swizzled, False))
+    return joined(result | _tiles(operands | statistics, dtype, block, swizzled, False))
 
 
 def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean: Tensor | None,
@@ -63,11 +62,11 @@ def _norm_backward(has_mean: bool, grad: Tensor | Quantized, input: Tensor, mean
     check_operands(operands | numbers, dtype, block, columns, swizzled,
                    required=("input", "rstd", *["mean"] * has_mean))
     if not columns:
-        return joined(run(backward_program, operands | numbers, dtype, block, has_mean, has_sum,
-                          True, swizzled))
+        return joined(run(programs.backward_program, operands | numbers, dtype, block, has_mean,
+                          has_sum, True, swizzled, is_flat=swizzled))
     # To read the sum again takes fewer bytes than to compute a tile's values of all operands again.
-    found: dict[str, Any] = run(backward_program, operands, dtype, block, has_mean, True, False,
-                                False)
+    found: dict[str, Any] = run(programs.backward_program, operands, dtype, block, has_mean, True,
+                                False, False)
     both = _gated({"input": found["sum"]}, "", dtype, factor, block, columns, swizzled, seed)
     return both._replace(**{name: value for name, value in found.items()
                             if has_sum or name != "sum"})
@@ -83,9 +82,9 @@ def _gated(operands: Mapping[str, Tensor | Quantized], activation: str, dtype: t
     if len(operands) > 1 and activation not in ("silu", "gelu"):
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
     if columns and BLOCKS[block] == 32 and seed is None:
-        return joined(run(tiles_program, given, dtype, block, swizzled, True, activation))
-    results = run(glu_program, given, dtype, block, activation, swizzled)
-    return joined(results | run(tiles_program, given, dtype, block, swizzled, False, activation)
+        return joined(_tiles(given, dtype, block, swizzled, True, activation))
+    results = run(programs.glu_program, given, dtype, block, activation, swizzled, is_flat=swizzled)
+    return joined(results | _tiles(given, dtype, block, swizzled, False, activation)
                   if columns else results)
 
 
@@ -108,7 +107,7 @@ def dequantize(input: Quantized, dtype: torch.dtype = torch.bfloat16) -> Tensor:
             and input.data.is_contiguous() and scale.is_contiguous()):
         rows = Quantized(input.data.view(-1, 2048 * input.data.shape[-1] // shape[-1]),
                          scale.view(-1, 2048 * scale.shape[-1] // shape[-1]))
-    return run(widening_program, {"input": ("row", rows)}, dtype, None, False)["data"].view(shape)
+    return run(programs.widening_program, {"input": ("row", rows)}, dtype, None)["data"].view(shape)
 
 
 def quantize(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m3fn,
@@ -131,7 +130,7 @@ def quantize(input: Tensor | Quantized, *, dtype: torch.dtype = torch.float8_e4m
             raise ValueError("block='128x128': expected rows and elements of them in multiples of "
                              "128, and neither a factor, columns nor swizzled scales, got "
                              f"{list(input.shape)}")
-        result = joined(run(squares_program, given, dtype, None))
+        result = joined(run(programs.squares_program, given, dtype, None, is_flat=True))
         assert result.scale is not None
         return result._replace(scale=result.scale.view(-1, length // 128))
     return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)
@@ -183,7 +182,7 @@ def quantize_columns(input: Tensor | Quantized, *, dtype: torch.dtype = torch.fl
     if block is None:
         raise ValueError("block: expected 'mx', 'nv' or 128, got None")
     check_operands(given, dtype, block, True, swizzled, along_rows=False)
-    results = run(tiles_program, given, dtype, block, swizzled, False)
+    results = _tiles(given, dtype, block, swizzled, False)
     return joined({name.removeprefix("columns_"): value for name, value in results.items()})
 
 

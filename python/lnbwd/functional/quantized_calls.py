@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operands and results of functions that write float8 or float4: their checks, their layout as
-inputs of row programs, and their computation."""
+"""Operands and results of functions that write float8 or float4: checks, layout, computation."""
 
 from __future__ import annotations
 
@@ -19,17 +18,7 @@ from ..ops.arguments import KERNEL_TYPES, check_dense, check_parameter, check_te
 from ..ops.launching import falls_back
 from ..ops.regions import Registered, find_program, raw_region
 from ..program.operands import ELEMENT_NAMES, FLOAT8, Input
-from .quantized_programs import (
-    BLOCKS,
-    FLOAT4,
-    FORMATS,
-    SIZES,
-    Block,
-    parts_of_blocks,
-    placed,
-    squares_program,
-    tiles_program,
-)
+from .quantized_layouts import BLOCKS, FLOAT4, FORMATS, SIZES, Block, parts_of_blocks, placed
 
 Operands = dict[str, tuple[str, "Tensor | Quantized | None"]]
 """Kind and tensor of each by its name."""
@@ -126,8 +115,10 @@ def inputs_of(name: str, kind: str, value: Tensor | Quantized) -> list[tuple[str
 
 
 def run(make: functools._lru_cache_wrapper[Registered], operands: Operands, dtype: torch.dtype,
-        block: Block, *options: float | str) -> dict[str, Tensor]:
-    """The results of a program by their names, of its operands, those that are not None."""
+        block: Block, *options: float | str, is_flat: bool = False,
+        has_known_rows: bool = False) -> dict[str, Tensor]:
+    """The results of a program by their names, of its operands, those that are not None.
+    ``is_flat``: scales have one dimension; ``has_known_rows``: each number of rows compiles."""
     read = [one for name, (kind, t) in operands.items() if t is not None
             for one in inputs_of(name, kind, t)]
     first, whole = read[0][2], next(t for _, t in operands.values() if t is not None)
@@ -136,9 +127,7 @@ def run(make: functools._lru_cache_wrapper[Registered], operands: Operands, dtyp
     rows = math.prod(shape_of_rows) // length
     types = tuple((name, given) for name, given, _ in read)
     tensors = {name: tensor for name, _, tensor in read}
-    # Scales of one dimension.
-    is_flat = make is squares_program or bool(options[0 if make is tiles_program else -1])
-    is_known = is_flat or make is tiles_program or any(i.kind == "part" for _, i in types)
+    is_known = is_flat or has_known_rows or any(i.kind == "part" for _, i in types)
     # In torch.compile's graphs numbers may be symbols: one that is known there is guarded.
     hint = int(rows) if is_known or isinstance(rows, int) else int(rows.node.hint)
     program = make(types, int(length), hint if is_known else rows_hint(hint), _NAMES[dtype], block,
@@ -195,7 +184,7 @@ def check_operands(operands: Operands, dtype: torch.dtype, block: Block, columns
             "row": (x.shape, f" of {name}"), "column": (x.shape[-1:], f" (a row of {name})"),
             "scalar": ((*x.shape[:-1], 1), f" (a number for each row of {name})"),
             "number": ((), " (one number)")}[kind]
-        check_parameter(other, value, shape, name, x, types, where)
+        check_parameter(other, value, shape, name, x, where, types)
     if not isinstance(dtype, torch.dtype) or _NAMES.get(dtype) not in FORMATS:
         names = ", ".join(str(known) for known in (*FLOAT8, torch.float4_e2m1fn_x2))
         raise TypeError(f"dtype: expected {names}, got {dtype}")

@@ -8,72 +8,31 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
-
-import torch
 
 from ..core.base.operations import ELEMENTS
 from ..ops.regions import Registered, register_draft
 from ..program.builder import Draft, Value
-from ..program.operands import ELEMENT_NAMES, FLOAT8, Input
-
-Block = Literal["mx", "mx-rceil", "nv"] | int | None
-
-_Parts = tuple[tuple[int, ...], ...]
+from ..program.operands import Input
+from .quantized_layouts import (
+    BLOCKS,
+    FLOAT4,
+    FORMATS,
+    Block,
+    Format,
+    Parts,
+    of_scales,
+    parts_of_blocks,
+    placed,
+)
 
 _Types = tuple[tuple[str, Input], ...]
-
-BLOCKS: dict[Block, int] = {None: 0, "mx": 32, "mx-rceil": 32, "nv": 16, 128: 128}
-"""The elements of a scale's block: a row, 32 with powers of two, 16 of float4 with scales in
-float8, or 128."""
-
-SIZES = {"f8E8M0FNU": 32, "f8E4M3FN": 16, "f32": 128}
-"""The same by the type of the scales."""
-
-
-class _Format(NamedTuple):
-    """A format to round to: the largest number, the exponent's bias, bits of the fraction."""
-
-    most: float
-    bias: int
-    fraction: int
-
-
-FLOAT4 = "f4E2M1FN"
-
-FORMATS = {ELEMENT_NAMES[dtype]: _Format(torch.finfo(dtype).max, element.bias, element.fraction)
-           for dtype in FLOAT8 for element in [ELEMENTS[ELEMENT_NAMES[dtype]]]} | {
-                FLOAT4: _Format(6.0, 1, 1)}
 
 _LEAST = 1e-12
 """The least divisor of a factor, as torchao's, so that its reciprocal is a number."""
 
 
-def placed(digits: _Parts, places: _Parts) -> _Parts:
-    """Composes two strided layouts of one dimension: ``digits``, its index by a program's elements,
-    and ``places``, its addresses by that index."""
-    parts = []
-    for apart, size, first in digits:
-        for unit, count, stride in places:
-            low, high = max(first, unit), min(first * size, unit * count)
-            if low < high:
-                parts.append((apart * low // first, high // low, stride * low // unit))
-    return tuple(parts)
-
-
-def _of_scales(count: int, blocks: int, size: int, is_swizzled: bool) -> tuple[_Parts, _Parts]:
-    """The layout of scales by the row and by the element in it, for ``count`` rows of ``blocks`` of
-    ``size``. Swizzled, it is cuBLASLt's: tiles of 128 rows and 4 blocks, row r of a tile at 16 (r
-    mod 32) + 4 (r / 32)."""
-    if not is_swizzled:
-        return ((1, count, blocks),), ((size, blocks, 1),)
-    return (((1, 32, 16), (32, 4, 4), (128, count // 128, blocks // 4 * 512)),
-            ((size, 4, 1), (4 * size, blocks // 4, 512)))
-
-
 class Program(Draft):
-    """A program under construction. It begins by reading quantised operands as numbers and ends by
-    quantising values."""
+    """A program under construction, which reads quantised operands and quantises values."""
 
     def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
         super().__init__(length, inputs)
@@ -83,8 +42,8 @@ class Program(Draft):
             if name + "_scale" in inputs:
                 self.values[name] = self.values[name] * self.values[name + "_scale"]
 
-    def quantize(self, row: Value, dtype: str, block: Block, parts: _Parts = (),
-                 scale_parts: _Parts = (), prefix: str = "", stride: int = 1) -> None:
+    def quantize(self, row: Value, dtype: str, block: Block, parts: Parts = (),
+                 scale_parts: Parts = (), prefix: str = "", stride: int = 1) -> None:
         """Rounds a row to float8 or float4 with a given factor, or with the factor of its largest
         magnitude or of each block's; a block's elements are ``stride`` apart. Parts give the layout
         of the row and the scales."""
@@ -172,7 +131,7 @@ class Program(Draft):
         size = (size * 0.5).max(size - 2.0).max(size * 2.0 - 8.0)
         return is_negative.select(size.neg(), size)
 
-    def rounded_by_chance(self, value: Value, element: _Format) -> Value:
+    def rounded_by_chance(self, value: Value, element: Format) -> Value:
         """A neighbour in the format, the upper one as likely as the value is near it."""
         value = value.min(element.most).max(-element.most)
         power = value.abs().round("f8E8M0FNU").max(2.0 ** (1 - element.bias))
@@ -184,8 +143,7 @@ class Program(Draft):
 
     def gated(self, activation: str) -> dict[str, Value]:
         """The values of a gated unit, or given a gradient of its result, the gradients of both
-        inputs, by the beginnings of their outputs' names. Without an activation: the input, plus
-        the residual if there is one."""
+        inputs, by their names' beginnings. Without an activation: the input plus the residual."""
         if not activation:
             x = self.values["input"]
             return {"": x + self.values["residual"] if "residual" in self.values else x}
@@ -207,9 +165,9 @@ class Program(Draft):
     def made_along_rows(self, values: dict[str, Value], rows: int, dtype: str, block: Block,
                         is_swizzled: bool) -> Registered:
         """The program of values that are quantised along its rows, by the names' prefixes."""
-        parts: _Parts = ()
+        parts: Parts = ()
         if is_swizzled:
-            by_row, by_element = _of_scales(rows, self.length // BLOCKS[block], BLOCKS[block], True)
+            by_row, by_element = of_scales(rows, self.length // BLOCKS[block], BLOCKS[block], True)
             parts = (*placed(((self.length, rows, 1),), by_row),
                      *placed(((1, self.length, 1),), by_element))
         for prefix, value in values.items():
@@ -221,18 +179,6 @@ class Program(Draft):
         is_known = is_known or any(i.kind == "part" for i in self.inputs.values())
         return register_draft(self, rows if is_known else None, None if is_known else rows,
                               is_tuned=True, is_region=False)
-
-
-def parts_of_blocks(given: Input, rows: int, length: int) -> tuple[_Parts, _Parts]:
-    """The layout of scales of blocks, or of bytes of two values, by the row and by the element in
-    it."""
-    if given.dtype == "i8":
-        return ((1, rows, length // 2),), ((2, length // 2, 1),)
-    size = SIZES[given.dtype]
-    blocks = length // size
-    if given.kind == "part" and size == 128:
-        return ((size, rows // size, blocks),), ((size, blocks, 1),)
-    return _of_scales(rows, blocks, size, given.kind == "part")
 
 
 @functools.lru_cache(1024)
@@ -279,7 +225,7 @@ def tiles_program(types: _Types, length: int, rows: int, dtype: str, block: Bloc
               (tile * over * (length // across), rows // tall // over, tall * over))
     by_column = ((1, across, 1), (tile * over, length // across, across))
 
-    def places(along_rows: _Parts, along_columns: _Parts) -> _Parts:
+    def places(along_rows: Parts, along_columns: Parts) -> Parts:
         return placed(by_row, along_rows) + placed(by_column, along_columns)
 
     each_row, each_column = (1, rows, 1), (1, length, 1)
@@ -299,8 +245,8 @@ def tiles_program(types: _Types, length: int, rows: int, dtype: str, block: Bloc
     for prefix, value in values.items():
         if has_rows:
             p.quantize(value, dtype, block, matrix, places(
-                *_of_scales(rows, length // size, size, is_swizzled)), prefix)
-        of_columns, of_rows = _of_scales(length, rows // size, size, is_swizzled)
+                *of_scales(rows, length // size, size, is_swizzled)), prefix)
+        of_columns, of_rows = of_scales(length, rows // size, size, is_swizzled)
         p.quantize(value, dtype, block, places((each_row,), ((1, length, rows),)),
                    places(of_rows, of_columns), prefix + "columns_", stride)
     return p.made(rows * length // tile, is_known=True)
@@ -310,7 +256,7 @@ def tiles_program(types: _Types, length: int, rows: int, dtype: str, block: Bloc
 def squares_program(types: _Types, length: int, rows: int, dtype: str, block: Block) -> Registered:
     """Blocks of 128x128, each a row of the program."""
     row = 128 * 128
-    parts: _Parts = ()
+    parts: Parts = ()
     if length > 128:
         parts = ((128 * length, rows // 128, 128 * length), (row, length // 128, 128),
                  (128, 128, length), (1, 128, 1))
@@ -354,7 +300,7 @@ def _wide(types: _Types) -> str:
 
 
 @functools.lru_cache(1024)
-def widening_program(types: _Types, length: int, rows: int, dtype: str, *_: object) -> Registered:
+def widening_program(types: _Types, length: int, rows: int, dtype: str, block: Block) -> Registered:
     """A quantised tensor as numbers."""
     p = Program(length, dict(types))
     p.write("data", "row", dtype, p.values["input"])

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..ops.arguments import TYPES, check_dense, check_parameter, check_rms_eps
+from ..ops.arguments import check_dense, check_parameter, check_rms_eps
 from ..ops.launching import is_pytorchs
 from ..ops.regions import Registered, register_draft
 from ..ops.registration import eager, gradients_by_torch, refuse_forward_mode
@@ -37,8 +38,7 @@ def _by_torch(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None, ep
 
 
 def _input(shape: torch.Size, rows: torch.Size, dtype: torch.dtype, is_swapped: bool) -> Input:
-    """A tensor that broadcasts to rows, of whose last dimension it has all, with the halves of this
-    swapped or not."""
+    """A tensor that broadcasts to rows, whole in the last dimension, its halves swapped or not."""
     length = stride = distance = rows[-1]
     parts: list[tuple[int, ...]] = []
     for size, own in zip(rows[-2::-1], [*shape[-2::-1], *[1] * len(rows)], strict=False):
@@ -68,8 +68,7 @@ def _programs(shape: torch.Size, dtype: torch.dtype, tables: _Tables, weight: to
 
     row, rows = Input("row", element), math.prod(shape[:-1])
     column = {} if weight is None else {"weight": Input("column", ELEMENT_NAMES[weight])}
-    turned_column = {} if weight is None else {
-        "weight'": _input(shape[-1:], shape, weight, True)}
+    turned_column = {} if weight is None else {"weight'": _input(shape[-1:], shape, weight, True)}
     p = draft({"x": row, **column, **turned_column}, "x", False)
     x = p.values["x"]
     rstd = ((x * x).mean() + eps).rsqrt()
@@ -118,7 +117,7 @@ class _Rotary(torch.autograd.Function):
     jvp = staticmethod(refuse_forward_mode("a norm with rotary positions"))
 
 
-_apply = eager(_Rotary)
+_apply: Callable[..., Tensor] = eager(_Rotary)
 
 
 def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
@@ -152,14 +151,13 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
                     reversed(table.shape), reversed(input.shape), strict=False)):
             raise ValueError(f"{name}: expected two dimensions or more that broadcast to those of "
                              f"input, {list(input.shape)}, got {list(table.shape)}")
-        check_parameter(name, table, table.shape, "input", input, TYPES)
+        check_parameter(name, table, table.shape, "input", input)
         if table.requires_grad:
             raise ValueError(f"{name}: expected a tensor that needs no gradient; pass "
                              f"{name}.detach()")
-    check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    check_parameter("weight", weight, input.shape[-1:], "input", input)
     eps = check_rms_eps(eps, input.dtype)
     cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
     if is_pytorchs("a norm with rotary positions", input, cos, sin, weight):
         return _by_torch(input, cos, sin, weight, eps)
-    y: Tensor = _apply(input.contiguous(), cos, sin, weight, eps)
-    return y
+    return _apply(input.contiguous(), cos, sin, weight, eps)

@@ -22,13 +22,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 
 
 class Classes(NamedTuple):
-    """The classes that a rank has.
-
-    Attributes:
-        group: the ranks.
-        first: its first class.
-        total: how many all ranks have.
-    """
+    """The classes that a rank of a group has: its first one, and how many all ranks have."""
 
     group: dist.ProcessGroup
     first: int
@@ -39,12 +33,9 @@ def local_operands(input: Tensor, linear_weight: Any, target: Tensor, linear_bia
                    weight: Tensor | None, is_whole: bool) -> tuple[
                        Tensor, Tensor, Tensor, Tensor | None, Tensor | None, Classes | None]:
     """A rank's operands: all rows, targets and class weights, and its part of the layer, and what
-    part that is; with ``is_whole`` the whole layer.
-
-    Raises:
-        ValueError: the layer is not sharded by its classes over one dimension of a mesh, a rank
-            has none, or the input is no DTensor on that mesh.
-    """
+    part that is; with ``is_whole`` the whole layer. A ValueError if the layer is not sharded by its
+    classes over one dimension of a mesh, a rank has none, or the input is no DTensor on that
+    mesh."""
     mesh, placements = linear_weight.device_mesh, tuple(linear_weight.placements)
     if placements != (Shard(0),) or (linear_bias is not None and (
             not isinstance(linear_bias, DTensor) or tuple(linear_bias.placements) != placements)):

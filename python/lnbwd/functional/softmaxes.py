@@ -11,14 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..ops.arguments import (
-    HALVES,
-    TYPES,
-    check_classes,
-    check_dense,
-    check_loss,
-    check_whole,
-)
+from ..ops.arguments import HALVES, TYPES, check_classes, check_dense, check_loss, check_whole
 from ..ops.launching import falls_back
 from ..ops.row_functions import Rows, Scalars, rowwise
 from ..program.torch_internals.eager import transforms_are_active

@@ -37,16 +37,14 @@ log = logging.getLogger("lnbwd.regions")
 
 _SHARE_OF_PEAK, _SHARE_IF_CHANGED = 0.87, 0.8
 """Row programs that use this share of the memory's bandwidth are not compared. The second is of
-nodes for which Inductor by itself has other kernels: two or more, for which the graph would have to
-be lowered again."""
+nodes for which Inductor by itself has two or more kernels, by lowering the graph again."""
 
 _LEAST_US = 1.0
 """The time of any kernel besides that of its memory traffic."""
 
 _MOST, _MOST_IF_CHANGED = 0.98, 0.95
 """Row programs are taken if they need at most this part of the time of Inductor's kernel; less may
-be noise. Two kernels that are timed separately read from memory, where one run may still find data
-in a cache."""
+be noise. Of two kernels that are timed separately, one may still find data in a cache."""
 
 _GAP_US = 1.0
 """The time between two launches, which a search for a schedule counts too."""
@@ -182,8 +180,7 @@ class Choice:
         return found
 
     def _measured(self, kernels: Sequence[fusion.CompiledKernel]) -> dict[str, float]:
-        size = sum(one.count * internals.dtype_of(one.buffer).itemsize
-                   for one in self._arguments())
+        size = sum(one.count * internals.dtype_of(one.buffer).itemsize for one in self._arguments())
         count = int(min(_MOST_SETS, _ROTATED_BYTES // size + 1))
         free, _ = torch.cuda.mem_get_info(self.device)
         if size * count > _MOST_OF_MEMORY * free:
@@ -212,8 +209,7 @@ class Choice:
             argument.random_(count)
 
     def _tensors(self) -> dict[Argument, Tensor]:
-        """Memory for the arguments, at addresses like theirs: numbers near 1, and integers that are
-        0, or random indices."""
+        """Memory for the arguments, aligned as theirs: numbers near 1; zeros, or random indices."""
         def made(one: Argument) -> Tensor:
             dtype = internals.dtype_of(one.buffer)
             first = one.offset % (_ALIGNMENT // dtype.itemsize)

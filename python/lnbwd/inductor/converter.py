@@ -47,12 +47,8 @@ MOST_OPERANDS = 64
 
 
 class Accesses(Loads):
-    """The handler of stores too.
-
-    Attributes:
-        outputs: what is written, and which elements.
-        groups: how many groups of rows outputs have.
-    """
+    """The handler of stores too: ``outputs`` has what is written, and which elements, ``groups``
+    how many groups of rows outputs have."""
 
     def __init__(self, space: Space, digits: Digits, length: int, memory: Memory,
                  later: Collection[str]) -> None:
@@ -246,11 +242,7 @@ MOST_READ_APART, LONGEST_READ_APART = 1 << 21, 256
 
 
 def convert(bodies: Sequence[LoopBody], memory: Memory) -> list[Call]:
-    """Row programs that compute loop bodies of a fused node.
-
-    Raises:
-        NotConvertible: there are none; says why.
-    """
+    """Row programs that compute loop bodies of a fused node, or NotConvertible, which says why."""
     bodies = list(bodies)
     sizes = [static_sizes(body, memory) for body in bodies]
     failure: NotConvertible | None = None
@@ -295,8 +287,7 @@ def _programs_of(bodies: Sequence[LoopBody], sizes: Sequence[Any], memory: Memor
 
 def _with_cuts(space: Space, bodies: list[LoopBody], places: list[int], memory: Memory,
                later: Collection[str]) -> Call:
-    """The call of one program, tried again with each cut that an index needs. If no sum defines the
-    row, the cuts do."""
+    """The call of one program, tried again with each cut that an index, or a row, needs."""
     def run(length: int, cuts: set[int]) -> Call:
         refused = set[int]()
         for _ in range(64):
@@ -377,8 +368,7 @@ class _Conversion(Accesses):
                 distance *= size
 
     def _digits_of(self, distance: int, size: int, turned: int) -> Form:
-        """A variable of a loop that has ``distance`` elements inside of it; ``turned`` as
-        :meth:`Space.turned` gives it."""
+        """A loop's variable of ``distance`` elements; ``turned`` as of :meth:`Space.turned`."""
         if size == 1:
             return Form()
         if not turned:

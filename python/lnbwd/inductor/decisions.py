@@ -156,11 +156,7 @@ def as_text(decision: Decision) -> str:
 @functools.lru_cache(maxsize=1)
 def set_up_log() -> None:
     """Shows the log on standard error if LNBWD_LOG asks for it."""
-    chosen = {part.strip() for part in settings.read("LNBWD_LOG").split(",") if part.strip()}
-    unknown = chosen - {"regions"}
-    if unknown:
-        raise settings.error("LNBWD_LOG", "'regions'", ", ".join(sorted(unknown)))
-    if "regions" in chosen:
+    if settings.choice("LNBWD_LOG", ("", "regions"), "'regions'"):
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("[lnbwd] %(message)s"))
         log.addHandler(handler)

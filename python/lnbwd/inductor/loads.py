@@ -14,15 +14,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 
 from ..program.operands import Input, Output
-from ..program.torch_internals.loops import (
-    FloorDiv,
-    Identity,
-    Max,
-    Min,
-    Mod,
-    ModularIndexing,
-    PythonMod,
-)
+from ..program.torch_internals import loops
 from .operations import Operations
 from .places import Digits, Form, NotConvertible
 from .values import (
@@ -44,23 +36,13 @@ LARGEST_COPY = 1 << 16
 
 
 class Loads(Operations):
-    """The handler of loads too.
-
-    Attributes:
-        space: how loops run through the row block.
-        memory: what is known of buffers.
-        later: buffers that are read after the program.
-        rows: M.
-        inputs: what is read, and the values.
-        stored: the values of buffers that bodies have written, and their elements.
-        combined: buffers that combine rows.
-        indirect: by the symbol that an index has for it, what is read from memory, and the number
-            of elements that it counts.
-        body: the loop body at hand.
-        variables: what its variables are.
-        is_swapped, is_rows, reduces: whether it reduces rows, has one element for each row, and
-            reduces.
-    """
+    """The handler of loads too: ``space`` says how loops run through the row block, ``memory`` what
+    is known of buffers, ``later`` which of them are read after the program. ``inputs`` has what is
+    read, and the values, ``stored`` the values, and elements, of buffers that bodies have written,
+    ``combined`` buffers that combine rows, ``indirect`` what is read from memory, by the symbol
+    that an index has for it, and the number of elements that it counts. Of the loop body at hand,
+    ``body``, ``variables`` says what its variables are; ``is_swapped``, ``is_rows`` and
+    ``reduces``, whether it reduces rows, has one element for each row, and reduces."""
 
     def __init__(self, space: Space, digits: Digits, length: int, memory: Memory,
                  later: Collection[str]) -> None:
@@ -120,11 +102,13 @@ class Loads(Operations):
         argument = Argument(self.memory.same(name), offset, count)
         if argument.offset < 0 or argument.offset + count > self.memory.size(name):
             raise NotConvertible("reads beyond a tensor under a mask")
-        key = argument, place
-        if key not in self.inputs:
-            self.inputs[key] = self.builder.add("input", len(self.inputs))
-        return Value(self.inputs[key], dtype,
-                      range_of(dtype) if dtype in INTEGERS and dtype not in WIDE else None)
+        return Value(self._read(argument, place), dtype,
+                     range_of(dtype) if dtype in INTEGERS and dtype not in WIDE else None)
+
+    def _read(self, argument: Argument, place: Input) -> int:
+        if (argument, place) not in self.inputs:
+            self.inputs[argument, place] = self.builder.add("input", len(self.inputs))
+        return self.inputs[argument, place]
 
     def _aligned(self, place: Input, offset: int, form: Form, dtype: torch.dtype) -> tuple[
             Input, int]:
@@ -153,8 +137,7 @@ class Loads(Operations):
         return value.row_length(self.length) * (self.rows if of_rows and not is_all else 1)
 
     def _place(self, form: Form, dtype: torch.dtype, size: int) -> tuple[Input, int]:
-        """The operand for a tensor that is read at these indices, and the element at which its
-        memory begins."""
+        """The operand for a tensor read at these indices, and the first element of its memory."""
         runs = self.digits.runs(form)
         element = element_of(dtype)
         if dtype in EIGHTS and runs == [(1, self.space.count, 1)]:
@@ -190,8 +173,7 @@ class Loads(Operations):
             (d, n) for d, n, _ in runs) if is_dense else tuple(runs))
 
     def _moved(self, form: Form, element: str, size: int) -> tuple[Input, int]:
-        """The operand for a tensor that is read at shifted indices, which a mask keeps in range,
-        and the element at which its memory begins."""
+        """As :meth:`_place`, for shifted indices that a mask keeps in range."""
         left = dict(form.strides)
         constant = form.constant
         parts: list[tuple[int, ...]] = []
@@ -259,10 +241,7 @@ class Loads(Operations):
             raise NotConvertible("reads a table that is too large")
         place = Input("table", FLOATS[dtype], (), size)
         argument = Argument(self.memory.same(name), 0, size * self.length)
-        key = argument, place
-        if key not in self.inputs:
-            self.inputs[key] = self.builder.add("input", len(self.inputs))
-        return Value(self.builder.add("take", self.inputs[key], value.node), dtype)
+        return Value(self.builder.add("take", self._read(argument, place), value.node), dtype)
 
     def _own_row(self) -> tuple[tuple[int, int], ...]:
         """The strides of the first element of each row, of rows one after another."""
@@ -291,8 +270,7 @@ class Loads(Operations):
                       is_exact=dtype in INTEGERS)
 
     def _index(self, form: Form, dtype: torch.dtype = torch.int32) -> Value:
-        """An index as an integer, which wraps around: an index outside of one tensor may be inside
-        of another."""
+        """An index as an integer that wraps around: outside of one tensor may be inside another."""
         node = self._integer_index(form, INTEGERS[dtype])
         for symbol, stride in form.others:
             read = self._exact(self.to_dtype(self.indirect[symbol][0], dtype)).node
@@ -305,17 +283,17 @@ class Loads(Operations):
         with contextlib.suppress(NotConvertible):
             return self._index(self.form(expression), dtype)
         functions: dict[Any, Callable[[Value, Value], Value]] = {
-            sympy.Add: self.add, sympy.Mul: self.mul, Min: self.minimum, Max: self.maximum,
-            sympy.Min: self.minimum, sympy.Max: self.maximum,
-            FloorDiv: functools.partial(self._integers, "floordiv"),
-            Mod: functools.partial(self._integers, "mod"),
-            PythonMod: functools.partial(self._integers, "mod")}
-        if isinstance(expression, Identity):
+            sympy.Add: self.add, sympy.Mul: self.mul, sympy.Min: self.minimum,
+            sympy.Max: self.maximum, loops.Min: self.minimum, loops.Max: self.maximum,
+            loops.FloorDiv: functools.partial(self._integers, "floordiv"),
+            loops.Mod: functools.partial(self._integers, "mod"),
+            loops.PythonMod: functools.partial(self._integers, "mod")}
+        if isinstance(expression, loops.Identity):
             return self._computed(expression.args[0], dtype)
         parts = [self._computed(part, dtype) for part in expression.args]
         if isinstance(expression, sympy.Abs):
             return self.maximum(parts[0], self.neg(parts[0]))
-        if isinstance(expression, ModularIndexing):
+        if isinstance(expression, loops.ModularIndexing):
             base, divisor, size = parts
             return self._integers("mod", self._integers("floordiv", base, divisor), size)
         if type(expression) not in functions:
@@ -355,8 +333,7 @@ class Loads(Operations):
             node = self._integer_index(form, INTEGERS[integer])
             return self.to_dtype(Value(node, integer, bounds, form, is_exact=True), dtype)
         for distance, size, stride in self._rows_and_columns(runs):
-            one = b.add("index") if (distance, size) == (1, self.length) else b.add(
-                "place", distance, size)
+            one = self._digit(distance, size)
             one = one if stride == 1 else b.add("mul", one, b.constant(stride))
             node = one if node is None else b.add("add", node, one)
         if node is None or form.constant:
@@ -368,11 +345,8 @@ class Loads(Operations):
         return self.index_expr(expr, dtype)
 
     def load_seed(self, name: str, offset: Any) -> Value:
-        place = Input("number", "i64")
-        key = Argument(self.memory.same(name), int(offset), 1), place
-        if key not in self.inputs:
-            self.inputs[key] = self.builder.add("input", len(self.inputs))
-        return Value(self.inputs[key], torch.int64)
+        argument = Argument(self.memory.same(name), int(offset), 1)
+        return Value(self._read(argument, Input("number", "i64")), torch.int64)
 
     def rand(self, seed: Value, offset: Value) -> Value:
         if offset.form is None or self.digits.runs(offset.form) != [(1, self.space.count, 1)] or (

@@ -47,14 +47,8 @@ def _both(first: dict[Any, tuple[int, int]], second: dict[Any, tuple[int, int]])
 
 
 class Operations(DefaultHandler):
-    """The handler of operations on values.
-
-    Attributes:
-        digits: of the number of an element of the row block.
-        length: N.
-        builder: the nodes of the program.
-        masks: conditions under which is computed what is at hand.
-    """
+    """The handler of operations on values of a row block: the ``digits`` of an element's number, N,
+    ``length``, the nodes, and ``masks``, conditions under which is computed what is at hand."""
 
     def __init__(self, digits: Digits, length: int) -> None:
         self.digits, self.length = digits, length
@@ -205,15 +199,11 @@ class Operations(DefaultHandler):
         return self._number("div", self.constant(1, value.dtype), value)
 
     def sigmoid(self, value: Value) -> Value:
-        b, one = self.builder, self.builder.constant(1)
-        power = b.add("exp", b.add("neg", value.node))
-        return Value(b.add("div", one, b.add("add", one, power)), value.dtype)
+        return Value(self.builder.sigmoid(value.node), value.dtype)
 
     def sign(self, value: Value) -> Value:
-        b, zero = self.builder, self.builder.constant(0)
-        rest = b.add("select", b.add("lt", value.node, zero), b.constant(-1), zero)
-        return Value(b.add("select", b.add("gt", value.node, zero), b.constant(1), rest),
-                      value.dtype, (-1, 1) if value.is_integer else None)
+        return Value(self.builder.sign(value.node), value.dtype,
+                     (-1, 1) if value.is_integer else None)
 
     def isnan(self, value: Value) -> Value:
         return Value(self.builder.add("ne", value.node, value.node), torch.bool)
@@ -271,11 +261,13 @@ class Operations(DefaultHandler):
         b = self.builder
         node = b.add("integer", b.integer(form.constant), dtype)
         for distance, size, stride in self._rows_and_columns(self.digits.runs(form)):
-            one = b.add("index") if (distance, size) == (1, self.length) else b.add(
-                "place", distance, size)
-            one = b.add("mul", b.add("integer", one, dtype), b.integer(stride))
-            node = b.add("add", node, one)
+            one = b.add("integer", self._digit(distance, size), dtype)
+            node = b.add("add", node, b.add("mul", one, b.integer(stride)))
         return node
+
+    def _digit(self, distance: int, size: int) -> int:
+        return (self.builder.add("index") if (distance, size) == (1, self.length)
+                else self.builder.add("place", distance, size))
 
     def trunc_to_int(self, value: Value, dtype: torch.dtype) -> Value:
         return self.to_dtype(value, dtype)

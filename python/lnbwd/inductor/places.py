@@ -18,15 +18,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from ..program.torch_internals.loops import (
-    FloorDiv,
-    Identity,
-    Max,
-    Min,
-    Mod,
-    ModularIndexing,
-    PythonMod,
-)
+from ..program.torch_internals import loops
 
 
 class NotConvertible(Exception):
@@ -70,16 +62,8 @@ def add(first: Form, second: Form, factor: int = 1) -> Form:
 
 
 class Digits:
-    """The digits of an element's number.
-
-    Args:
-        count: the elements.
-        cuts: distances at which digits begin.
-        refused: distances at which none can begin.
-
-    Raises:
-        NotConvertible: the cuts do not divide one another.
-    """
+    """The digits of the number of one of ``count`` elements, which begin at distances, ``cuts``;
+    none can begin at ``refused`` ones. NotConvertible: the cuts do not divide one another."""
 
     def __init__(self, count: int, cuts: Sequence[int], refused: Collection[int] = ()) -> None:
         self.count, self.refused = count, refused
@@ -96,8 +80,7 @@ class Digits:
             raise NeedsCut(cut)
 
     def range(self, first: int, end: int, unit: int) -> Form:
-        """The number that the digits from a distance up to another make, where ``unit`` counts as
-        one."""
+        """The number that digits from a distance up to another make, in units of ``unit``."""
         for cut in (first, end):
             self.need(cut)
         return Form(tuple((d, d // unit) for d in self.cuts if first <= d < end))
@@ -151,18 +134,17 @@ class Digits:
                 if len(rest) == 1:
                     return add(Form(), walk(rest[0]), factor)
                 raise NotConvertible("multiplies indices")
-            if isinstance(one, Identity):
+            if isinstance(one, loops.Identity):
                 return walk(one.args[0])
-            if isinstance(one, FloorDiv | ModularIndexing | Mod | PythonMod) and all(
-                    part.is_Integer for part in one.args[1:]):
+            if isinstance(one, loops.DIVISIONS) and all(part.is_Integer for part in one.args[1:]):
                 base, *numbers = one.args
                 value = walk(base)
-                if isinstance(one, FloorDiv):
+                if isinstance(one, loops.FloorDiv):
                     return self.divided(value, int(numbers[0]))[0]
-                if isinstance(one, ModularIndexing):
+                if isinstance(one, loops.ModularIndexing):
                     value = self.divided(value, int(numbers[0]))[0]
                 return self.divided(value, int(numbers[-1]))[1]
-            if isinstance(one, sympy.Min | sympy.Max | Min | Max | sympy.Abs):
+            if isinstance(one, sympy.Min | sympy.Max | loops.Min | loops.Max | sympy.Abs):
                 return chosen(one)
             raise NotConvertible(f"has an index with {type(one).__name__}")
 
@@ -175,7 +157,7 @@ class Digits:
                 # The distances of the others from it.
                 apart = [add(other, part, -1) for other in parts]
                 ends = [end for form in apart for end in self.bounds(form)]
-                is_it = min(ends) >= 0 if isinstance(one, sympy.Min | Min) else max(ends) <= 0
+                is_it = min(ends) >= 0 if isinstance(one, sympy.Min | loops.Min) else max(ends) <= 0
                 if is_it and not any(form.others for form in apart):
                     return part
             raise NotConvertible(f"has an index with {type(one).__name__}")
@@ -183,8 +165,7 @@ class Digits:
         return walk(sympy.sympify(expression))
 
     def runs(self, form: Form) -> list[tuple[int, int, int]]:
-        """The digits of a form, outermost first, neighbours joined: of each run the distance, the
-        size and the stride."""
+        """The digits of a form, outermost first, neighbours joined: distance, size and stride."""
         result: list[tuple[int, int, int]] = []
         for distance, stride in sorted(form.strides, reverse=True):
             size = self.sizes[distance]

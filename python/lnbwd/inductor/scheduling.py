@@ -19,8 +19,7 @@ from typing import Any
 
 import torch
 
-from ..core.base import settings
-from ..core.base.errors import CompileError, LnbwdError
+from ..core.base.errors import CompileError, LnbwdError, warn_once
 from ..ops import launching, regions
 from ..program.torch_internals import graph as internals
 from ..program.torch_internals.attempts import LeftError, attempt
@@ -38,12 +37,8 @@ _SAMPLES = ((1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049),
 
 
 def calls_of(nodes: Sequence[Any]) -> list[Call]:
-    """The calls that compute nodes of Inductor's scheduler. Of a graph with dynamic shapes their
-    numbers may have symbols.
-
-    Raises:
-        NotConvertible: there are none.
-    """
+    """The calls that compute nodes of Inductor's scheduler, or NotConvertible. Of a graph with
+    dynamic shapes their numbers may have symbols."""
     bodies: list[Any] = [getattr(node, "_body", None) for node in nodes]
     if not all(isinstance(body, internals.LoopBody) for body in bodies):
         raise NotConvertible("is no loop")
@@ -185,11 +180,10 @@ class _Prepared:
 
 
 def _report_kernel(error: LnbwdError) -> str:
-    """Warns once about kernels that cannot be had for any program; gives the reason of a
-    decision."""
+    """Warns once if no program can have kernels; gives the reason of a decision."""
     if not isinstance(error, CompileError):
-        settings.warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's "
-                           f"cannot be had: {error}")
+        warn_once("no kernels", "torch.compile's own kernels are used, since lnbwd's cannot be "
+                  f"had: {error}")
     return f"no kernel: {error}"
 
 
@@ -197,8 +191,8 @@ def _report(error: Exception) -> str:
     """Warns once of an error of ours, which is being handled; gives the reason of a decision."""
     reason = f"an error in lnbwd: {type(error).__name__}: {error}"
     log.info("the error was", exc_info=True)
-    settings.warn_once("an error", "torch.compile's own kernels replace some of lnbwd's: "
-                       f"{reason}. LNBWD_LOG=regions shows where; please report it")
+    warn_once("an error", "torch.compile's own kernels replace some of lnbwd's: "
+              f"{reason}. LNBWD_LOG=regions shows where; please report it")
     return reason
 
 
@@ -207,24 +201,21 @@ class _Rows:
 
     _prepared: dict[Any, _Prepared] | None = None
 
-    def codegen_node(self, node: Any) -> None:
+    def codegen_node(self, node: Any, name: str = "codegen_node") -> None:
         """Called by Inductor for a node that is fused, or alone."""
         if not self._take(node):
-            self._leave(node)
+            self._leave(node, name)
 
     def codegen_mix_order_reduction(self, node: Any) -> None:
         """Called by Inductor for a node that reduces rows and columns."""
-        if not self._take(node):
-            self._leave_mixed(node)
+        self.codegen_node(node, "codegen_mix_order_reduction")
 
     def codegen_nested_reduction(self, node: Any) -> None:
         """Called by Inductor for a node that reduces parts of rows, and rows."""
-        if not self._take(node):
-            self._leave_nested(node)
+        self.codegen_node(node, "codegen_nested_reduction")
 
     def _prepare(self, nodes: Iterable[Any]) -> dict[Any, _Prepared]:
-        """Converts the nodes and compiles their programs side by side; times those whose choice
-        needs it."""
+        """Converts nodes, compiles their programs side by side, times those that need it."""
         set_up_log()
         result = dict[Any, _Prepared]()
         for node in nodes:
@@ -258,12 +249,7 @@ class _Rows:
         return result
 
     def _choose(self, nodes: Sequence[_Prepared]) -> None:
-        """Times the nodes that need it, equal nodes once.
-
-        Raises:
-            LeftError: the graph has to be compiled again, since nodes are left that Inductor by
-                itself has otherwise.
-        """
+        """Times nodes that need it, equal ones once. LeftError: compile again, with nodes left."""
         current = attempt()
         first = dict[object, Choice]()
         chosen = [(found, found.choice) for found in nodes if found.choice is not None]
@@ -339,14 +325,8 @@ class _Rows:
     def _before_calls(self) -> None:
         """Writes code that precedes a call."""
 
-    def _leave(self, node: Any) -> None:
-        super().codegen_node(node)  # type: ignore[misc]
-
-    def _leave_mixed(self, node: Any) -> None:
-        super().codegen_mix_order_reduction(node)  # type: ignore[misc]
-
-    def _leave_nested(self, node: Any) -> None:
-        super().codegen_nested_reduction(node)  # type: ignore[misc]
+    def _leave(self, node: Any, name: str) -> None:
+        getattr(super(), name)(node)
 
 
 class RowsOnGpu(_Rows, internals.CUDACombinedScheduling):
@@ -369,17 +349,15 @@ class RowsOnCpu(_Rows, internals.TritonScheduling):
     def _before_calls(self) -> None:
         self._cpp.flush()
 
-    def _leave(self, node: Any) -> None:
+    def _leave(self, node: Any, name: str) -> None:
         for one in internals.scheduled(node):
             internals.as_of_cpu(one, self._cpp)
             self._cpp.codegen_node(one)
             self._cpp.flush()
 
-    _leave_mixed = _leave_nested = _leave
-
     def codegen_combo_kernel(self, node: Any) -> None:
         """Called by Inductor for nodes that are launched at once."""
-        self._leave(node)
+        self._leave(node, "")
 
     def codegen_template(self, *arguments: Any, **options: Any) -> Any:
         """Called by Inductor for a template."""

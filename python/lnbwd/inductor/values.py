@@ -19,8 +19,7 @@ from ..program.torch_internals.loops import LoopBody
 from .places import Form, NotConvertible
 
 LARGEST_EXACT = 2 ** 24 - 1
-"""Integers up to here are float32 inside where their ranges are known: no other integer is rounded
-to them."""
+"""Integers up to here, of known ranges, are float32 inside: no other integer is rounded to them."""
 
 FLOATS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 INTEGERS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
@@ -33,8 +32,7 @@ EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a call: a number of elements of a buffer's memory, and the first of them. With
-    dynamic shapes the number may be an expression."""
+    """An argument of a call: its buffer, its first element, their number or an expression of it."""
 
     buffer: str
     offset: int
@@ -73,17 +71,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory behind names.
-
-    Attributes:
-        dtype: the type of a buffer's elements.
-        size: how many elements its memory has.
-        first: the element of another buffer's memory at which it begins, if it is a part of that.
-        same: the name of the buffer whose memory it is.
-        is_needed: whether others read what a node writes there.
-        values: numbers that stand for symbols in sizes and indices.
-        unit: a number that every choice of a row's length divides; 0: any.
-    """
+    """The memory behind names: of a buffer the type and number of its elements, its first one in
+    another buffer's memory if it is a part of that, the buffer whose memory it is, and whether
+    others read what a node writes there; ``values``, numbers that stand for symbols in sizes and
+    indices; and ``unit``, which every choice of a row's length divides, 0: any does."""
 
     dtype: Callable[[str], torch.dtype]
     size: Callable[[str], int]
@@ -175,8 +166,7 @@ def written_by(body: LoopBody) -> set[str]:
 
 
 class Space:
-    """The row block of a program: ``rows`` of ``length`` elements, and for each body how its loops
-    run through it."""
+    """The row block, ``rows`` of ``length`` elements, and how each body's loops run through it."""
 
     def __init__(self, bodies: Sequence[LoopBody], sizes: Sequence[Any],
                  places: Sequence[int], reduces_rows: bool) -> None:
@@ -205,8 +195,7 @@ class Space:
 
     def choose_order(self, places: Sequence[int]) -> None:
         """Chooses in which order the loops of bodies without sums run, so that neighbours are
-        neighbours in memory: ``order`` has the loops from the outermost to the innermost, and is
-        empty if they run as they are."""
+        neighbours in memory: ``order`` has them from the outermost on; empty: as they are."""
         sizes, reduced = self.sizes[places[0]]
         if not self.is_free or reduced or any(self.sizes[one] != (sizes, ()) for one in places):
             return
@@ -235,8 +224,7 @@ class Space:
         return math.prod(first), math.prod(second)
 
     def _is_swapped(self, place: int) -> bool:
-        """Whether a body reduces rows: where its operands have neighbours, these are loops that it
-        does not reduce."""
+        """Whether a body reduces rows: most of its operands have neighbours along other loops."""
         body, (outer, inner) = self.bodies[place], self._numels(place)
         if outer == 1:
             # One number of all elements: sums of rows, which are combined.
@@ -248,8 +236,7 @@ class Space:
                 continue  # One number for all that is reduced: a row's, or a column's.
             size = math.prod(self.sizes_of[place].get(s, outer) for s in symbols)
             for variables, is_swapped in ((body.iter_vars, True), (body.reduce_vars, False)):
-                if any(isinstance(v, sympy.Symbol) and expression.coeff(v) == 1
-                       for v in variables):
+                if any(isinstance(v, sympy.Symbol) and expression.coeff(v) == 1 for v in variables):
                     votes[is_swapped] += size
         return votes[True] > votes[False]
 
@@ -273,8 +260,7 @@ class Space:
         return groups
 
     def turned(self, place: int) -> int:
-        """For a body whose columns are outside of the rows, the number of its rows for each column;
-        else 0."""
+        """Of a body whose columns are outside of the rows its rows for each column; else 0."""
         outer, inner = self._numels(place)
         if self.is_free or self.length <= 1:
             return 0
@@ -297,8 +283,7 @@ class Space:
 
     def first_program(self, left: Sequence[int], places: Collection[int] = ()) -> list[int]:
         """The bodies that one program computes: those whose loops run through the row block or the
-        rows, up to the first that reads sums over rows; only those of some places, if these are
-        given."""
+        rows, up to the first that reads sums over rows; of ``places`` alone if there are some."""
         taken: list[int] = []
         combined = set[str]()
         for place in left:

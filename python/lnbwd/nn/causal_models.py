@@ -78,12 +78,8 @@ class LastLinear(torch.nn.Linear):
 
 
 class Loss:
-    """The loss function of a causal language model.
-
-    Args:
-        compute: lnbwd.functional.linear_cross_entropy.
-        otherwise: what computes the loss of logits that are tensors.
-    """
+    """A causal language model's loss by ``compute``, linear_cross_entropy; ``otherwise`` computes
+    that of logits that are tensors."""
 
     def __init__(self, compute: Callable[..., Tensor], otherwise: Callable[..., Tensor]) -> None:
         self.compute, self.otherwise = compute, otherwise
@@ -112,11 +108,8 @@ class Loss:
 
 def defer_logits(model: Any, compute: Callable[..., Tensor]) -> torch.nn.Module:
     """Has a causal language model of transformers compute its loss by ``compute``, which is
-    linear_cross_entropy. Gives its last layer, whose class is now :class:`LastLinear`.
-
-    Raises:
-        ValueError: it is none, its loss is another one, or its last layer is not linear.
-    """
+    linear_cross_entropy. Gives its last layer, whose class is now :class:`LastLinear`; a ValueError
+    if it is none, its loss is another one, or its last layer is not linear."""
     layer: Any = getattr(model, "get_output_embeddings", lambda: None)()
     loss: Any = getattr(model, "loss_function", None)
     if isinstance(loss, Loss):
@@ -131,5 +124,4 @@ def defer_logits(model: Any, compute: Callable[..., Tensor]) -> torch.nn.Module:
             "its forward pass yourself")
     model.loss_function = Loss(compute, loss)
     layer.__class__ = LastLinear
-    result: torch.nn.Module = layer
-    return result
+    return layer  # type: ignore[no-any-return]

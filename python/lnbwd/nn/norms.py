@@ -12,9 +12,12 @@ import torch
 from torch import Tensor
 
 from ..core.base.operations import LAYER_NORM, RMS_NORM
-from ..functional.norms import LAYER, normalise, rms_norm
-from ..ops.arguments import check_eps, check_sizes
+from ..ops.arguments import RMS_EPSILONS, check_eps, check_sizes
 from ..ops.launching import falls_back
+from ..ops.norms import NORMS as OPERATORS
+from ..ops.norms import normalise
+
+_LAYER, _RMS = OPERATORS[LAYER_NORM], OPERATORS[RMS_NORM]
 
 
 def _refuse_script(self: torch.nn.Module) -> None:
@@ -46,7 +49,7 @@ class LayerNorm(torch.nn.LayerNorm):
         own = self._parameters
         parameters = ((own["weight"], own["bias"]) if "weight" in own and "bias" in own
                       else (self.weight, self.bias))
-        return normalise(LAYER, input, self.normalized_shape, parameters, self.eps)
+        return normalise(_LAYER, input, self.normalized_shape, parameters, self.eps)
 
 
 class RMSNorm(torch.nn.RMSNorm):
@@ -65,7 +68,8 @@ class RMSNorm(torch.nn.RMSNorm):
             return super().forward(x)
         own = self._parameters
         parameters = (own["weight"],) if "weight" in own else (self.weight,)
-        return rms_norm(x, self.normalized_shape, *parameters, self.eps)
+        eps = RMS_EPSILONS.get(x.dtype) if self.eps is None and isinstance(x, Tensor) else self.eps
+        return normalise(_RMS, x, self.normalized_shape, parameters, eps)
 
 
 NORMS: dict[str, type[torch.nn.Module]] = {LAYER_NORM: LayerNorm, RMS_NORM: RMSNorm}

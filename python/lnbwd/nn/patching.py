@@ -17,12 +17,11 @@ import torch
 from torch import Tensor
 
 from ..core.base.errors import renamed
-from ..functional import linear_losses, norms
-from ..functional.norms import know_distributed_tensors
+from ..functional import linear_losses
 from ..ops import aten, native
 from ..ops.arguments import KERNEL_TYPES
 from ..ops.launching import falls_back
-from ..ops.norms import NORMS
+from ..ops.norms import NORMS, know_distributed_tensors, normalise
 from .causal_models import LastLinear, defer_logits
 from .norms import NORMS as MODULES
 from .recognition import Recipe, recognise
@@ -39,14 +38,12 @@ _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_
 
 def _normalise(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
                epsilon: float) -> Tensor:
-    parameters = (weight, bias)[:NORMS[norm].count]
-    y: Tensor = getattr(norms, norm)(x, x.shape[-1:], *parameters, epsilon)
-    return y
+    of = NORMS[norm]
+    return normalise(of, x, x.shape[-1:], (weight, bias)[:of.count], epsilon)
 
 
 class _Patched:
-    """The second base of a patched module that is not PyTorch's: its forward is ours for calls that
-    were compared, and else its own."""
+    """The second base of a patched module: its forward is ours for compared calls, else its own."""
 
     _lnbwd_original: type[torch.nn.Module]
     _lnbwd_recipe: Recipe
@@ -71,8 +68,7 @@ _classes: dict[tuple[type[torch.nn.Module], Recipe], type[torch.nn.Module]] = {}
 
 
 def _patched_class(original: type[torch.nn.Module], recipe: Recipe) -> type[torch.nn.Module]:
-    """The class of patched modules of a class; by the same name, so that prints stay as they were.
-    """
+    """The class of patched modules of a class, by the same name for prints."""
     cls = _classes.get((original, recipe))
     if cls is None:
         cls = _classes[original, recipe] = type(
@@ -160,8 +156,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
         self._modules = list(modules.values())
 
     def undo(self) -> None:
-        """Gives the modules their classes back, and PyTorch its norms. Calling it twice is allowed.
-        """
+        """Gives the modules their classes, and PyTorch its norms, back. It may be called twice."""
         _restore(self.model, self._modules)
 
     def __exit__(self, *error: object) -> None:
@@ -177,8 +172,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
 
 
 def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Recipe:
-    """The recipe of a module whose class the caller named. Its attributes are those of PyTorch's
-    modules, or the usual names of an epsilon."""
+    """The recipe of a module whose class the caller named, by usual names of attributes."""
     name = type(module).__name__
     epsilon = next((e for e in _EPSILON_NAMES if isinstance(getattr(module, e, None), float)), None)
     if epsilon is None:
@@ -189,8 +183,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
     norm = next(norm for norm, module in MODULES.items() if module is target)
     if bias and NORMS[norm].count == 1:
         raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
-    pairs = [(x, w, x) for x in KERNEL_TYPES
-             for w in (KERNEL_TYPES if weight or bias else (None,))]
+    pairs = [(x, w, x) for x in KERNEL_TYPES for w in (KERNEL_TYPES if weight or bias else (None,))]
     length = None
     for parameter in filter(None, (weight, bias)):
         shape = list(getattr(module, parameter).shape)
@@ -203,8 +196,7 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
 
 def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch.nn.Module]]
           ) -> tuple[list[tuple[str, torch.nn.Module, type[torch.nn.Module]]], bool]:
-    """The norms of a model, each with its name and its new class, and whether others are patched
-    already."""
+    """A model's norms, with names and new classes, and whether others are patched already."""
     for cls, target in forced.items():
         if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
             raise TypeError(f"also: expected classes of modules, got {cls!r}")
@@ -217,8 +209,7 @@ def _find(model: torch.nn.Module, forced: dict[type[torch.nn.Module], type[torch
         if isinstance(module, _OURS):
             has_patched = True
         elif cls in forced:
-            found.append((name, module,
-                          _patched_class(cls, _forced_recipe(module, forced[cls]))))
+            found.append((name, module, _patched_class(cls, _forced_recipe(module, forced[cls]))))
         elif cls in _SWAPS:
             found.append((name, module, _SWAPS[cls]))
         elif not cls.__module__.startswith("torch.nn.modules."):
@@ -292,8 +283,7 @@ def _is_on_gpu(model: torch.nn.Module) -> bool:
 
 
 def _override(model: torch.nn.Module) -> bool:
-    """Puts our kernels into the places of PyTorch's for as long as a model is patched, if it is on
-    a GPU, and the package has the library for it."""
+    """Puts our kernels into PyTorch's places while a model on a GPU is patched, if C++ has them."""
     if not _is_on_gpu(model) or native.load() is None:
         return False
     if model not in _overrides:
@@ -303,6 +293,5 @@ def _override(model: torch.nn.Module) -> bool:
 
 
 def unpatch(model: torch.nn.Module) -> int:
-    """Gives every module that uses lnbwd its class of before back, and PyTorch its norms; how many
-    modules there were."""
+    """Gives modules that use lnbwd their old classes, PyTorch its norms; returns how many."""
     return _restore(model, model.modules())

@@ -132,9 +132,6 @@ def _by_torch(norm: str, x: Tensor, weight: Tensor | None, bias: Tensor | None,
     return NORMS[norm].by_torch(x, x.shape[-1:], (weight, bias), epsilon)[0]
 
 
-# What a module may be ----------------------------------------------------------------------------
-
-
 def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
     """The parameters of a module that may be a norm; None if it may not."""
     if any(True for _ in module.children()) or "forward" in module.__dict__:
@@ -166,8 +163,7 @@ def _row_length(module: torch.nn.Module, parameters: dict[str, Tensor]) -> int:
     return int(shape[0]) if isinstance(shape, (tuple, list)) and len(shape) == 1 else _ANY_LENGTH
 
 
-def _recipes(module: torch.nn.Module, names: list[str],
-             channels_first: bool) -> Iterator[Recipe]:
+def _recipes(module: torch.nn.Module, names: list[str], channels_first: bool) -> Iterator[Recipe]:
     epsilons: list[str | float] = [name for name, value in module.__dict__.items()
                                    if isinstance(value, float) and 0 <= value < 0.1]
     for epsilon in (*epsilons, *_USUAL_EPSILONS):
@@ -211,8 +207,7 @@ def _agrees(recipe: Recipe, case: Case, results: Sequence[Results], epsilon: flo
     return True
 
 
-def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case,
-           reads: set[str]) -> tuple[Any, ...]:
+def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case, reads: set[str]) -> tuple[Any, ...]:
     """The types in which a module agrees with a recipe."""
     taken = []
     for x_type in KERNEL_TYPES:
@@ -228,9 +223,8 @@ def _pairs(module: torch.nn.Module, recipe: Recipe, case: Case,
     return tuple(taken)
 
 
-def _prove(module: torch.nn.Module, recipe: Recipe,
-           cases: Sequence[tuple[Case, list[Results]]], longer: Case, rounded: Case,
-           reads: set[str]) -> Recipe | None:
+def _prove(module: torch.nn.Module, recipe: Recipe, cases: Sequence[tuple[Case, list[Results]]],
+           longer: Case, rounded: Case, reads: set[str]) -> Recipe | None:
     """The recipe with all that it holds for; None if it is not the module's. There are cases with
     results, longer rows, and those that are rounded to other types."""
     tolerance, epsilon = TOLERANCES[torch.float64], recipe.epsilon_of(module)
@@ -256,8 +250,7 @@ def _prove(module: torch.nn.Module, recipe: Recipe,
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """The caller's modes are not the module's, its random numbers stay, and small tensors take one
-    thread."""
+    """Without the caller's modes; keeps its random numbers; one thread, for small tensors."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -269,10 +262,8 @@ def _undisturbed() -> Iterator[None]:
 
 
 def recognise(module: torch.nn.Module) -> Recipe | None:
-    """How a module normalises, or None if it does not, or not as PyTorch's norms do.
-
-    The module's forward is run on the CPU, some fifty times, with data of this function's own.
-    """
+    """How a module normalises, or None if it does not, or not as PyTorch's norms do. Its forward is
+    run on the CPU, some fifty times, with data of this function's own."""
     parameters = _parameters(module)
     if parameters is None or not _takes_one_tensor(module):
         return None

@@ -25,9 +25,6 @@ _OF_MODULES = frozenset(torch.nn.Module().__dict__)
 ABSENT = "<absent>"
 
 
-# What it reads -----------------------------------------------------------------------------------
-
-
 def _plain(value: Any) -> Any:
     """A value as a recipe keeps it. Raises TypeError for one that may change in place."""
     if isinstance(value, (list, tuple)):
@@ -46,8 +43,7 @@ def is_same(value: Any, kept: Any) -> bool:
 
 
 def state_of(module: torch.nn.Module, names: set[str]) -> tuple[tuple[str, Any], ...] | None:
-    """The values of attributes that were read, without parameters and methods; None if one is not
-    plain, or an attribute was read by another way."""
+    """The read attributes' values, without parameters and methods; None if one is not plain."""
     if names & {"__dict__", *_OF_MODULES} - {"training"}:
         return None
     kept = []
@@ -85,9 +81,6 @@ def _recorder(cls: type[torch.nn.Module], names: set[str]) -> type[torch.nn.Modu
 
     recorder: Any = type(cls.__name__, (cls,), {"__getattribute__": read, "__getattr__": find})
     return recorder  # type: ignore[no-any-return]
-
-
-# Its results --------------------------------------------------------------------------------------
 
 
 @dataclass

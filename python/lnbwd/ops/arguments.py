@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks of the tensors that users pass. A message names the argument, the expected and the given
-value, and a remedy."""
+"""Checks of users' tensors. A message has the argument, the expected and given value, a remedy."""
 
 from __future__ import annotations
 
@@ -60,15 +59,10 @@ def check_type(name: str, tensor: Tensor, types: Sequence[torch.dtype], remedy: 
 
 
 def check_parameter(name: str, parameter: Tensor | None, shape: Sequence[int], x_name: str,
-                    x: Tensor, types: Sequence[torch.dtype], where: str = "") -> None:
-    """Raises TypeError or ValueError for a weight or bias that does not fit the tensor ``x``.
-
-    Args:
-        name, parameter: the argument; None fits.
-        shape: what it must have; ``where`` says in the message where that comes from.
-        x_name, x: the argument on whose device it must be.
-        types: those that its elements may be of.
-    """
+                    x: Tensor, where: str = "", types: Sequence[torch.dtype] = TYPES) -> None:
+    """Raises TypeError or ValueError for a weight or bias, unless it is None, that has not the
+    shape, which ``where`` explains in the message, is not on the device of ``x``, called
+    ``x_name``, or has elements of none of the types."""
     if parameter is None:
         return
     check_tensor(name, parameter, or_none=True)
@@ -148,14 +142,8 @@ def check_rms_eps(eps: float | None, dtype: torch.dtype = torch.float32) -> floa
 def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
                parameters: Sequence[Tensor | None], types: Sequence[torch.dtype] = TYPES,
                parameter_types: Sequence[torch.dtype] = TYPES) -> list[int]:
-    """The normalised dimensions, after the arguments of a norm were checked.
-
-    Args:
-        name, x: the tensor that is normalised.
-        normalized_shape: the dimensions.
-        parameters: weight and bias, as many as the norm has.
-        types, parameter_types: those of their elements.
-    """
+    """The normalised dimensions, after the arguments of a norm were checked: the tensor ``x``,
+    called ``name``, the dimensions, the norm's parameters, and types of elements."""
     check_dense(name, x, types)
     shape = check_sizes(normalized_shape)
     if not shape:
@@ -164,14 +152,13 @@ def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
         raise ValueError(f"{name}: expected a shape that ends in {shape} (normalized_shape), got "
                          f"{list(x.shape)}")
     for parameter_name, parameter in zip(("weight", "bias"), parameters, strict=False):
-        check_parameter(parameter_name, parameter, shape, name, x, parameter_types,
-                        " (normalized_shape)")
+        check_parameter(parameter_name, parameter, shape, name, x, " (normalized_shape)",
+                        parameter_types)
     return shape
 
 
 def check_classes(target: Tensor, input: Tensor) -> None:
-    """Raises TypeError or ValueError for the target of a loss that is none of classes, or is not
-    where ``input`` is."""
+    """Raises TypeError or ValueError for a loss's target that is no classes on input's device."""
     check_tensor("target", target)
     if target.dtype != torch.int64:
         raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
@@ -192,8 +179,7 @@ def check_loss(reduction: str, label_smoothing: float, ignore_index: int) -> tup
 
 
 def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-    """The dimensions of a tensor that is :data:`.Parts` of rows, as :class:`.operands.Input` has
-    them; None of any other."""
+    """The dimensions of :data:`.Parts` of rows, as :class:`.operands.Input` has them, or None."""
     result: list[tuple[int, int]] = []
     distance = 1
     if rows[-1] == 1 or len(shape) > len(rows):
@@ -219,8 +205,7 @@ def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int
 
 def part_of(shape: Sequence[int], rows: Sequence[int]) -> tuple[Sequence[int], Any]:
     """A part's shape and dimensions; () for a scale per row and block."""
-    if len(shape) > 1 and 1 < (count := shape[-1]) < rows[-1] and (
-            (*shape[:-1],) == (*rows[:-1],)):
+    if len(shape) > 1 and 1 < (count := shape[-1]) < rows[-1] and ((*shape[:-1],) == (*rows[:-1],)):
         return (), ((rows[-1] // count, count),)
     return tuple(shape), part_dims(shape, rows)
 

@@ -26,8 +26,7 @@ class Choices:
     """The choices, and their bounds: numbers of elements unless stated."""
 
     least_searched = 1 << 17
-    """Programs without sums are searched for the best schedule from here on: with fewer elements
-    they take as long as a launch."""
+    """Programs without sums are searched from here on: smaller ones take as long as a launch."""
 
     # Elementwise functions -----------------------------------------------------------------------
 
@@ -39,15 +38,11 @@ class Choices:
     def flat_length(self, shape: Sequence[int], program: RowProgram) -> int:
         """The length of the rows on which a kernel computes an elementwise function of a shape: a
         piece, which is 16 bytes of the widest type, where there is a whole number of them, so that
-        calls of all shapes have one kernel. Otherwise the rows of a small call stay, and of a
-        large one a kernel computes rows of a usual length, and another one the elements that are
-        left.
-
-        On an H200 SwiGLU of pieces takes 0.77 to 1.02 times as long as of rows of 500 to 4000
-        elements, 0.97 in the mean of 44 shapes. Both passes of GeGLU take 0.73 to 0.93 times as
-        long by the rows of a small call as in two launches, of 155,000 to 2.4 million elements, and
-        as long of 7.4 million.
-        """
+        calls of all shapes have one kernel. Otherwise the rows of a small call stay, and of a large
+        one a kernel computes rows of a usual length, and another one the rest. On an H200 SwiGLU of
+        pieces takes 0.77 to 1.02 times as long as of rows of 500 to 4000 elements, 0.97 in the mean
+        of 44 shapes. Both passes of GeGLU take 0.73 to 0.93 times as long by the rows of a small
+        call as in two launches, of 155,000 to 2.4 million elements, and as long of 7.4 million."""
         length, count = shape[-1], math.prod(shape)
         piece = self.piece(program)
         if count % piece == 0:
@@ -78,8 +73,7 @@ class Choices:
     elements, each of which has an address in a lane's registers."""
 
     most_of_cluster, least_clusters = {2: 9 << 14, 4: 1 << 17}, 32
-    """Elements of longer rows that a cluster of workgroups holds, by their bytes; and how many
-    clusters fill a chip."""
+    """Elements of longer rows that a cluster holds, by bytes; clusters that fill a chip."""
 
     def _is_held(self, x: Tensor, length: int, most: int, has_clusters: HasClusters) -> bool:
         return length <= most or (
@@ -88,8 +82,7 @@ class Choices:
             and has_clusters(x.device))
 
     def is_held(self, x: Tensor, length: int, is_batch: bool, has_clusters: HasClusters) -> bool:
-        """Whether one kernel for each pass holds rows of ``length`` elements: groups, or the
-        elements of a channel in a batch ``[B, C, S]``."""
+        """Whether a kernel holds rows of ``length``: groups, or a batch's channel ``[B, C, S]``."""
         most = (self.most_group if not is_batch else
                 self.most_odd_batch if x.shape[2] % 2 else self.most_batch)
         return self._is_held(x, length, most, has_clusters)
@@ -121,8 +114,7 @@ class Choices:
 
     def rows_of_chunk(self, rows: int, weight: Tensor) -> int:
         """The rows of a chunk of logits: as few chunks as there may be, of about as many rows."""
-        most = max(self.least_chunk,
-                   self.most_logits_bytes // (weight.shape[0] * weight.itemsize))
+        most = max(self.least_chunk, self.most_logits_bytes // (weight.shape[0] * weight.itemsize))
         count = max(1, math.ceil(rows / most))
         return math.ceil(math.ceil(rows / count) / 8) * 8
 

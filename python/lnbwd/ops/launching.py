@@ -11,14 +11,13 @@ tensors run on the simulator, and only where that was asked for.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 
 import torch
 
-from ..core.base import chip_table, settings
-from ..core.base.errors import LnbwdError, RuntimeStatusError
+from ..core.base import chip_table, environment, settings
+from ..core.base.errors import LnbwdError, RuntimeStatusError, warn_once
 from ..core.base.settings import order
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
 from ..program.torch_internals.eager import stream_of, transforms_are_active
@@ -28,22 +27,16 @@ DEFAULT_CHIP = chip_table.SIMULATED
 """The chip that is simulated where none is named."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Simulation:
-    """A ``with simulate(chip)`` that is entered, each its own: several may name one chip."""
-
-    chip: str
-
-
-_simulated: list[_Simulation] = []
+# The chip of each ``with simulate(chip)`` that is entered.
+_simulated: dict[object, str] = {}
 
 
 def simulated_chip() -> str | None:
     """The chip on which CPU tensors are simulated now, or None: :func:`simulate` says it, else
     the environment's LNBWD_SIMULATE ("1": DEFAULT_CHIP)."""
     if _simulated:
-        return _simulated[-1].chip
-    chosen = settings.read("LNBWD_SIMULATE")
+        return [*_simulated.values()][-1]
+    chosen = environment.read("LNBWD_SIMULATE")
     if chosen in ("", "0"):
         return None
     return DEFAULT_CHIP if chosen == "1" else chosen
@@ -54,16 +47,14 @@ def falls_back(what: str = "a module of lnbwd") -> bool:
     """Whether CPU calls fall back to PyTorch; warns once."""
     if simulated_chip() is not None:
         return False
-    settings.warn_once("the CPU", f"{what} is on the CPU, which has no kernels: PyTorch computes "
-                       "it, and all later calls on the CPU. Move the model to a GPU, or simulate "
-                       "one in 'with lnbwd.simulate():'",
-                       UserWarning, stacklevel=3)
+    warn_once("the CPU", f"{what} is on the CPU, which has no kernels: PyTorch computes it, and "
+              "all later calls on the CPU. Move the model to a GPU, or simulate one in 'with "
+              "lnbwd.simulate():'", UserWarning, stacklevel=3)
     return True
 
 
 def is_pytorchs(what: str, input: torch.Tensor, *others: torch.Tensor | None) -> bool:
-    """Whether PyTorch computes this call: in a graph or a transform, of no elements, in float64,
-    and with a warning on the CPU."""
+    """Whether PyTorch computes a call: traced, empty, in float64, or, warned of, on the CPU."""
     return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
             or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
             or input.is_meta or (input.is_cpu and falls_back(what)))
@@ -77,8 +68,7 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
     for the whole process, all threads, until the ``with`` statement ends.
 
     Args:
-        chip: a chip that the simulator has, for example "gfx942"; docs/reference/chips.md lists
-            them.
+        chip: a chip that the simulator has, "gfx942" (docs/reference/chips.md lists them).
 
     Raises:
         RuntimeStatusError: there is no simulator of that chip.
@@ -88,14 +78,14 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         ...     lnbwd.layer_norm(x, (64,), weight, bias).sum().backward()
     """
     Device.open(f"sim:{chip}")  # An error here names the chips there are.
-    simulation = _Simulation(chip)
-    _simulated.append(simulation)
+    simulation = object()
+    _simulated[simulation] = chip
     native.set_simulated_chip(chip)
     try:
         yield
     finally:
-        _simulated.remove(simulation)
-        native.set_simulated_chip(_simulated[-1].chip if _simulated else "")
+        del _simulated[simulation]
+        native.set_simulated_chip(["", *_simulated.values()][-1])
 
 
 def check_device(x: torch.Tensor, argument: str = "input") -> None:
@@ -163,8 +153,7 @@ def kernel_key(name: str, where: object) -> tuple[str, object, str]:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in row-major order at an address that kernels take; operators' arguments may have
-    any strides. For a number, any address will do."""
+    """The tensor in row-major order at an address that kernels take; for a number, at any."""
     if tensor.is_contiguous() and (not tensor.dim() or not tensor.data_ptr() & 15):
         return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
@@ -181,17 +170,8 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
               alignment: int = ALIGNMENT) -> torch.Tensor:
     """The first ``count`` elements of a tensor's memory, one after another, as a kernel reads or
     writes them. Every launch and every evaluation gets its tensors from here; lib/Torch checks the
-    same and takes the address.
-
-    Args:
-        tensor: its shape does not matter.
-        count: the elements that the program declares.
-        order: the order that the program was made for.
-        alignment: memory at no multiple of so many bytes is copied.
-
-    Raises:
-        ValueError: the memory has another order, gaps, or fewer elements.
-    """
+    same and takes the address. The program was made for ``order``; memory at no multiple of
+    ``alignment`` bytes is copied. A ValueError if it has another order, gaps, or fewer elements."""
     has_rank = not order or len(order) == tensor.dim()
     lies = tensor.permute(order) if order and has_rank else tensor
     if not has_rank or not lies.is_contiguous() or tensor.numel() < count:
@@ -205,8 +185,7 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
 
 def launch_kernel(kernel: Kernel, rows: int, tensors: Sequence[torch.Tensor],
                   groups: int | None = None) -> None:
-    """Runs a kernel on the pairs of :func:`memory_of`, in the order of its arguments, on its
-    device, for M ``rows`` in B ``groups``."""
+    """Runs a kernel of M ``rows`` in B ``groups`` on memory (:func:`memory_of`) of arguments."""
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:

@@ -73,8 +73,7 @@ def original(error: BaseException) -> BaseException:
 
 @functools.lru_cache(maxsize=1)
 def load() -> ctypes.CDLL | None:
-    """The library, with its kernels registered; None if there is none, or PyTorch cannot load it
-    (one warning)."""
+    """The library, its kernels registered; None without one, or, warned of, if it fails to load."""
     wanted = settings.choice("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
     if wanted == "0" or find_library("lnbwd-torch") is None:
         return None
@@ -111,16 +110,12 @@ def set_simulated_chip(chip: str) -> None:
 
 def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
                    epsilons: Sequence[float] | None = None) -> bool:
-    """Registers the library's kernels for a dispatch key. Replaces earlier registrations; True on
-    success. PyTorch's warning about overridden kernels is not shown.
-
-    Args:
-        space: "lnbwd", or "aten" for PyTorch's own norms.
-        dispatch_key: "CUDA" or "CPU".
-        names: the operators of operations; without any, kernels are taken out alone.
-        epsilons: of PyTorch's own, what is added where no epsilon is given, for each of
-            KERNEL_TYPES; below 0: it is not known, and such calls are PyTorch's.
-    """
+    """Registers the library's kernels for a dispatch key, "CUDA" or "CPU". Replaces earlier
+    registrations; True on success. PyTorch's warning about overridden kernels is not shown.
+    ``space``: "lnbwd", or "aten" for PyTorch's own norms; ``names``: the operators of operations;
+    without any, kernels are taken out alone; ``epsilons``: of PyTorch's own, what is added where no
+    epsilon is given, for each of KERNEL_TYPES; below 0: it is not known, and such calls are
+    PyTorch's."""
     library = load()
     assert library is not None
     texts = [names[op].encode() if op in names else None for op in OPERATIONS]
@@ -130,8 +125,7 @@ def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"(?s).*Overriding a previously registered kernel")
-        return call_without_warnings(
-            lambda: library.lnbwd_torch_register_norms(*arguments)) == 0
+        return call_without_warnings(lambda: library.lnbwd_torch_register_norms(*arguments)) == 0
 
 
 # What the library's table points to, which is never cleared.
@@ -140,8 +134,7 @@ _held: list[Handle] = []
 
 def add_program(program: Any, device: object, kernel: Any) -> None:
     """Puts the :class:`lnbwd.runtime.Kernel` of a :class:`lnbwd.regions_op.RegionProgram` on a
-    device, a GPU's index or the simulated chip, into the library's table, if there is one, which
-    keeps it alive for ever."""
+    device, a GPU's index or the simulated chip, into the library's table, for ever."""
     library = load()
     if library is None:
         return
@@ -160,8 +153,7 @@ def add_program(program: Any, device: object, kernel: Any) -> None:
 def make_region_call(text: str, device: torch.device, in_python: Callable[..., Any],
                      orders: Sequence[tuple[int, ...]] = ()) -> Callable[..., Any] | None:
     """The library's function of :func:`lnbwd.regions_op.region_call`, which calls ``in_python``
-    where it does not launch; None if the library has none. Nothing is loaded yet: its first call
-    does that."""
+    where it does not launch; None if the library has none. The first call loads kernels."""
     library = load()
     if library is None or not hasattr(library, "lnbwd_torch_region_call"):
         return None

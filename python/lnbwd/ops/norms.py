@@ -37,32 +37,32 @@ import dataclasses
 import functools
 import math
 import struct
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import GRADIENTS, hints_near, norm_operands, norm_source, rows_hint
 from ..core.runtime.objects import ELEMENTS
 from ..program.operands import ELEMENT_NAMES, TYPES
 from ..program.torch_internals.eager import has_autocast_kernel, reshaped, transforms_are_active
-from . import native, regions
-from .arguments import KERNEL_TYPES, check_eps, check_norm
-from .registration import (
-    define,
-    define_kernel,
-    eager,
-    gradients_by_torch,
-    gradients_like,
-    is_derived,
-    refuse_forward_mode,
-    widen,
-)
+from . import native, regions, registration
+from .arguments import HALVES, KERNEL_TYPES, check_eps, check_norm, subclass_watchers
+from .launching import falls_back
+from .registration import eager, gradients_by_torch, gradients_like, is_derived
 
 # N, rows, epsilon, the bits of what is wanted, operation and types: NormKey of lib/Torch/Norms.cpp.
 _KEY = struct.Struct("=qqdIB3b")
+
+# What normalized_shape usually is; other kinds are turned into a list.
+_SHAPES = (tuple, torch.Size, list)
+
+_is_compiling, _is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+_is_autocast_enabled = torch.is_autocast_enabled
 
 
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
@@ -123,8 +123,11 @@ class Norm:
         by_pytorch: PyTorch's own function.
         aten: PyTorch's operators of both passes, which lnbwd.override_aten gives our kernels, by
             the names of ours.
+        function: the function for users, which a tensor-like's ``__torch_function__`` is given.
         is_widened: whether autocast on a GPU computes it in float32, as PyTorch's function.
     """
+
+    function: Callable[..., Tensor]
 
     def __init__(self, name: str, aten: str) -> None:
         gradient = OPERATIONS[name].counterpart
@@ -141,15 +144,15 @@ class Norm:
         schema = f"(Tensor x, int[] normalized_shape{parameters}, float eps)" + results
         schema_bwd = (f"(Tensor dy, Tensor x{statistics}{parameters}, int[] normalized_shape, "
                       "bool[] mask)" + results)
-        self.operator, self.raw = define_kernel(
+        self.operator, self.raw = registration.define_kernel(
             name, schema, self._forward, self._fake_forward, results=1 + count)
-        self.operator_bwd, self.raw_bwd = define_kernel(
+        self.operator_bwd, self.raw_bwd = registration.define_kernel(
             gradient, schema_bwd, self._backward, self._fake_backward, results=1 + count)
         self._define_derivatives()
-        define(name, schema, self.differentiable)
-        define(gradient, schema_bwd, self._gradient)
+        registration.define(name, schema, self.differentiable)
+        registration.define(gradient, schema_bwd, self._gradient)
         if self.is_widened:
-            widen(name)
+            registration.widen(name)
 
     def _split(self, others: Sequence[Any]) -> tuple[Sequence[Tensor], Sequence[Tensor | None],
                                                      Sequence[int], Sequence[bool]]:
@@ -179,8 +182,7 @@ class Norm:
         """The operator of the forward pass."""
         *parameters, eps = others
         name = self.program(x, normalized_shape, parameters, float(eps))
-        y, *statistics = regions.raw_region(
-            [x, *(p for p in parameters if p is not None)], name)
+        y, *statistics = regions.raw_region([x, *(p for p in parameters if p is not None)], name)
         leading = x.shape[:-len(normalized_shape)]
         return reshaped(y, x.shape), *(reshaped(s, leading) for s in statistics)
 
@@ -241,8 +243,7 @@ class Norm:
         scale, shift = (*parameters, None)[:2]
         y = centred * found if scale is None else centred * found * scale
         y = y if shift is None else y + shift
-        return (y.to(x.dtype),
-                *(t.detach().reshape(leading) for t in (mean, found)[-self.count:]))
+        return (y.to(x.dtype), *(t.detach().reshape(leading) for t in (mean, found)[-self.count:]))
 
     def _gradient(self, dy: Tensor, x: Tensor, *others: Any) -> Any:
         """The operator of the gradient, with a derivative of PyTorch's."""
@@ -288,7 +289,7 @@ class Norm:
                                  for gradient, want in zip(gradients, mask, strict=True)]
                 return (gradients[0], None, *gradients[1:], None)
 
-            jvp = staticmethod(refuse_forward_mode("lnbwd's operations"))
+            jvp = staticmethod(registration.refuse_forward_mode("lnbwd's operations"))
 
         class Whole(Eager):
             """All results."""
@@ -320,7 +321,80 @@ def is_overridden(input: Tensor, weight: Tensor | None, bias: Tensor | None = No
             and (bias is None or bias.dtype == input.dtype))
 
 
+def know_distributed_tensors() -> bool:
+    """Registers the rules for DTensors if PyTorch's module is in use; whether it did so now."""
+    name = "lnbwd.ops.sharding"
+    if "torch.distributed.tensor" not in sys.modules or name in sys.modules:
+        return False
+    from . import sharding  # (PyTorch's module for them takes long to import.)
+
+    sharding.register((norm.operator, norm.operator_bwd) for norm in NORMS.values())
+    return True
+
+
+def normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+              parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
+    """A norm for users. The usual call comes first, at the least cost; :func:`_checked` says what
+    is wrong with others. Modules call it: their functions are another frame."""
+    failure = None
+    try:
+        if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0 and (
+                not _is_compiling()):
+            normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
+            try:
+                if overridden and is_overridden(input, *parameters):
+                    return norm.by_pytorch(input, normalized_shape, *parameters, eps)
+                if not transforms_are_active() and not (
+                        norm.is_widened and _is_autocast_enabled("cuda")):
+                    if _is_grad_enabled() or is_derived():
+                        return norm.eager(input, normalized_shape, *parameters, eps)
+                    # (An autograd.Function takes the host another 2 microseconds.)
+                    y: Tensor = norm.raw(input, normalized_shape, *parameters, eps)[0]
+                    return y
+            except Exception as error:
+                failure = error.with_traceback(None)  # Whose frames would keep the tensors.
+        return _checked(norm, input, normalized_shape, parameters, eps, failure)
+    except RuntimeError as error:
+        raise native.original(error) from None
+
+
+def _checked(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+             parameters: tuple[Tensor | None, ...], eps: float | None,
+             failure: Exception | None) -> Tensor:
+    """The norm, or what is wrong with its arguments, after the usual call has failed."""
+    y: Tensor
+    if not isinstance(input, Tensor) and has_torch_function_unary(input):
+        y = handle_torch_function(norm.function, (input,), input, normalized_shape,
+                                  *parameters, eps)
+        return y
+    shape = check_norm("input", input, normalized_shape, parameters)
+    eps = check_eps(eps)
+    # No kernel computes it.
+    if input.dtype == torch.float64 or 0 in shape or (
+            input.is_cpu and falls_back(f"lnbwd.{norm.name}")):
+        return norm.by_pytorch(input, shape, *(None if t is None else t.to(input.dtype)
+                                               for t in parameters), eps)
+    if _is_compiling():
+        y = getattr(torch.ops.lnbwd, norm.name)(input, shape, *parameters, eps)[0]
+        return y
+    if norm.is_widened and _is_autocast_enabled("cuda") and input.is_cuda:
+        input = input.float() if input.dtype in HALVES else input
+        parameters = tuple(t.float() if t is not None and t.dtype in HALVES else t
+                           for t in parameters)
+    if transforms_are_active():
+        y = norm.differentiable(input, shape, *parameters, eps)[0]
+        return y
+    converted = tuple(convert_parameter(t, input) for t in parameters)
+    are_same = all(new is old for new, old in zip(converted, parameters, strict=True))
+    if not know_distributed_tensors() and failure and are_same:
+        raise failure
+    return norm.eager(input, tuple(shape), *converted, eps)
+
+
 if native.load() is not None:
     for _key in ("CPU", "CUDA"):
         native.register_norms("lnbwd", _key, {
             op: f"_{op}" for norm in NORMS.values() for op in norm.aten})
+
+know_distributed_tensors()
+subclass_watchers.append(know_distributed_tensors)

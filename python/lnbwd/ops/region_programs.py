@@ -123,9 +123,8 @@ process runs a compiled graph that another one left on disk."""
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
                      source: Source | str, evaluate: Evaluate | None = None,
-                     stand_ins: Callable[[], Iterable[str]] | None = None,
-                     key: bytes = b"", rows: int | None = None,
-                     groups: int | None = None) -> RegionProgram:
+                     stand_ins: Callable[[], Iterable[str]] | None = None, key: bytes = b"",
+                     rows: int | None = None, groups: int | None = None) -> RegionProgram:
     """Registers the program that ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -145,8 +144,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         rows, groups: M and B, for a program of one number of rows, or of groups of rows.
 
     Raises:
-        ValueError: no input says how many groups there are, there is no output, or the text has a
-            zero character.
+        ValueError: no input gives the number of groups, no output, or a zero character.
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
@@ -168,7 +166,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
 def register_row_program(program: RowProgram, is_tuned: bool = False,
                          is_region: bool = True) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again;
-    with ``is_tuned`` its schedule is searched for; ``is_region`` as :func:`.tuned`."""
+    with ``is_tuned`` its schedule is searched for; ``is_region`` as :class:`.Source`."""
     expected = program.expected_rows
     rows = (program.rows or expected) if is_tuned else None
     is_tuned = rows is not None and (program.groups is not None or not program.has_groups) and (
@@ -203,8 +201,7 @@ def operand(value: Input | Output, length: int) -> Operand:
 
 
 def _read_program(text: str) -> RegionProgram | None:
-    """The row program in a text, such as one of a cached graph; None if it is no row program of
-    this version."""
+    """The row program that a text is, such as a cached graph's; None if it is none."""
     try:
         return register_row_program(RowProgram.from_text(text), is_tuned=True)
     except ValueError:

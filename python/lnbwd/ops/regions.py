@@ -8,8 +8,7 @@
 
 The first is for calls by hand: it has no derivative, and says so where one is asked for. The second
 is what launches a kernel, and what graphs of torch.compile call: it knows nothing of derivatives.
-Where nobody watches what operators are called, :func:`run_rows` does the same without PyTorch's
-dispatcher.
+Unless operators are intercepted, :func:`run_rows` does the same without PyTorch's dispatcher.
 
 ``program`` is a text that names a row program in this process and, if the text says enough to make
 it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
@@ -41,25 +40,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..core.base import settings
-from ..core.base.errors import LnbwdError
+from ..core.base.errors import LnbwdError, warn_once
 from ..core.compile.store import kernel_store
 from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
 from ..program.torch_internals.eager import count_dispatch_modes, reshaped, transforms_are_active
-from . import native, registration
-from .launching import (
-    ALIGNMENT,
-    MemoryOrder,
-    check_capture,
-    check_device,
-    device_key,
-    is_capturing,
-    kernel_key,
-    launch_kernel,
-    open_device,
-)
+from . import launching, native, registration
 from .region_programs import (
     Operand,
     RegionProgram,
@@ -79,8 +66,7 @@ _lock = threading.Lock()
 _kernels: dict[_Key, Kernel] = {}
 _without_kernel: set[_Key] = set()
 _MOST_THREADS = 32
-"""Threads that load kernels: they wait for the compiler, which takes all cores, and for
-measurements."""
+"""Threads that load kernels: they wait for the compiler and for measurements."""
 
 
 class Registered(NamedTuple):
@@ -112,19 +98,14 @@ def register_draft(draft: Draft, rows: int | None, expected_rows: int | None = N
 
 def load_kernel(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache; ``rows`` as of
-    :meth:`.KernelStore.get`.
-
-    Raises:
-        LnbwdError: there is no device, no compiler, or the compiler refuses the program.
-    """
-    return _kernels.get(kernel_key(program.text, device_key(device))) or _load(
+    :meth:`.KernelStore.get`. An LnbwdError without a device or a compiler, or if it refuses."""
+    return _kernels.get(launching.kernel_key(program.text, launching.device_key(device))) or _load(
         program, device, rows)
 
 
 def load_all(programs: Iterable[RegionProgram], device: torch.device
              ) -> dict[str, concurrent.futures.Future[Kernel]]:
-    """The kernels of programs by their texts, loaded side by side, or the errors of
-    :func:`load_kernel`."""
+    """The kernels of programs, or :func:`load_kernel`'s errors, by text, loaded side by side."""
     by_text = {program.text: program for program in programs}
     with concurrent.futures.ThreadPoolExecutor(_MOST_THREADS) as pool:
         return {text: pool.submit(load_kernel, program, device)
@@ -133,42 +114,41 @@ def load_all(programs: Iterable[RegionProgram], device: torch.device
 
 def is_loaded(text: str, like: Tensor) -> bool:
     """Whether the kernel of a program is loaded for tensors that are where ``like`` is."""
-    return kernel_key(text, device_key(like.device)) in _kernels
+    return launching.kernel_key(text, launching.device_key(like.device)) in _kernels
 
 
 def _load(program: RegionProgram, device: torch.device, rows: int = 0) -> Kernel:
-    check_capture(device, f"the row program {program.text[:40]!r}")
-    where = device_key(device)
-    kernel = kernel_store().get(program.source, open_device(device), rows)
+    launching.check_capture(device, f"the row program {program.text[:40]!r}")
+    where = launching.device_key(device)
+    kernel = kernel_store().get(program.source, launching.open_device(device), rows)
     check_kernel(program, kernel)
     with _lock:
-        kernel = _kernels.setdefault(kernel_key(program.text, where), kernel)
+        kernel = _kernels.setdefault(launching.kernel_key(program.text, where), kernel)
     native.add_program(program, where, kernel)
     return kernel
 
 
 def find_kernel(program: RegionProgram, first: Tensor, rows: int = 0) -> Kernel | None:
     """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
-    where PyTorch's operations take its place; ``rows`` as of :meth:`.KernelStore.get`. Raises the
-    errors of :func:`load_kernel`."""
-    where = device_key(first.device)
-    key = kernel_key(program.text, where)
+    where PyTorch takes its place; ``rows`` and errors as of :func:`load_kernel`."""
+    where = launching.device_key(first.device)
+    key = launching.kernel_key(program.text, where)
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel
-    if is_capturing(first.device) and program.stand_ins:
-        loaded = (_kernels.get(kernel_key(other, where)) for other in program.stand_ins())
+    if launching.is_capturing(first.device) and program.stand_ins:
+        loaded = (_kernels.get(launching.kernel_key(other, where)) for other in program.stand_ins())
         if (kernel := next(filter(None, loaded), None)) is not None:
             return kernel
     try:
-        check_device(first)
+        launching.check_device(first)
         return _load(program, first.device, rows)
     except LnbwdError as error:
         if program.evaluate is None or isinstance(error, native.NotNowError):
             raise
         with _lock:
             _without_kernel.add(key)
-        settings.warn_once(
+        warn_once(
             "regions without kernels", "regions of a compiled model are computed by PyTorch's "
             f"operations, one after another, for want of kernels: {error}. Once that is mended, "
             "start the process again; a model that is compiled anew in an installation without "
@@ -218,29 +198,24 @@ def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     return outputs
 
 
-def _alignments(program: RegionProgram, kernel: Kernel | None) -> list[int]:
-    """The alignments of the addresses of a call's tensors."""
-    if kernel is None:
-        return [1] * len(program.inputs) + [ALIGNMENT] * len(program.outputs)
-    return [argument.alignment for argument in kernel.program.arguments]
-
-
 def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
-         outputs: Sequence[Tensor], orders: Sequence[MemoryOrder] = ()) -> None:
+         outputs: Sequence[Tensor], orders: Sequence[launching.MemoryOrder] = ()) -> None:
     """Computes the outputs by a kernel or by PyTorch's operations, on the memory that the program
     declares; ``orders`` are those of inputs and outputs, empty if all are row-major."""
     tensors = [*inputs, *outputs]
     kernel = find_kernel(program, tensors[0], rows)
+    alignments = ([argument.alignment for argument in kernel.program.arguments] if kernel else
+                  [1] * len(program.inputs) + [launching.ALIGNMENT] * len(program.outputs))
     memory = [operand.memory(tensor, rows, groups, order, alignment)
               for operand, tensor, order, alignment in zip(
                   (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors),
-                  _alignments(program, kernel), strict=True)]
+                  alignments, strict=True)]
     if any(t.data_ptr() != m.data_ptr() for t, m in zip(tensors[len(inputs):],
                                                         memory[len(inputs):], strict=True)):
         raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
                          "of 16")
     if kernel is not None:
-        launch_kernel(kernel, rows, memory, groups)
+        launching.launch_kernel(kernel, rows, memory, groups)
         return
     assert program.evaluate is not None
     shaped = []
@@ -260,7 +235,8 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
         output.copy_(value.reshape(output.shape))
 
 
-def region_call(text: str, device: str, orders: Sequence[MemoryOrder] = ()) -> Callable[..., Any]:
+def region_call(text: str, device: str,
+                orders: Sequence[launching.MemoryOrder] = ()) -> Callable[..., Any]:
     """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None`` or
     ``(rows, *inputs) -> outputs``; of a program with groups of rows ``(rows, groups, *inputs,
     *outputs) -> None``. Where ``rows`` is a tuple, their dimensions, the outputs have these, and
@@ -299,8 +275,7 @@ def is_plain(tensors: Iterable[Tensor]) -> bool:
 
 
 def run_rows(text: str, rows: int | tuple[int, ...], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The result of :func:`region_call`'s function, for a program without groups and inputs that
-    fit it."""
+    """As :func:`region_call`'s function, for inputs that fit a program without groups."""
     if not is_plain(inputs):
         return _run_rows(find_program(text), rows, inputs)
     outputs: list[Tensor] = call_of(text, inputs[0].device)(
@@ -317,7 +292,7 @@ def _run_rows(program: RegionProgram, rows: int | tuple[int, ...],
             else output for operand, output in zip(program.outputs, outputs, strict=True)]
 
 
-def call_in_python(text: str, *arguments: Any, orders: Sequence[MemoryOrder] = ()
+def call_in_python(text: str, *arguments: Any, orders: Sequence[launching.MemoryOrder] = ()
                    ) -> list[Tensor] | None:
     """The Python implementation of :func:`region_call`'s functions."""
     program = find_program(text)

@@ -8,10 +8,10 @@
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gamma
 
 A call in eager mode looks up what was made for its types, row length and numbers; the first one
-traces the function (:mod:`.tracing`). :mod:`.row_gradients` has what is launched, and
-the derivatives. Under torch.compile a call is the function itself: its operations are traced into
-the graph, where Inductor fuses them with their surroundings, and backend="lnbwd" makes row programs
-of them together with the casts and residual additions around.
+traces the function (:mod:`.tracing`). :mod:`.row_gradients` has the programs that are launched.
+Under torch.compile a call is the function itself: its operations are traced into the graph, where
+Inductor fuses them with their surroundings, and backend="lnbwd" makes row programs of them together
+with the casts and residual additions around.
 """
 
 from __future__ import annotations
@@ -19,151 +19,185 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import sys
 import threading
-import typing
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import torch
 from torch import Tensor
 
-from ..core.base.errors import place_of, refusal
+from ..core.base.errors import LnbwdError
 from ..core.compile.spec import rows_hint
-from ..program.evaluation import random_numbers
-from ..program.operands import FLOAT8
-from ..program.torch_internals.eager import transforms_are_active
-from .arguments import TYPES, check_dense, check_parameter, check_tensor, part_dims, part_of, spread
+from ..program.operands import TYPES
+from ..program.torch_internals.eager import reshaped, transforms_are_active
+from . import native, regions
+from .arguments import part_of
 from .choices import choices
 from .launching import falls_back
+from .registration import eager, is_derived, refuse_forward_mode
+from .row_parameters import Columns, Parameters, Parts, Rows, Scalars, Seed, state, uniform
+
+if TYPE_CHECKING:
+    from .row_gradients import Forward, Gradient, Plan
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-
-class _Kind(str):
-    """The kind of a parameter, from its annotation."""
-
-
-Rows = Annotated[Tensor, _Kind("row")]
-"""Rows of N elements, ``[..., N]``. All of a call have one shape."""
-
-Columns = Annotated[Tensor, _Kind("column")]
-"""A number for each element of a row, ``[N]``, the same for all rows: a scale, a shift."""
-
-Scalars = Annotated[Tensor, _Kind("scalar")]
-"""A number for each row, ``[..., 1]``."""
-
-Parts = Annotated[Tensor, _Kind("part")]
-"""A tensor that is repeated along some dimensions of rows. It broadcasts to them, of two dimensions
-or more, ``[T, 1, N]`` to ``[B, T, H, N]``; or is ``[C]``, with a number for each C-th of the last
-two dimensions of rows, a channel of ``[B, G, C / G * S]``; or has a number for each block of whole
-parts of dimensions, the scales ``[M, N / 32]`` or ``[M / 128, N / 128]`` of ``[M, N]``. The
-function sees rows."""
-
-Seed = Annotated[Tensor, _Kind("number")]
-"""The seed of :func:`uniform`, int64 without dimensions."""
-
-_WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars",
-          "part": "lnbwd.Parts", "number": "lnbwd.Seed"}
-_TYPES = {"row": (*TYPES, *FLOAT8), "column": TYPES, "scalar": (*TYPES, torch.int32, torch.int64),
-          "part": (*TYPES, *FLOAT8, torch.float8_e8m0fnu), "number": (torch.int64,)}
-_CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
 _MANY_TRACES = 64
 
-_is_compiling = torch.compiler.is_compiling
-_state = threading.local()
+_is_compiling, _is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+_vjp: Any = torch.func.vjp
 
 
-@dataclass(frozen=True)
-class _Parameter:
-    """A parameter of a function. Its kind is empty where it is a Python value, a constant of the
-    kernel; ``is_keyword``: it can be passed by its name alone."""
+# Launches ---------------------------------------------------------------------------------------
 
-    name: str
-    kind: str
-    is_optional: bool
-    default: Any
-    is_keyword: bool
-
-
-def uniform(seed: Tensor, like: Tensor) -> Tensor:
-    """Random numbers from [0, 1), of a row function's :data:`Seed`, for each element of rows. They
-    are the same in the gradient."""
-    if getattr(_state, "is_tracing", False):
-        drawn: Tensor = torch.ops.prims.inductor_random(like.shape, seed, "rand")
-        return drawn
-    length = like.shape[-1]
-    return random_numbers(seed, like.numel() // (length or 1), length).view(like.shape)
+def _write(plan: Plan, program: Forward | Gradient, shape: torch.Size,
+           tensors: Sequence[Tensor]) -> None:
+    """Runs a program on the inputs and outputs of a call, contiguous tensors."""
+    device, rows, left = tensors[0].device, math.prod(shape[:-1]), 0
+    if plan.is_flat:
+        rows, left = divmod(shape.numel(), plan.length)
+    regions.call_of(program.text, device)(rows, *tensors)
+    if left:
+        regions.call_of(program.rest, device)(left, *[
+            tensor.view(-1)[rows * plan.length:] for tensor in tensors])
 
 
-def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
-    """An annotation; a text is read with the names of the function's module."""
-    if not isinstance(annotation, str):
-        return annotation
-    names = {"lnbwd": sys.modules[__package__.partition(".")[0]], "Rows": Rows, "Columns": Columns,
-             "Scalars": Scalars, "Parts": Parts, "Seed": Seed, **function.__globals__}
-    return eval(annotation, names)
+def _launch(plan: Plan, program: Forward | Gradient, shape: torch.Size, inputs: Sequence[Tensor],
+            dtypes: Sequence[torch.dtype]) -> Sequence[Tensor]:
+    """The outputs of a program, which have these types if the plan is flat."""
+    if not plan.is_flat:
+        return regions.run_rows(program.text, shape[:-1], inputs)
+    if regions.is_plain(inputs):
+        outputs = [inputs[0].new_empty(shape, dtype=dtype) for dtype in dtypes]
+        _write(plan, program, shape, [*[t.contiguous() for t in inputs], *outputs])
+        return outputs
+    cut = shape.numel() // plan.length * plan.length
+    flat = [tensor.reshape(-1) for tensor in inputs]
+    parts = [regions.raw_region([tensor[:cut] for tensor in flat], program.text)]
+    if cut < shape.numel():
+        parts.append(regions.raw_region([tensor[cut:] for tensor in flat], program.rest))
+    return [torch.cat([one.view(-1) for one in of_output]).view(shape)
+            for of_output in zip(*parts, strict=True)]
 
 
-def _describe_parameters(function: Callable[..., Any]) -> tuple[_Parameter, ...]:
-    def refuse(reason: str) -> TypeError:
-        return refusal(function, None, reason)
+def _compute(plan: Plan, forward: Forward, tensors: Sequence[Tensor],
+             shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
+    """The results of a call on rows of ``shape``, and all outputs of its forward program."""
+    outputs = _launch(plan, forward, shape, [tensors[place] for place in forward.inputs],
+                      [TYPES[one.dtype] for one in forward.program.outputs])
+    results = tuple([outputs[place] for place in forward.results])
+    if plan.has_numbers:
+        trace = plan.trace
+        shapes: dict[Any, Sequence[int]] = {"number": shape[:-1], "total": ()}
+        shapes |= {kind: shape[kind[0]:kind[1]] for kind in trace.shapes if isinstance(kind, tuple)}
+        results = tuple([reshaped(result, shapes[kind]) if kind in shapes else result
+                         for result, kind in zip(results, trace.shapes, strict=True)])
+        results = tuple([
+            result if condition is None else result > 0 if condition else result <= 0
+            for result, condition in zip(results, trace.conditions, strict=True)])
+    return results, outputs
 
-    result = []
-    for parameter in inspect.signature(function).parameters.values():
-        name = f"its parameter '{parameter.name}'"
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise refuse(f"{name} takes any number of arguments; expected one each")
-        if parameter.annotation is parameter.empty:
-            raise refuse(f"{name} has no annotation; expected lnbwd.Rows ([..., N]), lnbwd.Columns "
-                         "([N]), lnbwd.Scalars ([..., 1]), or float, int, bool or str for a "
-                         "constant")
+
+def _run(plan: Plan, tensors: Sequence[Tensor]) -> Any:
+    """A call with the tensors of the signature, on a device for which there are kernels."""
+    if plan.trace.parts > 1:
+        tensors = [part for tensor, count in zip(tensors, plan.parts, strict=True)
+                   for part in tensor.chunk(count, -1)]
+    try:
+        # (Without a derivative, as in inference, its half of the host's time is saved.)
+        results = (_apply_eager(plan, *tensors) if _is_grad_enabled() or is_derived() else
+                   _compute(plan, plan.inference, tensors, tensors[plan.first].shape)[0])
+    except RuntimeError as error:
+        raise native.original(error) from None
+    return results if plan.trace.is_tuple else results[0]
+
+
+def _gradient_by_torch(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
+                      at_hand: Sequence[Tensor | None]) -> list[Tensor]:
+    """Computes :meth:`.Plan.gradient` by PyTorch's operations in float32."""
+    plan.check_kept()
+    grads = [grad for grad in at_hand[:len(of)] if grad is not None]
+    kept = dict(zip(plan.training()[1], at_hand[len(of):], strict=False))
+    tensors = [grads[0].new_zeros(plan.shape_of(place, shape)) if tensor is None
+               else tensor.float() if tensor.is_floating_point() else tensor
+               for place in range(plan.count) for tensor in (kept.get(place),)]
+    outputs = plan.gradient(of, wrt).outputs
+
+    def call(*inputs: Tensor) -> tuple[Tensor, ...]:
+        changed = dict(zip(outputs, inputs, strict=True))
+        results = plan.call([changed.get(place, t) for place, t in enumerate(tensors)])
+        results = results if isinstance(results, tuple) else (results,)
+        return tuple(result for result, has in zip(results, of, strict=True) if has)
+
+    results, pull = _vjp(call, *(tensors[place] for place in outputs))
+    found = pull(tuple(grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
+    return [gradient.to(plan.dtypes[place]) for place, gradient in zip(outputs, found, strict=True)]
+
+
+def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    plan: Plan = ctx.plan
+    needs: tuple[bool, ...] = ctx.needs_input_grad
+    of = tuple([grad is not None for grad in grads])
+    gradient = plan.gradient(of, needs)
+    result: list[Tensor | None] = [None] * len(needs)
+    at_hand = (*grads, *ctx.saved_tensors)
+    if not gradient.text and all(at_hand[place].dim() for place in gradient.inputs):
+        for tensor in gradient.outputs:
+            like = next(grad for grad in grads if grad is not None)
+            result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
+                                                         dtype=plan.dtypes[tensor])
+        return tuple(result)
+    outputs: Sequence[Tensor]
+    if torch.is_grad_enabled() or transforms_are_active() or not gradient.text:  # (Of a batch.)
+        if "number" in plan.kinds:
+            raise LnbwdError(f"{plan.function.__name__}: create_graph=True: expected a function "
+                             "that draws no random numbers")
+        outputs = _gradient_by_torch(plan, of, needs, ctx.shape, at_hand)
+    else:
         try:
-            annotation = _evaluate(function, parameter.annotation)
-        except Exception as error:
-            raise refuse(f"{name} has an annotation that cannot be read, "
-                         f"{parameter.annotation!r}: {error}") from None
-        choices = typing.get_args(annotation) if (
-            typing.get_origin(annotation) is not Annotated
-            and type(None) in typing.get_args(annotation)) else (annotation,)
-        kinds = [k for choice in choices for k in getattr(choice, "__metadata__", ())
-                 if isinstance(k, _Kind)]
-        others = [choice for choice in choices if not hasattr(choice, "__metadata__")
-                  and choice is not type(None)]
-        if len(kinds) + len(others) != 1 or any(o not in _CONSTANTS for o in others):
-            raise refuse(f"{name} is annotated {parameter.annotation}; expected lnbwd.Rows, "
-                         "lnbwd.Columns, lnbwd.Scalars, float, int, bool or str, or one of them "
-                         "'| None'")
-        result.append(_Parameter(parameter.name, kinds[0] if kinds else "",
-                                 type(None) in choices, parameter.default,
-                                 parameter.kind is parameter.KEYWORD_ONLY))
-    if not any(p.kind == "row" and not p.is_optional for p in result):
-        raise refuse("expected at least one parameter annotated lnbwd.Rows, got none")
+            outputs = _launch(plan, gradient, ctx.shape,
+                              [at_hand[place] for place in gradient.inputs],
+                              [plan.dtypes[tensor] for tensor in gradient.outputs])
+        except RuntimeError as error:
+            raise native.original(error) from None
+    for tensor, output in zip(gradient.outputs, outputs, strict=True):
+        part = plan.part_shapes.get(tensor)
+        result[tensor - plan.count] = output if part is None else output.view(part)
     return tuple(result)
 
 
-def _check_tensor(parameter: _Parameter, value: Any, first_name: str, first: Tensor) -> None:
-    """Raises an error if a tensor does not fit the first rows of a call."""
-    name, kind, rows = parameter.name, parameter.kind, list(first.shape)
-    if kind == "number":
-        check_tensor(name, value)
-    else:
-        check_dense(name, value, _TYPES[kind])
-    if kind == "part" and part_dims(value.shape, rows) is None:
-        raise ValueError(f"{name}: expected a shape that broadcasts to {first_name}'s, {rows}, or "
-                         "has a number for each of whole blocks of its dimensions, or one "
-                         "dimension of as many elements as its last two are whole parts of "
-                         f"({_WORDS['part']}), got {list(value.shape)}")
-    expected = {"row": rows, "column": rows[-1:], "scalar": [*rows[:-1], 1], "number": []}
-    check_parameter(name, value, expected.get(kind, value.shape), first_name, first, _TYPES[kind],
-                    f" ({_WORDS[kind]}, {first_name} being {rows})")
+class _EagerForward(torch.autograd.Function):
+    """The results of a row function."""
 
+    @staticmethod
+    def forward(ctx: Any, plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.plan, ctx.shape = plan, tensors[plan.first].shape
+        kept: tuple[int, ...] = ()
+        if True in ctx.needs_input_grad:
+            forward, kept = plan.training()
+        else:
+            forward = plan.inference
+        results, outputs = _compute(plan, forward, tensors, ctx.shape)
+        if kept or forward.saved:
+            saved = [results[forward.results.index(place)] if place in forward.results
+                     else outputs[place] for place in forward.saved]
+            ctx.save_for_backward(*[tensors[place] for place in kept], *saved)
+        ctx.set_materialize_grads(False)
+        return results
+
+    backward = staticmethod(_backward)
+    jvp = staticmethod(refuse_forward_mode("a function of lnbwd.rowwise"))
+
+
+_apply_eager: Callable[..., tuple[Tensor, ...]] = eager(_EagerForward)
+
+
+# Calls ------------------------------------------------------------------------------------------
 
 def _constant_key(value: Any) -> Any:
     """Tells 1 from 1.0 and True, 0.0 from -0.0, and knows a NaN again."""
@@ -184,10 +218,9 @@ class RowFunction(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.function = function
         self.saved = None if saved is None else tuple(saved)
-        self._parameters = _describe_parameters(function)
-        self._kinds = [p.kind for p in self._parameters]
-        self._first = self._kinds.index("row")
-        self._positional = sum(not p.is_keyword for p in self._parameters)
+        self._parameters = Parameters(function)
+        self._kinds, self._first = self._parameters.kinds, self._parameters.first
+        self._positional = self._parameters.positional
         self._calls: dict[Any, Any] = {}
         self._traces: dict[Any, Any] = {}
         self._plans: dict[Any, Any] = {}
@@ -198,7 +231,7 @@ class RowFunction(Generic[P, R]):
         if _is_compiling():
             return self._inline(args, kwargs)
         # Defaults are the same in each call, so that only what was passed tells calls apart.
-        values: Sequence[Any] = self._bind(args, kwargs) if kwargs else args
+        values: Sequence[Any] = self._parameters.bind(args, kwargs) if kwargs else args
         key: Any
         try:
             key = tuple([(value.shape, value.dtype, value.device, value.layout) if kind else
@@ -208,20 +241,21 @@ class RowFunction(Generic[P, R]):
         except (AttributeError, RuntimeError, TypeError):  # The words for it are elsewhere.
             plan = key = None
         if plan is None:
-            if getattr(_state, "is_tracing", False):
-                return self._by_torch(self._bind(args, kwargs))  # A part of another row function.
-            plan = self._plan(self._bind(args, kwargs), key)
+            if getattr(state, "is_tracing", False):
+                # A part of another row function.
+                part: R = self._parameters.call(self._parameters.bind(args, kwargs))
+                return part
+            plan = self._plan(self._parameters.bind(args, kwargs), key)
         if plan.is_by_torch or transforms_are_active() or (
                 values[self._first].is_cpu and falls_back("a function of lnbwd.rowwise")):
             return self._inline(args, kwargs)
-        result: R = plan.run([value for value, kind in zip(values, self._kinds, strict=False)
-                              if kind and value is not None])
+        result: R = _run(plan, [value for value, kind in zip(values, self._kinds, strict=False)
+                               if kind and value is not None])
         return result
 
     def write(self, results: Sequence[Tensor], *args: P.args, **kwargs: P.kwargs) -> None:
-        """A call without a gradient that writes its results to contiguous tensors, which may be the
-        rows that it reads."""
-        values = self._bind(args, kwargs)
+        """Writes results to contiguous tensors, perhaps the rows that it reads; no gradient."""
+        values = self._parameters.bind(args, kwargs)
         plan = self._plan(values, None)
         if plan.is_by_torch or (values[self._first].is_cpu
                                 and falls_back("a function of lnbwd.rowwise")):
@@ -229,8 +263,13 @@ class RowFunction(Generic[P, R]):
             for result, one in zip(results, found, strict=True):
                 result.copy_(one.reshape(result.shape))
             return
-        plan.write([value for value, kind in zip(values, self._kinds, strict=True)
-                    if kind and value is not None], results)
+        tensors = [value for value, kind in zip(values, self._kinds, strict=True)
+                   if kind and value is not None]
+        forward = plan.inference
+        outputs = dict(zip(forward.results, results, strict=True))
+        _write(plan, forward, tensors[plan.first].shape, [
+            *[tensors[place] for place in forward.inputs],
+            *[outputs[place] for place in range(len(forward.program.outputs))]])
 
     def __repr__(self) -> str:
         return f"<lnbwd.rowwise {self.function.__qualname__}>"
@@ -239,87 +278,36 @@ class RowFunction(Generic[P, R]):
         return self.function.__qualname__
 
     def mlir(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """The row programs of a call with these arguments, as MLIR: the forward pass in training,
-        and its gradient with respect to all tensors."""
-        plan = self._plan(self._bind(args, kwargs), None)
+        """A call's row programs as MLIR: the forward pass in training, and its whole gradient."""
+        plan = self._plan(self._parameters.bind(args, kwargs), None)
         text: str = plan.mlir()
         return text
 
     def _inline(self, args: Any, kwargs: Any) -> R:
-        """A call in a graph of torch.compile, or where no kernel computes it: the function's own
-        operations. Autocast does not change their types."""
+        """A call by the function's own operations, as in graphs, whose types autocast leaves."""
         function: Callable[..., R] = self.function
         kind = next(value.device.type for value in (*args, *kwargs.values())
                     if isinstance(value, Tensor))
         if "part" in self._kinds:
-            args, kwargs = self._bind(args, kwargs), {}
-            function = lambda *values: self._by_torch(values)  # noqa: E731
+            args, kwargs = self._parameters.bind(args, kwargs), {}
+            function = lambda *values: self._parameters.call(values)  # noqa: E731
         if kind != "meta" and torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):
                 return function(*args, **kwargs)
         return function(*args, **kwargs)
-
-    def _by_torch(self, values: Sequence[Any]) -> R:
-        function: Callable[..., R] = self.function
-        count, rows = self._positional, values[self._first]
-        values = [spread(value, rows) if kind == "part" and value is not None else value
-                  for value, kind in zip(values, self._kinds, strict=True)]
-        named = {p.name: value for p, value in zip(self._parameters[count:], values[count:],
-                                                   strict=True)}
-        return function(*values[:count], **named)
-
-    def _error(self, words: str) -> str:
-        return f"{self.function.__name__} ({place_of(self.function)}): {words}"
-
-    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """The values of all parameters in order."""
-        if len(args) > self._positional:
-            raise TypeError(self._error(f"expected at most {self._positional} arguments by "
-                                        f"position, got {len(args)}"))
-        values = list(args)
-        for parameter in self._parameters[len(args):]:
-            value = kwargs.get(parameter.name, parameter.default)
-            if value is inspect.Parameter.empty:
-                raise TypeError(self._error(f"the argument '{parameter.name}' is missing"))
-            values.append(value)
-        unknown = set(kwargs) - {p.name for p in self._parameters[len(args):]}
-        if unknown:
-            raise TypeError(self._error(f"got an unexpected or second argument "
-                                        f"'{sorted(unknown)[0]}'"))
-        return values
-
-    def _check(self, values: Sequence[Any]) -> None:
-        """Raises an error if a call's arguments do not fit together."""
-        first, first_name = values[self._first], self._parameters[self._first].name
-        try:
-            check_dense(first_name, first, _TYPES["row"])
-            if first.dim() == 0:
-                raise ValueError(f"{first_name}: expected one dimension or more, got none")
-            for parameter, value in zip(self._parameters, values, strict=True):
-                if value is None and parameter.is_optional:
-                    continue
-                if parameter.kind:
-                    _check_tensor(parameter, value, first_name, first)
-                elif not isinstance(value, _CONSTANTS):
-                    raise TypeError(
-                        f"{parameter.name}: expected a number, a bool or a str, got "
-                        f"{type(value).__name__}; a tensor is a parameter annotated lnbwd.Rows, "
-                        "lnbwd.Columns or lnbwd.Scalars")
-        except (TypeError, ValueError) as error:
-            raise type(error)(self._error(str(error))) from None
 
     def _trace(self, key: Any, call: Callable[[Sequence[Tensor]], Any], signature: Any) -> Any:
         """The function as a row program, traced once a signature."""
         from ..program.tracing import trace
 
         def run(given: Sequence[Tensor]) -> Any:
-            _state.is_tracing = True  # (In the thread that traces, which ends then.)
+            state.is_tracing = True  # (In the thread that traces, which ends then.)
             return call(given)
 
         if key not in self._traces:
             self._traces[key] = trace(self.function, run, signature, self.saved)
             if len(self._traces) == _MANY_TRACES:
-                warnings.warn(self._error(
+                warnings.warn(self._parameters.error(
                     f"compiled for {_MANY_TRACES} sets of types, shapes and constants; a number "
                     "that changes from call to call is better handed over in a tensor, as "
                     "lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=5)
@@ -327,17 +315,17 @@ class RowFunction(Generic[P, R]):
 
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """The plan of a call with these arguments, which are checked."""
-        self._check(values)
+        self._parameters.check(values)
         # (What traces takes long to import, and calls under torch.compile do without.)
         from ..program.watching import MAX_DIMENSIONS, Signature
         from .row_gradients import Plan
 
         first = values[self._first]
         if first.dim() > MAX_DIMENSIONS:
-            raise ValueError(self._error(
-                f"{self._parameters[self._first].name}: expected at most {MAX_DIMENSIONS} "
+            raise ValueError(self._parameters.error(
+                f"{self._parameters.all[self._first].name}: expected at most {MAX_DIMENSIONS} "
                 f"dimensions, got {first.dim()}; flatten the leading ones"))
-        pairs = list(zip(self._parameters, values, strict=True))
+        pairs = list(zip(self._parameters.all, values, strict=True))
         tensors = {p.name: value for p, value in pairs if p.kind and value is not None}
         constants = {p.name: value for p, value in pairs if p.name not in tensors}
         is_by_torch = (first.is_meta or not first.shape[-1]
@@ -345,7 +333,7 @@ class RowFunction(Generic[P, R]):
         # float64 is PyTorch's; that the function is one over rows is seen with float32.
         dtypes = {name: torch.float32 if t.dtype == torch.float64 else t.dtype
                   for name, t in tensors.items()}
-        signature = Signature({p.name: p.kind for p in self._parameters if p.name in tensors},
+        signature = Signature({p.name: p.kind for p in self._parameters.all if p.name in tensors},
                               dtypes, first.shape[-1] or 1, max(first.dim(), 2), constants,
                               {p.name: part_of(value.shape, first.shape)
                                for p, value in pairs if p.kind == "part" and value is not None})
@@ -357,7 +345,7 @@ class RowFunction(Generic[P, R]):
 
         def call(given: Sequence[Tensor]) -> Any:
             named = {**constants, **dict(zip(tensors, given, strict=True))}
-            return self._by_torch([named[p.name] for p in self._parameters])
+            return self._parameters.call([named[p.name] for p in self._parameters.all])
 
         with self._lock:
             found = self._trace(short, call, signature).of_rows(first.shape)

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches of a call of a row function, and its derivatives.
+"""The row programs of calls of a row function, and of its derivatives.
 
 The gradient is derived by the compiler (lnbwd-differentiate) from the row program of the forward
 pass: one for each set of inputs that need a gradient and of outputs that have one, when it is first
@@ -13,9 +13,9 @@ PyTorch's, of the Python function, and so is all that torch.func's transforms ma
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
-import math
 import re
 import textwrap
 import threading
@@ -31,29 +31,16 @@ from ..core.compile import compiler
 from ..core.compile.spec import GradientSpec, Source, hints_near
 from ..core.compile.store import derive_gradient
 from ..program.mlir import mlir
-from ..program.operands import TYPES
 from ..program.row_program import RowProgram
-from ..program.torch_internals.eager import reshaped, transforms_are_active
-from ..program.tracing import Trace
-from ..program.watching import Signature
-from . import native, region_programs, regions
+from ..program.watching import Signature, Trace
 from .choices import choices
-from .registration import eager, is_derived, refuse_forward_mode
-
-_is_grad_enabled = torch.is_grad_enabled
-_vjp: Any = torch.func.vjp
+from .region_programs import operand, register_program, register_row_program
 
 
 @dataclass(frozen=True)
-class _Forward:
-    """A forward program that is registered.
-
-    Attributes:
-        rest: the text of the same for rows of one element; empty, unless the plan is flat.
-        inputs: the tensor of the call that each input is.
-        results: the output that each result is.
-        saved: the outputs that are saved, results among them.
-    """
+class Forward:
+    """A registered forward program: the tensor of the call that each input is, and the outputs that
+    are results or saved. ``rest`` is its text for rows of one element, if the plan is flat."""
 
     program: RowProgram
     text: str
@@ -64,19 +51,13 @@ class _Forward:
 
 
 @dataclass(frozen=True)
-class _Gradient:
-    """A derived program that is registered.
-
-    Attributes:
-        mlir: its text.
-        inputs: for each of its inputs the place in what the backward pass has at hand: a gradient
-            for each result, then what was kept.
-        outputs: the tensor of the call that each output is the gradient of.
-        name, rest: of the program, empty where the gradient is 0, and as of a forward program.
-    """
+class Gradient:
+    """A registered derived program. Each input is at a place in what the backward pass has at hand,
+    a gradient for each result, then what was kept; each output is the gradient of a tensor of the
+    call. ``text`` is empty where the gradient is 0, ``rest`` as of a forward program."""
 
     mlir: str
-    name: str
+    text: str
     rest: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -117,32 +98,28 @@ class Plan:
         self.is_derived = trace.has_gradient
         self.has_numbers = any(kind not in ("row", "scalar") for kind in trace.shapes)
         self._lock = threading.RLock()
-        self._inference: _Forward | None = None
-        self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
-        self._gradients: dict[Any, _Gradient] = {}
+        self._trainings: dict[bool, tuple[Forward, tuple[int, ...]]] = {}
+        self._gradients: dict[Any, Gradient] = {}
 
-    # What is launched ---------------------------------------------------------------------------
-
-    def _forward(self, saved: Sequence[int]) -> _Forward:
+    def _forward(self, saved: Sequence[int]) -> Forward:
         """The forward program with some of the values that may be saved."""
         trace = self.trace
         outputs = sorted({*trace.results, *saved})
         places = {old: new for new, old in enumerate(outputs)}
         program = dataclasses.replace(trace.program.with_outputs(outputs), expected_rows=self.rows)
-        text = regions.register_row_program(program).text
-        rest = regions.register_row_program(dataclasses.replace(
+        text = register_row_program(program).text
+        rest = register_row_program(dataclasses.replace(
             program, length=1, expected_rows=choices.usual_length)).text if self.is_flat else ""
-        return _Forward(program, text, rest, tuple(self.names.index(name) for name in trace.inputs),
+        return Forward(program, text, rest, tuple(self.names.index(name) for name in trace.inputs),
                         tuple(places[old] for old in trace.results),
                         tuple(places[old] for old in saved))
 
-    def inference(self) -> _Forward:
+    @functools.cached_property
+    def inference(self) -> Forward:
         """The forward program that keeps nothing."""
-        with self._lock:
-            self._inference = self._inference or self._forward(())
-            return self._inference
+        return self._forward(())
 
-    def training(self, saves: bool = True) -> tuple[_Forward, tuple[int, ...]]:
+    def training(self, saves: bool = True) -> tuple[Forward, tuple[int, ...]]:
         """The forward program that saves values for the gradient, and the tensors of the call that
         are kept. Without ``saves`` only these tensors are kept."""
         found = self._trainings.get(saves)
@@ -150,7 +127,7 @@ class Plan:
             return found
         with self._lock:
             if not any(self.is_derived):
-                found = self._trainings[saves] = self.inference(), ()
+                found = self._trainings[saves] = self.inference, ()
                 return found
             saved = self.trace.saved if saves else ()
             everything = self._forward(saved)
@@ -165,8 +142,7 @@ class Plan:
             found = self._trainings[saves] = self._forward(saved), kept
             return found
 
-    def _derive(self, forward: _Forward, of: Sequence[int],
-                wrt: Sequence[int]) -> compiler.Gradient:
+    def _derive(self, forward: Forward, of: Sequence[int], wrt: Sequence[int]) -> compiler.Gradient:
         program = dataclasses.replace(forward.program, expected_rows=None)
         try:
             return derive_gradient(GradientSpec(
@@ -177,7 +153,7 @@ class Plan:
             raise CompileError(str(refusal(self.function, None, str(error))),
                                error.diagnostics) from None
 
-    def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...]) -> _Gradient:
+    def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...]) -> Gradient:
         """The gradient of some results with respect to some tensors of the call, from the values
         that :meth:`training` keeps. ``wrt`` ends in a truth value for each tensor."""
         found = self._gradients.get((of, wrt))
@@ -190,7 +166,7 @@ class Plan:
             wanted = [place for place, tensor in enumerate(forward.inputs)
                       if wrt[tensor - self.count]]
             if not results or not wanted:
-                found = self._gradients[of, wrt] = _Gradient("", "", "", (), ())
+                found = self._gradients[of, wrt] = Gradient("", "", "", (), ())
                 return found
             try:
                 derived = self._derive(forward, results, wanted)
@@ -215,26 +191,24 @@ class Plan:
                     forward, program=dataclasses.replace(forward.program, length=1))
                 rest = self._register(self._derive(of_one, results, wanted), of_one.program,
                                       choices.usual_length)
-            found = self._gradients[of, wrt] = _Gradient(
+            found = self._gradients[of, wrt] = Gradient(
                 derived.mlir, name, rest, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes))
             return found
 
     @staticmethod
     def _register(derived: compiler.Gradient, program: RowProgram, rows: int) -> str:
-        """Registers a gradient of a program for calls of so many rows; gives its name. Empty: it is
-        0, or the same for all rows."""
-        operands = {f"arg{place}": region_programs.operand(i, program.length)
+        """Registers a gradient for so many rows; its name, or "": it is 0, or the same for all."""
+        operands = {f"arg{place}": operand(i, program.length)
                     for place, i in enumerate(program.inputs)}
         for place, o in enumerate(program.outputs):
-            operands |= dict.fromkeys((f"out{place}", f"dout{place}"),
-                                      region_programs.operand(o, program.length))
+            operands |= dict.fromkeys((f"out{place}", f"dout{place}"), operand(o, program.length))
         inputs = [operands[name] for name in derived.operands if not name.startswith("darg")]
-        if not any(operand.has_all_rows for operand in inputs):
+        if not any(one.has_all_rows for one in inputs):
             return ""
         digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
         stem = f"rows{program.length}_bwd {digest}"
-        regions.register_program(
+        register_program(
             f"{stem} {rows}", inputs,
             [operands[name[1:]] for name in derived.operands if name.startswith("darg")],
             Source(derived.mlir, rows),
@@ -242,16 +216,13 @@ class Plan:
         return f"{stem} {rows}"
 
     def mlir(self) -> str:
-        """The forward program and its gradient, two inputs of lnbwd-opt, as --split-input-file
-        has them apart."""
+        """The forward program and its gradient, as --split-input-file separates them."""
         forward, _ = self.training()
         gradient = self.gradient((True,) * len(forward.results), tuple(self.has_gradient))
         # Without its module: lnbwd-opt compiles no function of a module within one.
         text = re.sub(r"\Amodule \{\n(.*)^\}\s*\Z", lambda found: textwrap.dedent(found[1]),
                       gradient.mlir, flags=re.DOTALL | re.MULTILINE)
         return f"{mlir(forward.program)}\n// -----\n\n{text}"
-
-    # Shapes -------------------------------------------------------------------------------------
 
     def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
         """The shape of a tensor of the call; ``shape`` is the shape of the first rows."""
@@ -260,105 +231,11 @@ class Plan:
             return self.part_shapes[tensor]
         return shape if kind == "row" else shape[-1:] if kind == "column" else (*shape[:-1], 1)
 
-    # Calls --------------------------------------------------------------------------------------
-
     def _joined(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """The tensors of a call from their parts."""
         left = iter(parts)
         return [next(left) if count == 1 else torch.cat([next(left) for _ in range(count)], -1)
                 for count in self.parts]
-
-    def run(self, tensors: Sequence[Tensor]) -> Any:
-        """A call with the tensors of the signature, on a device for which there are kernels."""
-        if self.trace.parts > 1:
-            tensors = [part for tensor, count in zip(tensors, self.parts, strict=True)
-                       for part in tensor.chunk(count, -1)]
-        try:
-            # (Without a derivative, as in inference, its half of the host's time is saved.)
-            results = (_apply_eager(self, *tensors) if _is_grad_enabled() or is_derived() else
-                       self.compute(self._inference or self.inference(), tensors,
-                                    tensors[self.first].shape)[0])
-        except RuntimeError as error:
-            raise native.original(error) from None
-        return results if self.trace.is_tuple else results[0]
-
-    def write(self, tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """A call without a gradient that writes its results to tensors."""
-        forward = self._inference or self.inference()
-        outputs = dict(zip(forward.results, results, strict=True))
-        shape = tensors[self.first].shape
-        self._write(forward.text, forward.rest, shape, [
-            *[tensors[place] for place in forward.inputs],
-            *[outputs[place] for place in range(len(forward.program.outputs))]])
-
-    def _write(self, text: str, rest: str, shape: torch.Size, tensors: Sequence[Tensor]) -> None:
-        """Runs a program on the inputs and outputs of a call, contiguous tensors."""
-        device, rows, left = tensors[0].device, math.prod(shape[:-1]), 0
-        if self.is_flat:
-            rows, left = divmod(shape.numel(), self.length)
-        regions.call_of(text, device)(rows, *tensors)
-        if left:
-            regions.call_of(rest, device)(left, *[
-                tensor.view(-1)[rows * self.length:] for tensor in tensors])
-
-    def launch(self, text: str, rest: str, shape: torch.Size, inputs: Sequence[Tensor],
-               dtypes: Sequence[torch.dtype]) -> Sequence[Tensor]:
-        """The outputs of a program, which have these types if the plan is flat."""
-        if not self.is_flat:
-            return regions.run_rows(text, shape[:-1], inputs)
-        if regions.is_plain(inputs):
-            outputs = [inputs[0].new_empty(shape, dtype=dtype) for dtype in dtypes]
-            self._write(text, rest, shape, [*[t.contiguous() for t in inputs], *outputs])
-            return outputs
-        cut = shape.numel() // self.length * self.length
-        flat = [tensor.reshape(-1) for tensor in inputs]
-        parts = [regions.raw_region([tensor[:cut] for tensor in flat], text)]
-        if cut < shape.numel():
-            parts.append(regions.raw_region([tensor[cut:] for tensor in flat], rest))
-        return [torch.cat([one.view(-1) for one in of_output]).view(shape)
-                for of_output in zip(*parts, strict=True)]
-
-    def compute(self, forward: _Forward, tensors: Sequence[Tensor],
-                shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
-        """The results of a call, and all outputs of its forward program; ``shape`` is the shape of
-        the first rows."""
-        outputs = self.launch(forward.text, forward.rest, shape,
-                              [tensors[place] for place in forward.inputs],
-                              [TYPES[one.dtype] for one in forward.program.outputs])
-        results = tuple([outputs[place] for place in forward.results])
-        if self.has_numbers:
-            shapes: dict[Any, Sequence[int]] = {"number": shape[:-1], "total": ()}
-            shapes |= {kind: shape[kind[0]:kind[1]] for kind in self.trace.shapes
-                       if isinstance(kind, tuple)}
-            results = tuple([reshaped(result, shapes[kind]) if kind in shapes else result
-                             for result, kind in zip(results, self.trace.shapes, strict=True)])
-            results = tuple([
-                result if condition is None else result > 0 if condition else result <= 0
-                for result, condition in zip(results, self.trace.conditions, strict=True)])
-        return results, outputs
-
-    def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
-                          at_hand: Sequence[Tensor | None]) -> list[Tensor]:
-        """Computes :meth:`gradient` by PyTorch's operations in float32."""
-        self.check_kept()
-        grads = [grad for grad in at_hand[:len(of)] if grad is not None]
-        kept = dict(zip(self.training()[1], at_hand[len(of):], strict=False))
-        tensors = [grads[0].new_zeros(self.shape_of(place, shape)) if tensor is None
-                   else tensor.float() if tensor.is_floating_point() else tensor
-                   for place in range(self.count) for tensor in (kept.get(place),)]
-        outputs = self.gradient(of, wrt).outputs
-
-        def call(*inputs: Tensor) -> tuple[Tensor, ...]:
-            changed = dict(zip(outputs, inputs, strict=True))
-            results = self.call([changed.get(place, t) for place, t in enumerate(tensors)])
-            results = results if isinstance(results, tuple) else (results,)
-            return tuple(result for result, has in zip(results, of, strict=True) if has)
-
-        results, pull = _vjp(call, *(tensors[place] for place in outputs))
-        found = pull(tuple(grad.to(result.dtype)
-                           for grad, result in zip(grads, results, strict=True)))
-        return [gradient.to(self.dtypes[place])
-                for place, gradient in zip(outputs, found, strict=True)]
 
     def check_kept(self) -> None:
         """Raises an error if the gradient does not follow from the tensors that are kept."""
@@ -368,61 +245,3 @@ class Plan:
             raise LnbwdError(f"{self.function.__name__}: create_graph=True, for second "
                              f"derivatives, needs {names}, of which something else is saved; "
                              "expected saved=() in lnbwd.rowwise")
-
-
-def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-    plan: Plan = ctx.plan
-    needs: tuple[bool, ...] = ctx.needs_input_grad
-    of = tuple([grad is not None for grad in grads])
-    gradient = plan.gradient(of, needs)
-    result: list[Tensor | None] = [None] * len(needs)
-    at_hand = (*grads, *ctx.saved_tensors)
-    if not gradient.name and all(at_hand[place].dim() for place in gradient.inputs):
-        for tensor in gradient.outputs:
-            like = next(grad for grad in grads if grad is not None)
-            result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
-                                                         dtype=plan.dtypes[tensor])
-        return tuple(result)
-    outputs: Sequence[Tensor]
-    if torch.is_grad_enabled() or transforms_are_active() or not gradient.name:  # (Of a batch.)
-        if "number" in plan.kinds:
-            raise LnbwdError(f"{plan.function.__name__}: create_graph=True: expected a function "
-                             "that draws no random numbers")
-        outputs = plan.gradient_by_torch(of, needs, ctx.shape, at_hand)
-    else:
-        try:
-            outputs = plan.launch(gradient.name, gradient.rest, ctx.shape,
-                                  [at_hand[place] for place in gradient.inputs],
-                                  [plan.dtypes[tensor] for tensor in gradient.outputs])
-        except RuntimeError as error:
-            raise native.original(error) from None
-    for tensor, output in zip(gradient.outputs, outputs, strict=True):
-        part = plan.part_shapes.get(tensor)
-        result[tensor - plan.count] = output if part is None else output.view(part)
-    return tuple(result)
-
-
-class _EagerForward(torch.autograd.Function):
-    """The results of a row function."""
-
-    @staticmethod
-    def forward(ctx: Any, plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.plan, ctx.shape = plan, tensors[plan.first].shape
-        kept: tuple[int, ...] = ()
-        if True in ctx.needs_input_grad:
-            forward, kept = plan.training()
-        else:
-            forward = plan._inference or plan.inference()
-        results, outputs = plan.compute(forward, tensors, ctx.shape)
-        if kept or forward.saved:
-            saved = [results[forward.results.index(place)] if place in forward.results
-                     else outputs[place] for place in forward.saved]
-            ctx.save_for_backward(*[tensors[place] for place in kept], *saved)
-        ctx.set_materialize_grads(False)
-        return results
-
-    backward = staticmethod(_backward)
-    jvp = staticmethod(refuse_forward_mode("a function of lnbwd.rowwise"))
-
-
-_apply_eager: Callable[..., tuple[Tensor, ...]] = eager(_EagerForward)

@@ -41,10 +41,6 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 """Types of the added rows."""
 
 
-def _integer(draft: Draft, number: int) -> Value:
-    return Value(draft.builder, draft.builder.integer(number))
-
-
 def _row(draft: Draft, rows: int) -> Value:
     """The number of the row."""
     place = (draft.builder.add("place", draft.length, rows) if rows > 1 else
@@ -55,7 +51,7 @@ def _row(draft: Draft, rows: int) -> Value:
 def _element(draft: Draft, rows: int) -> Value:
     """The number of each element."""
     column = Value(draft.builder, draft.builder.add("index")).integer("i64")
-    return _row(draft, rows) * _integer(draft, draft.length) + column
+    return _row(draft, rows) * draft.length + column
 
 
 @functools.lru_cache(256)
@@ -65,11 +61,10 @@ def _keys(count: int, segments: int, ignored: int) -> Registered:
     draft = Draft(_WIDTH, {"segments": Input("elements", "i64", rows=count)})
     rows = -(-count // _WIDTH)
     row = _element(draft, rows)
-    segment, none = draft.values["segments"].take(row), _integer(draft, segments)
-    for is_none in (segment < _integer(draft, 0), segment.ge(none),
-                    segment.eq(_integer(draft, ignored))):
+    segment, none = draft.values["segments"].take(row), row.made(segments)
+    for is_none in (segment < 0, segment.ge(none), segment.eq(row.made(ignored))):
         segment = is_none.select(none, segment)
-    draft.write("keys", "row", "i32", segment * _integer(draft, count) + row)
+    draft.write("keys", "row", "i32", segment * count + row)
     return register_draft(draft, rows)
 
 
@@ -92,8 +87,7 @@ def _order(count: int) -> Registered:
     row = is_here.select(column, -1.0).row_max().integer("i32")
     draft.write("order", "scalar", "i64", row.integer("i64"))
     key = draft.values["keys"].take(row)
-    draft.write("sorted", "scalar", "i64",
-                key.floordiv(_integer(draft, count)).integer("i64"))
+    draft.write("sorted", "scalar", "i64", key.floordiv(key.made(count)).integer("i64"))
     return register_draft(draft, count)
 
 
@@ -106,9 +100,9 @@ def _begins(count: int, segments: int) -> Registered:
     table, segment = draft.values["sorted"], _element(draft, rows)
     less = segment - segment
     for bit in reversed(range(count.bit_length())):
-        end = less + _integer(draft, 1 << bit)
-        is_less = table.take(end - _integer(draft, 1)) < segment
-        is_less = getattr(is_less, "and")(end.le(_integer(draft, count)))
+        end = less + (1 << bit)
+        is_less = table.take(end - 1) < segment
+        is_less = getattr(is_less, "and")(end.le(end.made(count)))
         less = is_less.select(end, less)
     draft.write("begins", "row", "i64", less)
     return register_draft(draft, rows)
@@ -122,10 +116,10 @@ def _pieces(count: int, length: int, dtype: str) -> Registered:
                            "order": Input("elements", "i64", rows=count)})
     rows = count // _PIECE
     values, segments, order = (draft.values[name] for name in ("values", "sorted", "order"))
-    begin = _row(draft, rows) * _integer(draft, _PIECE)
-    last = begin + _integer(draft, _PIECE - 1)
+    begin = _row(draft, rows) * _PIECE
+    last = begin + (_PIECE - 1)
     is_one = segments.take(begin).eq(segments.take(last))
-    end = is_one.select(begin + _integer(draft, _PIECE), begin)
+    end = is_one.select(begin + _PIECE, begin)
     draft.write("pieces", "row", "f32", values.sum_rows(begin, end, order))
     return register_draft(draft, rows)
 
@@ -141,13 +135,12 @@ def _sums(count: int, segments: int, length: int, dtype: str) -> Registered:
         inputs["pieces"] = Input("table", "f32", rows=pieces)
     draft = Draft(length, inputs)
     values, order, row = draft.values["values"], draft.values["order"], _row(draft, segments)
-    begin, end = (draft.values["begins"].take(one) for one in (row, row + _integer(draft, 1)))
+    begin, end = (draft.values["begins"].take(one) for one in (row, row + 1))
     if not pieces:
         total = values.sum_rows(begin, end, order)
     else:
-        bits = _PIECE.bit_length() - 1
-        shift = _integer(draft, bits)
-        first = (begin + _integer(draft, _PIECE - 1)).shr(shift)
+        shift = begin.made(_PIECE.bit_length() - 1)
+        first = (begin + (_PIECE - 1)).shr(shift)
         last = end.shr(shift).max(first)
         before = first.shl(shift).min(end)
         total = values.sum_rows(begin, before, order)

@@ -14,18 +14,18 @@ from .operands import INPUT_KINDS, OUTPUT_KINDS, Input, Output
 from .row_program import Builder, RowProgram
 
 
-def _operator(name: str) -> Callable[[Value, Value | float], Value]:
-    return lambda left, right: left.node(name, left, right)
+def _operator(name: str) -> Callable[[Value, Value | float | int], Value]:
+    return lambda left, right: left.node(name, left, left.made(right))
 
 
 def _reversed(name: str) -> Callable[[Value, float], Value]:
-    return lambda right, left: right.node(name, left, right)
+    return lambda right, left: right.node(name, right.made(left), right)
 
 
 @dataclasses.dataclass(frozen=True)
 class Value:
     """A node of a builder, for programs that are written by hand: ``x * y + 1.0`` is nodes, and
-    ``x.max(y)`` is the node "max" of both. Floats are constants."""
+    ``x.max(y)`` is the node "max" of both. Floats are constants, and integers beside operators."""
 
     builder: Builder
     index: int
@@ -35,6 +35,11 @@ class Value:
         return Value(self.builder, self.builder.add(name, *(
             self.builder.constant(o) if isinstance(o, float) else
             o.index if isinstance(o, Value) else o for o in operands)))
+
+    def made(self, number: Any) -> Any:
+        """A whole number as a value; others as they are."""
+        return Value(self.builder, self.builder.integer(number)) if isinstance(
+            number, int) else number
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
         if name.startswith("_"):
@@ -51,13 +56,8 @@ class Value:
 
 
 class Draft:
-    """A program that is written by hand, with names for its operands.
-
-    Attributes:
-        inputs: in the order that programs have.
-        values: the same as nodes.
-        outputs: what is written, in the order of the arguments within each kind.
-    """
+    """A program that is written by hand, with names for its operands: inputs in the order that
+    programs have, their values, and outputs in the order of the arguments within each kind."""
 
     def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
         self.length, self.builder = length, Builder(length)
@@ -78,8 +78,7 @@ class Draft:
         return y + self.values[bias] if bias in self.values else y
 
     def norm_gradient(self, dy: Value, x: Value, weight: str = "weight") -> tuple[Value, Value]:
-        """The gradient of a norm, with a "mean" or without, with respect to ``x``, and the
-        normalised row."""
+        """The gradient of a norm, with a "mean" or not, for ``x``; and the normalised row."""
         mean, rstd = self.values.get("mean"), self.values["rstd"]
         xhat = (x if mean is None else x - mean) * rstd
         wdy = dy * self.values[weight] if weight in self.values else dy

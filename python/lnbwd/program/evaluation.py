@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Evaluates a row program by PyTorch's own operations: the reference of the tests, and the fallback
-without a kernel."""
+"""Evaluates a row program by PyTorch: the tests' reference, the fallback without a kernel."""
 
 from __future__ import annotations
 
@@ -13,33 +12,17 @@ import torch
 from torch import Tensor
 
 from ..core.base.operations import ELEMENTS
-from .operands import (
-    COMPARISONS,
-    INTEGERS,
-    RANDOM_STEP,
-    SUM_KINDS,
-    SUMS,
-    TABLES,
-    TYPES,
-    Input,
-    Output,
-)
+from .operands import COMPARISONS, INTEGERS, RANDOM_STEP, SUM_KINDS, TABLES, TYPES, Input, Output
 from .row_program import RowProgram, count_groups
 
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
              rounds: bool = True, rows: int | None = None) -> list[Tensor]:
-    """The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``.
-
-    Args:
-        program: the row program.
-        inputs: tensors of M·N, N, B·N and M elements, as the program has them. Where outputs alone
-            are of groups, B is the first dimension of the first row block. Without any, PyTorch's
-            default device computes.
-        dtype: the type to compute in (default: float32).
-        rounds: whether ``round`` and the outputs' types round.
-        rows: M, where neither an input nor the program says it.
-    """
+    """The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``, from tensors of M·N, N, B·N and M
+    elements, as the program has its inputs; where outputs alone are of groups, B is the first
+    dimension of the first row block. Without any, PyTorch's default device computes. ``dtype``: the
+    type to compute in (default: float32); ``rounds``: whether ``round`` and the outputs' types
+    round; ``rows``: M, where neither an input nor the program says it."""
     state = _Evaluation(program, inputs, dtype or torch.float32, rounds, rows)
     for name, *operands in program.nodes:
         state.values.append(state.value_of(name, operands))
@@ -57,13 +40,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 class _Evaluation:
-    """The values of a program's nodes, M ``rows`` in B ``groups``.
-
-    Attributes:
-        tensors: the inputs, a row or a number of each for every row of the program.
-        values: the values of the nodes before the present one.
-        exact: the integers among them that ``values`` has rounded to the type of computation.
-    """
+    """The values of a program's nodes, M ``rows`` in B ``groups``: ``tensors`` has a row, or a
+    number, of each input for every row, ``exact`` the integers that ``values`` has rounded."""
 
     def __init__(self, program: RowProgram, inputs: Sequence[Tensor], wide: Any, rounds: bool,
                  rows: int | None) -> None:
@@ -123,7 +101,7 @@ class _Evaluation:
         found: Tensor
         if (of := getattr(self, f"_of_{name}", None)) is not None:
             found = of(*operands)
-        elif name in SUMS:
+        elif name in ("row_sum", "row_max"):
             row = self.values[operands[0]].expand(-1, self.program.length)
             found = row.sum(1, True, dtype=row.dtype) if name == "row_sum" else row.amax(1, True)
         else:
@@ -291,8 +269,7 @@ def random_numbers(seed: Tensor, rows: int, length: int) -> Tensor:
     """The random numbers of all elements: of the first word of Philox4x32-10 (Salmon et al.,
     "Parallel random numbers: as easy as 1, 2, 3", 2011)."""
     def multiply(factor: int, word: Tensor) -> tuple[Tensor, Tensor]:
-        """The high and the low half of a product of 32-bit numbers, which 64 bits with a sign do
-        not hold."""
+        """The high and the low half of a product of 32 bits, more than 64 bits with a sign hold."""
         low = (factor & 0xFFFF) * word
         high = (factor >> 16) * word + (low >> 16)
         return high >> 16, (high & 0xFFFF) << 16 | low & 0xFFFF

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.base.operations import Access, rowwise, write_function
-from .mlir_rows import BINARY, CONTRACTED, OF_INTEGERS, UNARY, Rows, float_text, is_cheap, wrapped
+from .mlir_rows import BINARY, CONTRACTED, OF_INTEGERS, UNARY, Rows, float_text, wrapped
 from .operands import (
     COMPARISONS,
     INPUT_KINDS,
@@ -22,17 +22,62 @@ from .operands import (
     Output,
     element_of,
 )
-from .row_program import RowProgram
+from .row_program import RowProgram, operands_of
+
+# Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
+# and those whose error is small beside 1.
+_CHEAP = {"exp", "erf", "tanh", "expm1", "log1p"}
+_CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
+
+
+def is_cheap(program: RowProgram) -> list[bool]:
+    """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``, is as
+    good: all that it leads to is rounded to 16 bits. That is so if a row block or a row scalar of
+    16 bits depends on it, none of 32 bits, and no condition, unless a ``round`` to 16 bits stands
+    between. Sums over all rows may depend on it as well: their error is the same part of the sum of
+    their terms' sizes. So may the sum over a row of exponentials where all rows are read in 16
+    bits, as in a softmax whose statistics are saved. erf, tanh, expm1 and log1p, or their squares,
+    also have to be added to a number of 1/2 or more, as GELU does: beside a result near 0 their
+    error would show."""
+    needs_all, is_rounded = set[int](), set[int]()
+    for output in program.outputs:
+        if output.kind != "column_sum":
+            (needs_all if output.dtype in ("f32", "i8", *INTEGERS) else is_rounded).add(
+                output.value)
+    types = program.types()
+    is_short = all(i.dtype in ("f16", "bf16") for i in program.inputs if i.is_row(program.length))
+    users: dict[int, list[int]] = {}
+    for index in reversed(range(len(program.nodes))):
+        node = program.nodes[index]
+        for operand in operands_of(node):
+            users.setdefault(operand, []).append(index)
+            if node[0] == "round":
+                is_rounded.add(operand)
+            elif index in needs_all or types[index] != "f32":
+                is_sum = node[0] == "row_sum" and program.nodes[operand][0] == "exp" and is_short
+                (is_rounded if is_sum else needs_all).add(operand)
+            elif index in is_rounded:
+                is_rounded.add(operand)
+
+    def is_beside_one(index: int) -> bool:
+        """Whether all that is done with a value is to add a number to it, or to its square."""
+        return all(
+            (program.nodes[user][0] in ("add", "sub") and any(
+                program.nodes[other][0] == "constant" and abs(program.nodes[other][1]) >= 0.5
+                for other in operands_of(program.nodes[user])))
+            or (program.nodes[user] == ("mul", index, index) and is_beside_one(user))
+            for user in users.get(index, ())) and not any(
+                output.value == index for output in program.outputs)
+
+    return [is_row and node[0] in _CHEAP and index in is_rounded and index not in needs_all
+            and (node[0] not in _CHEAP_BESIDE_ONE or is_beside_one(index))
+            for index, (node, is_row) in enumerate(zip(program.nodes, program.is_row(),
+                                                       strict=True))]
 
 
 def mlir(program: RowProgram, is_exact: bool = False) -> str:
-    """A function with the program, on memrefs: inputs, then outputs.
-
-    Args:
-        program: the row program.
-        is_exact: no function takes its cheaper form: for the source of a gradient, the outputs of
-            which may have more digits.
-    """
+    """A function with the program, on memrefs: inputs, then outputs. ``is_exact``: no function
+    takes its cheaper form, for the source of a gradient, whose outputs may have more digits."""
     return Writer(program, is_exact).write()
 
 
@@ -40,7 +85,10 @@ class Writer(Rows):
     """Writes a program as MLIR."""
 
     def __init__(self, program: RowProgram, is_exact: bool) -> None:
-        super().__init__(program)
+        group = (program.group_size() or 0) if program.has_groups else None
+        super().__init__(program.length, program.rows, group, program.row_dims(),
+                         program.column_dims())
+        self.program = program
         self.rows, self.elements = program.is_row(), program.is_row(of_blocks=False)
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, str, bool], str] = {}
@@ -54,8 +102,7 @@ class Writer(Rows):
             if node[0] == "round" and program.nodes[node[1]][0] == "mul"}
 
     def value(self, index: int, is_row: bool, element: str = "f32") -> str:
-        """The name of a node's value; spread over the row if that is wanted; of a constant, as an
-        element of that type."""
+        """The name of a node's value, spread over the row if wanted; a constant as that type."""
         node = self.program.nodes[index]
         if node[0] == "constant":
             key = (index, element, is_row)
@@ -143,8 +190,7 @@ class Writer(Rows):
 
     def is_column(self, index: int) -> str:
         """A mask of the column whose number is the row scalar, of no column for other numbers.
-        Integers are compared: columns' numbers as floats would take as many registers as the
-        row."""
+        Integers are compared: columns' numbers as floats would take a row's registers."""
         value = self.value(index, False)
         none, end = (self.constant(float_text(number), "f32") for number in (-1,
                                                                              self.program.length))
@@ -295,8 +341,7 @@ class Writer(Rows):
         rows, *lists = (self.argument(self.program.inputs[place]) for place in places)
         types = ", ".join((rows, element, *lists))
         names = f" of %in{places[1]}" if of else ""
-        return self.emit(
-            f"lnbwd.gather_sum %in{places[0]}[{first} to {last}]{names} : {types}")
+        return self.emit(f"lnbwd.gather_sum %in{places[0]}[{first} to {last}]{names} : {types}")
 
     def of_integers(self, name: str, operands: Sequence[int], element: str, is_row: bool) -> str:
         """The operation that makes an integer of integers."""

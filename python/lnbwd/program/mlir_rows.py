@@ -1,18 +1,17 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""MLIR for the operations of row programs, the cheap ones among them, for a program's tensors in
-memory, and operations on rows of integers."""
+"""MLIR for row programs' operations, for tensors in memory, and for rows of integers."""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from ..core.base.operations import Region
-from .operands import INTEGERS, LOGIC, RANDOM_STEP, SUM_KINDS, TABLES, Input, Output, element_of
-from .row_program import RowProgram, operands_of
+from .operands import LOGIC, RANDOM_STEP, SUM_KINDS, TABLES, Input, Output, element_of
 
 UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
          "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log1p": "math.log1p",
@@ -24,8 +23,7 @@ UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "ma
 BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
           "max": "arith.maximumf", "min": "arith.minimumf", "pow": "math.powf",
           "copysign": "math.copysign"}
-"""Operations on two values; ``max`` and ``min`` of a NaN are NaN, and the second value of ``pow``
-is a constant."""
+"""Operations on two values; ``max`` and ``min`` keep NaNs; ``pow`` has a constant exponent."""
 
 OF_INTEGERS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli",
                "max": "arith.maxsi", "min": "arith.minsi", "shl": "arith.shli",
@@ -34,74 +32,27 @@ OF_INTEGERS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli",
 
 CONTRACTED = ("add", "sub", "mul")
 
-# Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
-# and those whose error is small beside 1.
-_CHEAP = {"exp", "erf", "tanh", "expm1", "log1p"}
-_CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
-
-
-def is_cheap(program: RowProgram) -> list[bool]:
-    """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``,
-    is as good: all that it leads to is rounded to 16 bits.
-
-    That is so if a row block or a row scalar of 16 bits depends on it, none of 32 bits, and no
-    condition, unless a ``round`` to 16 bits stands between. Sums over all rows may depend on it
-    as well: their error is the same part of the sum of their terms' sizes. So may the sum over a
-    row of exponentials where all rows are read in 16 bits, as in a softmax whose statistics are
-    saved. erf, tanh, expm1 and log1p, or their squares, also have to be added to a number of 1/2
-    or more, as GELU does: beside a result near 0 their error would show.
-    """
-    needs_all, is_rounded = set[int](), set[int]()
-    for output in program.outputs:
-        if output.kind != "column_sum":
-            (needs_all if output.dtype in ("f32", "i8", *INTEGERS) else is_rounded).add(
-                output.value)
-    types = program.types()
-    is_short = all(i.dtype in ("f16", "bf16") for i in program.inputs if i.is_row(program.length))
-    users: dict[int, list[int]] = {}
-    for index in reversed(range(len(program.nodes))):
-        node = program.nodes[index]
-        for operand in operands_of(node):
-            users.setdefault(operand, []).append(index)
-            if node[0] == "round":
-                is_rounded.add(operand)
-            elif index in needs_all or types[index] != "f32":
-                is_sum = node[0] == "row_sum" and program.nodes[operand][0] == "exp" and is_short
-                (is_rounded if is_sum else needs_all).add(operand)
-            elif index in is_rounded:
-                is_rounded.add(operand)
-
-    def is_beside_one(index: int) -> bool:
-        """Whether all that is done with a value is to add a number to it, or to its square."""
-        return all(
-            (program.nodes[user][0] in ("add", "sub") and any(
-                program.nodes[other][0] == "constant" and abs(program.nodes[other][1]) >= 0.5
-                for other in operands_of(program.nodes[user])))
-            or (program.nodes[user] == ("mul", index, index) and is_beside_one(user))
-            for user in users.get(index, ())) and not any(
-                output.value == index for output in program.outputs)
-
-    return [is_row and node[0] in _CHEAP and index in is_rounded and index not in needs_all
-            and (node[0] not in _CHEAP_BESIDE_ONE or is_beside_one(index))
-            for index, (node, is_row) in enumerate(zip(program.nodes, program.is_row(),
-                                                       strict=True))]
-
-
 _EXACT_BITS = 24
 """Sums and differences of integers of so many bits are exact in float32."""
 
 
-class Layout:
-    """How the tensors of a program lie in memory, by the dimensions of its rows and columns."""
+Dimensions = Sequence[tuple[str, int, Any]]
+"""Each one's name, its elements from one index to the next, and its size where known."""
 
-    def __init__(self, program: RowProgram) -> None:
-        self.program = program
-        self.row_dims, self.column_dims = program.row_dims(), program.column_dims()
-        self.dims = [*self.row_dims, *self.column_dims]
+
+class Layout:
+    """How the tensors of a program of ``rows`` rows of ``length`` elements lie in memory, by the
+    dimensions of its rows and columns; ``group``: the elements of a group of rows, 0 where that is
+    not known, None where rows are no groups."""
+
+    def __init__(self, length: int, rows: int | None, group: int | None, row_dims: Dimensions,
+                 column_dims: Dimensions) -> None:
+        self.length, self.count, self.group = length, rows, group
+        self.row_dims, self.column_dims = row_dims, column_dims
+        self.dims = [*row_dims, *column_dims]
 
     def dims_of(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
-        """The dimensions of a tensor: of each its index, its size, and, of one that is strided, its
-        elements from one index to the next."""
+        """A tensor's dimensions: of each the index, the size, and, if strided, the stride."""
         if value.parts:
             return self.dims_of_parts(value)
         kind, found = value.dims, []
@@ -118,15 +69,14 @@ class Layout:
 
     def is_of_groups(self, name: str, distance: int) -> bool:
         """Whether a row dimension is one of the groups."""
-        group = self.program.group_size() or 0
-        return self.program.has_groups and (
-            name == "b" or bool(group and name != "t" and distance >= group))
+        return self.group is not None and (
+            name == "b" or bool(self.group and name != "t" and distance >= self.group))
 
     def dims_of_place(self, distance: int, size: int) -> list[int]:
         """The dimensions that make an index. The one column of rows of one element makes none."""
         rows = len(self.row_dims)
         return [dim for dim, (_, step, _) in enumerate(self.dims)
-                if distance <= step < distance * size and (dim < rows or self.program.length > 1)]
+                if distance <= step < distance * size and (dim < rows or self.length > 1)]
 
     def dims_of_parts(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         """The same of a tensor that has parts of the dimensions."""
@@ -135,10 +85,10 @@ class Layout:
             part = next((p for p in value.parts if p[0] <= distance < p[0] * p[1]), None)
             if part is None:
                 # (Of a single row all have it: one must, to be a row block.)
-                if distance >= (length := self.program.length) and (
+                if distance >= (length := self.length) and (
                         value.kind == "lead" or (
                             value.kind == "group_column" and self.is_of_groups(name, distance))
-                        or (self.program.rows == 1 and value.is_row(length))):
+                        or (self.count == 1 and value.is_row(length))):
                     found.append((name, size, length))
                 continue
             first, _, *rest = part
@@ -158,7 +108,7 @@ class Layout:
 
     def kind(self, value: Input | Output) -> str:
         """The kind of a part for the compiler, which orders operands by kinds."""
-        length = self.program.length
+        length = self.length
         if value.kind in SUM_KINDS:  # Of one index of each other dimension, a sum over all rows.
             is_of_all = bool(value.parts) and math.prod(value.parts[0]) <= length
             return (value.kind.replace("part_total", "total").replace("part_", "column_")
@@ -168,28 +118,28 @@ class Layout:
         if not value.is_row(length):
             return "scalar"
         of_rows = any(d * size > length for d, size, *_ in value.parts)
-        is_all = value.kind == "lead" or self.program.rows == 1
+        is_all = value.kind == "lead" or self.count == 1
         return "row" if of_rows or is_all else "column"
 
 
 class Rows(Layout, Region):
     """Writes operations on rows, whichever nodes they are of."""
 
-    def __init__(self, program: RowProgram) -> None:
-        Layout.__init__(self, program)
+    def __init__(self, *layout: Any) -> None:
+        Layout.__init__(self, *layout)
         Region.__init__(self)
 
     def type(self, element: str, is_row: bool) -> str:
         """The type of a value: a vector for a row."""
-        return f"vector<{self.program.length}x{element}>" if is_row else element
+        return f"vector<{self.length}x{element}>" if is_row else element
 
     def argument(self, value: Input) -> str:
         """The type of an input in the region."""
         if value.kind == "table":
-            return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
+            return f"vector<{value.rows}x{self.length}x{value.dtype}>"
         if value.kind == "elements":
             return f"vector<{value.rows}x{element_of(value.dtype)}>"
-        return self.type(element_of(value.dtype), value.is_row(self.program.length))
+        return self.type(element_of(value.dtype), value.is_row(self.length))
 
     def resized(self, value: str, element: str, to: str, is_row: bool, sign: str = "s") -> str:
         """An integer in another type."""
@@ -203,10 +153,10 @@ class Rows(Layout, Region):
         """The sum of a row of integers, modulo their type's range: the sums of so few of their bits
         that float32 has them exactly, in any order."""
         row, total = self.type(element, True), ""
-        share = _EXACT_BITS - (self.program.length - 1).bit_length()
+        share = _EXACT_BITS - (self.length - 1).bit_length()
         if share < 1:
             raise ValueError(f"expected rows of at most {1 << _EXACT_BITS - 1} integers to be "
-                             f"summed, got {self.program.length}")
+                             f"summed, got {self.length}")
         for first in range(0, bits, share):
             part = value
             if first:
@@ -220,8 +170,7 @@ class Rows(Layout, Region):
         return total
 
     def largest_integer(self, value: str, element: str, bits: int) -> str:
-        """The largest of a row of integers: of the first bits, then of the next ones where the
-        first are the largest."""
+        """The largest of a row of integers: of the first bits, then of the next ones of these."""
         row, result = self.type(element, True), ""
         none = self.constant(-1, row)
         firsts = [0] if bits <= _EXACT_BITS else [16, 0] if bits <= 32 else [40, 20, 0]
@@ -280,8 +229,8 @@ class Rows(Layout, Region):
     def random(self, seed: str) -> str:
         """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
         bits as an integer, times a number just below 2^-31."""
-        program, type_ = self.program, self.type("i32", True)
-        if program.has_groups and not (program.rows and program.groups):
+        type_ = self.type("i32", True)
+        if self.group == 0:
             raise ValueError("expected a known number of rows in a group where numbers are random")
         number = self.column_numbers()
         for dim, (_, distance, _) in enumerate(self.row_dims):
@@ -301,8 +250,7 @@ class Rows(Layout, Region):
         dims = self.dims_of_place(distance, size)
         number += name in ("le", "gt")
         units = [self.dims[dim][1] // self.dims[dims[-1]][1] for dim in dims]
-        last, unit = next(
-            (last, unit) for last, unit in enumerate(units, 1) if number % unit == 0)
+        last, unit = next((last, unit) for last, unit in enumerate(units, 1) if number % unit == 0)
         integer = self.type("i32", is_row)
         return self.op(f"arith.cmpi {'ult' if name in ('lt', 'le') else 'uge'},", integer,
                        self.index(dims[:last], integer), self.constant(number // unit, integer))

@@ -16,8 +16,7 @@ from ..core.base.operations import ELEMENTS, KINDS, Dims
 
 TYPES: dict[str, torch.dtype] = {
     name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
-"""The types that kernels have, in the order of their numbers in the runtime's interface; those that
-are no floats in row programs alone."""
+"""Kernels' types in the order of the runtime's; others than floats in row programs alone."""
 
 ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
 """The kernels' names of the types."""
@@ -40,10 +39,6 @@ INTEGERS = {"i64": "i64", "i32": "i32", "i16": "i32", "si8": "i32", "ui8": "i32"
 
 BYTES = ("si8", "ui8")
 """Types of integers that are "i8" in MLIR."""
-
-OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl", "shr", "floordiv",
-                         "mod", "not", "select", "row_sum", "row_max", *LOGIC))
-"""Operations that make integers of integers."""
 
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
 """Nodes that make a row scalar of a row, and the kind of ``vector.reduction``."""
@@ -79,8 +74,7 @@ class Input(_Tensor):
     of the dimensions of a row block and is repeated along the others; or a "table" of ``rows``
     rows, [V, N], or "elements", [V], of which the node ``take`` has some. ``dtype`` is "f16",
     "bf16" or "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or
-    one of :data:`INTEGERS`, float32 inside unless the node "integer" reads it; "i64" of a number
-    may be a seed.
+    one of :data:`INTEGERS`, float32 inside unless "integer" reads it; a seed is an "i64" number.
 
     ``parts`` are the dimensions of a part, or of a "group_column" that has some columns, outermost
     first: of each the number of elements of a row
@@ -140,8 +134,7 @@ class Output(_Tensor):
         return bool(self.parts) and self.kind not in SUM_KINDS
 
     def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own; of one with parts all, with what lies
-        between them."""
+        """Its elements for each row of its own; with parts all, gaps included."""
         if self.is_strided:
             return 1 + sum((size - 1) * stride for _, size, stride in self.parts)
         if self.parts:

@@ -24,23 +24,16 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .operands import (
-    COMPARISONS,
-    INTEGERS,
-    OF_INTEGERS,
-    SUM_KINDS,
-    SUMS,
-    TABLES,
-    Input,
-    Output,
-    cut,
-)
+from .operands import COMPARISONS, INTEGERS, LOGIC, SUM_KINDS, SUMS, TABLES, Input, Output, cut
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _FORMAT = "lnbwd-row-program 1"
 
+_OF_INTEGERS = frozenset(("add", "sub", "mul", "neg", "abs", "min", "max", "shl", "shr",
+                          "floordiv", "mod", "not", "select", "row_sum", "row_max", *LOGIC))
+"""Operations that make integers of integers."""
 
 _T = TypeVar("_T")
 
@@ -119,8 +112,7 @@ class RowProgram:
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether each element of an output follows from the same element of the inputs, so that
-        rows may end anywhere."""
+        """Whether outputs follow from inputs element by element, so that rows may end anywhere."""
         tensors = (*self.inputs, *self.outputs)
         return all(one.kind == "row" and not one.parts for one in tensors) and all(
             one.block == 1 for one in self.outputs) and all(
@@ -139,11 +131,8 @@ class RowProgram:
 
     def row_dims(self) -> list[tuple[str, int, int | None]]:
         """The row dimensions of its domain, outermost first: of each its name, the elements of a
-        row block from one index to the next, and its size where that is known.
-
-        Raises:
-            ValueError: parts and groups of rows do not go together, or parts among each other.
-        """
+        row block from one index to the next, and its size where that is known. A ValueError if
+        parts and groups of rows do not go together, or parts among each other."""
         parts, group = self._parts(), self.group_size()
         has_row_parts = any(part[0] * part[1] > self.length for part in parts)
         if self.has_groups and not has_row_parts and cut(self.length, parts):
@@ -195,11 +184,7 @@ class RowProgram:
 
     @staticmethod
     def from_text(text: str) -> RowProgram:
-        """Reads the output of :meth:`text`.
-
-        Raises:
-            ValueError: the text is none of a row program.
-        """
+        """Reads the output of :meth:`text`; a ValueError for another text."""
         try:
             fields = json.loads(text)
             if fields["format"] != _FORMAT:
@@ -217,8 +202,7 @@ class RowProgram:
             raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
 
     def name(self) -> str:
-        """The name of the kernel: its kind of program, and a few digits that distinguish it from
-        others."""
+        """The name of the kernel: its kind of program, and a few digits."""
         kind = "sums" if self.has_row_sums else "map"
         if any(o.kind in SUM_KINDS for o in self.outputs):
             kind += "_columns"
@@ -288,8 +272,7 @@ class RowProgram:
                               self.groups)
 
     def without_unused_inputs(self) -> tuple[RowProgram, list[int]]:
-        """The program without the inputs that it does not read, and the places of those that are
-        left."""
+        """The program without inputs that it does not read, and the places of the others."""
         read = sorted({node[1] for node in self.nodes if node[0] == "input"})
         places = {old: new for new, old in enumerate(read)}
         nodes = tuple(("input", places[node[1]]) if node[0] == "input" else node
@@ -299,11 +282,7 @@ class RowProgram:
 
     def types(self) -> list[str]:
         """The type of each node: "f32", a condition, "i1", or an integer, "i32" or "i64". A
-        constant is "f32", however it is used.
-
-        Raises:
-            ValueError: the operands of a node have different types.
-        """
+        constant is "f32", however it is used. A ValueError if operands differ in type."""
         result: list[str] = []
         for index, (name, *operands) in enumerate(self.nodes):
             if name == "input":
@@ -316,7 +295,7 @@ class RowProgram:
             elif name in COMPARISONS:
                 self.type_of(index, operands, result)
                 found = "i1"
-            elif name in OF_INTEGERS:
+            elif name in _OF_INTEGERS:
                 found = self.type_of(index, operands[name == "select":], result)
             else:
                 found = "f32"
@@ -403,6 +382,17 @@ class Builder:
             elif size == 4:
                 result = self.add("mul", square, square)
         return result if exponent > 0 else self.add("div", self.constant(1), result)
+
+    def sign(self, value: int) -> int:
+        """0 of 0 and of a NaN, as PyTorch has it."""
+        zero = self.constant(0)
+        rest = self.add("select", self.add("lt", value, zero), self.constant(-1), zero)
+        return self.add("select", self.add("gt", value, zero), self.constant(1), rest)
+
+    def sigmoid(self, value: int) -> int:
+        """1 / (1 + exp(-value))."""
+        one = self.constant(1)
+        return self.add("div", one, self.add("add", one, self.add("exp", self.add("neg", value))))
 
     def needed(self, values: Iterable[int]) -> set[int]:
         """The nodes that values are computed with, themselves included."""

@@ -7,17 +7,14 @@ The function is run once on tensors that have types and shapes but no elements, 
 dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's
 decompositions leave, which :mod:`.graphs.conversion` makes nodes of a row program. While it
 runs, each call of PyTorch is seen (:class:`.Watch`): that tells on which line an operation stands,
-which casts the function itself asks for, what it takes out of the gradient, and where it looks at
-data.
+which casts the function asks for, what it takes out of the gradient, where it looks at data.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -47,62 +44,12 @@ from .graphs.reductions import turn_to_maxima
 from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
 from .torch_internals.eager import is_operator
-from .watching import Label, Signature, Watch, alone
+from .watching import Label, Signature, Trace, Watch, alone
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
 _PARTS = ("takes a part of each row; expected parts of one length, of parameters that nothing uses "
           "whole; or pass the parts as parameters, as in f(*x.chunk(2, -1))")
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A function as a row program.
-
-    Attributes:
-        program: its outputs are the results, and then what may be saved for the gradient.
-        inputs: the parameter of each of the program's inputs.
-        results: for each result its place among the program's outputs.
-        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]), "column"
-            ([N]), "total" ([]), or which of the dimensions of the rows it has.
-        conditions: for each result None, or that it is whether a number is greater than 0, True, or
-            that it is not.
-        has_gradient: for each result whether it has one.
-        is_tuple: whether the function returns a tuple.
-        saved: the places of the outputs that are there to be saved, and of results that serve.
-        parts: how many parts the rows and columns of a call are cut into.
-        signature: that of the program, in which each part is a parameter.
-    """
-
-    program: RowProgram
-    inputs: tuple[str, ...]
-    results: tuple[int, ...]
-    shapes: tuple[str | tuple[int, int | None], ...]
-    conditions: tuple[bool | None, ...]
-    has_gradient: tuple[bool, ...]
-    is_tuple: bool
-    saved: tuple[int, ...]
-    parts: int
-    signature: Signature
-
-    def of_length(self, length: int) -> Trace:
-        """The same of an elementwise program, for rows of another length."""
-        return dataclasses.replace(
-            self, program=dataclasses.replace(self.program, length=length),
-            signature=dataclasses.replace(self.signature, length=length))
-
-    def of_rows(self, shape: Sequence[int]) -> Trace:
-        """The same for rows of a shape, whose first dimensions give the number of elements of
-        combinations of rows."""
-        outputs = list(self.program.outputs)
-        for kind, place in zip(self.shapes, self.results, strict=True):
-            if isinstance(kind, tuple):
-                first, end = kind
-                distance = self.program.length if end else 1
-                size = math.prod(shape[first:-1]) * (1 if end else self.program.length)
-                outputs[place] = dataclasses.replace(outputs[place], parts=((distance, size),))
-        return dataclasses.replace(self, program=dataclasses.replace(
-            self.program, outputs=tuple(outputs)))
 
 
 def _make_functional(node: Node, order: Mapping[Node, int]) -> None:
@@ -288,16 +235,14 @@ def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[No
 
 def _arrange(program: RowProgram, results: Sequence[Output],
              extras: Sequence[Output]) -> tuple[RowProgram, tuple[int, ...], tuple[int, ...]]:
-    """The program with results and saved values in the order of programs, and their places. A
-    result serves as a saved value if it is the same."""
+    """The program with results and saved values in order, one for both if equal; their places."""
     outputs = list(results)
     saved = []
     for extra in extras:
         if extra not in outputs:
             outputs.append(extra)
         saved.append(outputs.index(extra))
-    order = sorted(range(len(outputs)), key=lambda place: OUTPUT_KINDS.index(
-        outputs[place].kind))
+    order = sorted(range(len(outputs)), key=lambda place: OUTPUT_KINDS.index(outputs[place].kind))
     places = {old: new for new, old in enumerate(order)}
     return (dataclasses.replace(program, outputs=tuple(outputs[old] for old in order)),
             tuple(places[place] for place in range(len(results))),
@@ -328,8 +273,7 @@ class _Result(NamedTuple):
 
 
 def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
-    """A tensor that a function returns. Raises Unsupported, with its type and shape and the
-    expected ones."""
+    """A tensor that a function returns. Raises Unsupported, with the expected type and shape."""
     domain, value = conversion.domain, node.meta["val"]
     if found := _combined(node, domain):
         kind, condition = found
@@ -390,17 +334,10 @@ def _convert_all(conversion: Conversion, graph: torch.fx.Graph, watch: Watch,
 @alone
 def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
           signature: Signature, saved: Sequence[str] | None) -> Trace:
-    """Makes a function a row program.
-
-    Args:
-        function, call: the function, and what runs it on tensors in the order of
-            ``signature.kinds``.
-        saved: names of variables whose values the gradient may be given; None: the statistics
-            (:meth:`RowProgram.statistics`).
-
-    Raises:
-        TypeError: it is none, with the line of the function and what was expected there.
-    """
+    """Makes a function a row program. ``call`` runs it on tensors in the order of
+    ``signature.kinds``; ``saved`` names variables whose values the gradient may be given; None: the
+    statistics (:meth:`RowProgram.statistics`). A TypeError, with the line of the function and what
+    was expected there, if it is none."""
     module, watch, (count, is_tuple) = watching.run_function(function, call, signature, saved or ())
     parts, signature = _cut(module.graph, signature)
     parameters = dict(zip((n for n in module.graph.nodes if n.op == "placeholder"),

@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from ..core.base.errors import refusal
 from .graphs.nodes import INTEGERS, known
 from .operands import ELEMENT_NAMES, Input
+from .row_program import RowProgram
 from .torch_internals.eager import Tracer, decompositions, graph_in_progress
 
 P = ParamSpec("P")
@@ -87,8 +88,7 @@ class Signature:
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def input(self, name: str) -> Input | None:
-        """The input of a program for a "part", a "number" or a scalar of integers; None for other
-        parameters."""
+        """The input for a "part", a "number" or a scalar of integers; None for others."""
         if self.kinds[name] == "number":
             return Input("number", "i64")
         if self.dtypes[name] in INTEGERS:
@@ -101,6 +101,55 @@ class Signature:
             kind = "lead"
         return Input(kind, ELEMENT_NAMES[self.dtypes[name]],
                      dims if kind in ("part", "lead") else ())
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A function as a row program.
+
+    Attributes:
+        program: its outputs are the results, and then what may be saved for the gradient.
+        inputs: the parameter of each of the program's inputs.
+        results: for each result its place among the program's outputs.
+        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]), "number" ([...]), "column"
+            ([N]), "total" ([]), or which of the dimensions of the rows it has.
+        conditions: for each result None, or that it is whether a number is greater than 0, True, or
+            that it is not.
+        has_gradient: for each result whether it has one.
+        is_tuple: whether the function returns a tuple.
+        saved: the places of the outputs that are there to be saved, and of results that serve.
+        parts: how many parts the rows and columns of a call are cut into.
+        signature: that of the program, in which each part is a parameter.
+    """
+
+    program: RowProgram
+    inputs: tuple[str, ...]
+    results: tuple[int, ...]
+    shapes: tuple[str | tuple[int, int | None], ...]
+    conditions: tuple[bool | None, ...]
+    has_gradient: tuple[bool, ...]
+    is_tuple: bool
+    saved: tuple[int, ...]
+    parts: int
+    signature: Signature
+
+    def of_length(self, length: int) -> Trace:
+        """The same of an elementwise program, for rows of another length."""
+        return dataclasses.replace(
+            self, program=dataclasses.replace(self.program, length=length),
+            signature=dataclasses.replace(self.signature, length=length))
+
+    def of_rows(self, shape: Sequence[int]) -> Trace:
+        """The same for rows of a shape, whose first dimensions give combinations' elements."""
+        outputs = list(self.program.outputs)
+        for kind, place in zip(self.shapes, self.results, strict=True):
+            if isinstance(kind, tuple):
+                first, end = kind
+                distance = self.program.length if end else 1
+                size = math.prod(shape[first:-1]) * (1 if end else self.program.length)
+                outputs[place] = dataclasses.replace(outputs[place], parts=((distance, size),))
+        return dataclasses.replace(self, program=dataclasses.replace(
+            self.program, outputs=tuple(outputs)))
 
 
 @dataclass
@@ -184,8 +233,7 @@ _lock = threading.RLock()
 
 def alone(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator of a function that runs in a thread of its own, without the caller's transforms,
-    modes and calls of operators, and with PyTorch's own default type, so that a trace serves calls
-    under any of these."""
+    and modes, and with PyTorch's own default type, so that a trace serves calls under any."""
     @functools.wraps(function)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
         with _lock, concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -238,8 +286,7 @@ def _locals(watch: Watch, names: Sequence[str]) -> list[Tensor]:
 
 
 def _hardtanh(x: Tensor, low: float = -1., high: float = 1.) -> Tensor:
-    """PyTorch's hardtanh, whose gradient is 0 at both ends; that of clamp is 1 there up to PyTorch
-    2.13."""
+    """PyTorch's hardtanh, with the gradient 0 at both ends; up to 2.13 clamp's is 1 there."""
     return torch.where(x <= low, low, torch.where(x >= high, high, x))
 
 
@@ -276,8 +323,7 @@ def _logit(x: Tensor, eps: float | None = None) -> Tensor:
 
 def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None,
                           reduction: int = 1) -> Tensor:
-    """The loss, whose gradient at 0 and 1 is a difference times 1e12, not that of an infinite
-    logarithm."""
+    """The loss, whose gradient at 0 and 1 is a difference times 1e12, not infinite."""
     end = x.round()  # A constant.
     is_end = x == end
     inner = torch.where(is_end, 0.5, x)
@@ -301,8 +347,7 @@ _KINKS: dict[Any, Callable[..., Any]] = {
     aten.hardtanh.default: _hardtanh, aten.lerp.Scalar: _lerp,
     aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
     aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
-"""Functions whose gradient in PyTorch differs somewhere from that of their decomposition by
-Inductor, which is often NaN there."""
+"""Functions whose gradient by Inductor's decomposition is somewhere another, often NaN."""
 
 
 def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],

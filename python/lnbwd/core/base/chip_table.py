@@ -16,8 +16,7 @@ from .errors import LnbwdError
 from .files import PACKAGE
 
 _installed = PACKAGE / "chips.json"
-_file = _installed if _installed.exists() else (
-    PACKAGE.parents[1] / "lib" / "Chips" / "Chips.json")
+_file = _installed if _installed.exists() else (PACKAGE.parents[1] / "lib" / "Chips" / "Chips.json")
 try:
     _description = json.loads(_file.read_text())
 except (OSError, ValueError) as error:

@@ -1,18 +1,20 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors and warnings of the package, by what a caller can do about them, and the beginning of
-errors about a user's function."""
+"""The package's errors, by what a caller can do, its warnings, and errors about functions."""
 
 from __future__ import annotations
 
 import functools
 import linecache
+import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_warned = set[str]()
 
 
 class LnbwdError(RuntimeError):
@@ -46,6 +48,19 @@ class RuntimeStatusError(LnbwdError):
 
 class CacheWarning(UserWarning):
     """The kernel cache could not be used as wanted; work goes on without it."""
+
+
+def forget_warnings() -> None:
+    """Has :func:`warn_once` warn of everything again."""
+    _warned.clear()
+
+
+def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
+              stacklevel: int = 2) -> None:
+    """Warns once in a process about ``what``; ``stacklevel`` is that of the caller's own warn()."""
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
 
 
 def place_of(function: Callable[..., Any], line: int | None = None) -> str:

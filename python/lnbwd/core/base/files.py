@@ -17,12 +17,10 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Writes a temporary file beside ``path``, then renames it to ``path``; text as UTF-8.
-
-    Where that fails, with an OSError, what was there before is there still. A symbolic link
-    stays one, to the new file; a file that was there keeps its permissions. What is no regular
-    file, a pipe or a device, is written to in place.
-    """
+    """Writes a temporary file beside ``path``, then renames it to ``path``; text as UTF-8. Where
+    that fails, with an OSError, what was there before is there still. A symbolic link stays one, to
+    the new file; a file that was there keeps its permissions. What is no regular file, a pipe or a
+    device, is written to in place."""
     contents = data.encode() if isinstance(data, str) else data
     target = pathlib.Path(os.path.realpath(path))
     mode = None
@@ -49,11 +47,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Checks that :func:`write_whole` can write, before long work.
-
-    Raises:
-        OSError: ``path`` is a folder, or cannot be written; nothing has changed.
-    """
+    """Checks that :func:`write_whole` can write, before long work; raises its OSErrors."""
     target = pathlib.Path(os.path.realpath(path))
     name = os.fspath(path)
     if target.is_dir():

@@ -83,14 +83,12 @@ _OPERATIONS = (
 # End of the tables.
 
 DEFAULT_EPSILONS = {LAYER_NORM: 1e-5, RMS_NORM: 2.0 ** -23}
-"""The epsilons of PyTorch's functions where none is given; an RMSNorm's is that of float32, the
-type in which it computes all narrower ones."""
+"""PyTorch's default epsilons; an RMSNorm's is that of float32, in which narrow types compute."""
 
 
 @dataclass(frozen=True)
 class Dims:
-    """Which of the groups, the rows of a group and the columns an operand of a kernel has, whose M
-    rows are B groups."""
+    """Whether an operand of a kernel of M rows in B groups has groups, rows of a group, columns."""
 
     has_groups: bool
     has_rows: bool
@@ -137,8 +135,7 @@ class Element:
 
     def is_of(self, dims: Dims) -> bool:
         """Whether operands of those dimensions may have such elements."""
-        return {"float": True, "float8": dims.has_rows and dims.has_columns, "mask": True,
-                "integer": True, "byte": True}[self.use]
+        return self.use != "float8" or (dims.has_rows and dims.has_columns)
 
 
 ELEMENTS = {element[0]: Element(*element) for element in _ELEMENTS if element[1]}
@@ -282,15 +279,8 @@ def named(op: str, inputs: Iterable[tuple[str, str, str]], outputs: Iterable[tup
 def rowwise(name: str, domain: str, inputs: Sequence[Access], outputs: Sequence[Access],
             arguments: Mapping[str, str], lines: Iterable[str],
             results: Sequence[tuple[str, str]]) -> str:
-    """A row program.
-
-    Args:
-        name, domain: its name and its dimensions, "m | n".
-        inputs, outputs: its operands.
-        arguments: the types of the inputs in the region by their names there.
-        lines: the region's operations.
-        results: what the region yields, and the types.
-    """
+    """A row program over a domain, "m | n": its operands, the types of the inputs in the region by
+    their names there, the region's lines, and its results with their types."""
     names = ", ".join(f'"{one.name}"' for one in (*inputs, *outputs))
     region = ", ".join(f"%{argument}: {type_}" for argument, type_ in arguments.items())
     return "\n".join([

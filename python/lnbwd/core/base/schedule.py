@@ -61,8 +61,7 @@ FIELDS = {row[0]: Field(*row) for row in _FIELDS}
 
 
 def overrides(fields: Mapping[str, object]) -> str:
-    """Fields in the form of the compiler's option ``schedule``: "stages=0,prefetch=1". The compiler
-    reports wrong names and values."""
+    """Fields as the compiler's option ``schedule``, which it checks: "stages=0,prefetch=1"."""
     return ",".join(f"{name}={int(value) if isinstance(value, bool) else value}"
                     for name, value in fields.items())
 
@@ -70,9 +69,7 @@ def overrides(fields: Mapping[str, object]) -> str:
 def choices(folder: pathlib.Path, diagnostics: str) -> tuple[list[str], list[str]]:
     """The schedules of a compilation that saved its stages to a folder (``--save-temps``): those
     that the compiler chose, one for each program, and those that it ranked, with all fields, as
-    :func:`overrides` writes them. If a kernel spills, the compiler chooses several times; the last
-    choice counts.
-    """
+    :func:`overrides` writes them. If a kernel spills, the compiler's last choice counts."""
     stages = {int(path.name.partition("-")[0]): path
               for path in folder.glob("*-lnbwd-select-schedule.mlir")}
     chosen = of_programs(stages[max(stages)].read_text()) if stages else []
@@ -87,8 +84,7 @@ def of_programs(text: str) -> list[str]:
 
 
 def ranked(diagnostics: str) -> list[str]:
-    """The schedules that the option ``candidates`` of lnbwd-pipeline had the compiler name, the
-    best by the model first, as they are printed."""
+    """The schedules that the option ``candidates`` had the compiler name, best first, printed."""
     return [" ".join(found.split()) for found in
             re.findall(r"remark: predicted [^:]*: #lnbwd\.schedule<([^>]*)>", diagnostics)]
 
@@ -104,13 +100,8 @@ def complete(printed: str) -> str:
 
 def parse_printed(text: str) -> dict[str, int]:
     """The fields of a printed schedule, "stages = 3, dependent_launch = true", or of a text as
-    :func:`overrides` writes it, as numbers. Those that are not printed have their defaults, and
-    are left out.
-
-    Raises:
-        KeyError: a name is no field.
-        ValueError: a value is no number.
-    """
+    :func:`overrides` writes it, as numbers, without those that have their defaults. A KeyError if a
+    name is no field, a ValueError if a value is no number."""
     words = {"true": 1, "false": 0}
     fields = {}
     for part in filter(None, text.split(",")):

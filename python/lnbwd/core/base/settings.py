@@ -1,46 +1,19 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The environment variables and switches of the package, and warnings that are given once.
-
-A variable is read when it is needed, so that a process may set it after the import; an empty one is
-as good as none.
-"""
+"""What environment variables choose, and the switches of the package."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Sequence
 
+from .environment import read
 from .errors import LnbwdError
-
-VARIABLES = {
-    "LNBWD_AUTOTUNE": "'1' or '0': whether the first use of a kernel measures schedules",
-    "LNBWD_BATCH_INVARIANT": "'1' or '0': whether sums have the canonical order",
-    "LNBWD_CACHE_DIR": "the folder of compiled kernels; 'off': none",
-    "LNBWD_LIBRARY_DIR": "the only folder that is searched for the shared libraries",
-    "LNBWD_LOG": "'regions': prints the decision on each fused node of torch.compile",
-    "LNBWD_MODEL": "a file with another model of schedules, for its developers",
-    "LNBWD_NATIVE": "'0': the operators in Python take the place of those in C++",
-    "LNBWD_SIMULATE": "a chip that CPU tensors are simulated on; '1': a usual one",
-}
-
-_warned = set[str]()
-
-
-def read(variable: str) -> str:
-    """The value of one of :data:`VARIABLES`; "" if it is not set."""
-    assert variable in VARIABLES, variable
-    return os.environ.get(variable, "")
 
 
 def choice(variable: str, choices: Sequence[str], expected: str) -> str:
-    """Which of the choices a variable says, the first if it is not set.
-
-    Raises:
-        LnbwdError: it says something else; ``expected`` is in the message.
-    """
+    """Which of the choices a variable says, the first if it is not set. An LnbwdError with
+    ``expected`` if it says something else."""
     value = read(variable) or choices[0]
     if value not in choices:
         raise error(variable, expected, value)
@@ -48,8 +21,7 @@ def choice(variable: str, choices: Sequence[str], expected: str) -> str:
 
 
 class Switch:
-    """What a process chooses by a call, for all its threads, or else by a variable, which says "1",
-    "0" or nothing."""
+    """A process's choice by a call, for all its threads, or by a variable: "1", "0" or nothing."""
 
     def __init__(self, variable: str) -> None:
         self._variable = variable
@@ -58,11 +30,7 @@ class Switch:
 
     @property
     def is_on(self) -> bool | None:
-        """What holds now; None: neither says anything.
-
-        Raises:
-            LnbwdError: the variable says something else.
-        """
+        """The present choice, or None; an LnbwdError if the variable says something else."""
         if self.chosen is not None:
             return self.chosen
         said = choice(self._variable, ("", "0", "1"), "'0' or '1'")
@@ -90,26 +58,11 @@ def error(variable: str, expected: str, got: str, why: object = "") -> LnbwdErro
                       + (f": {why}" if why else ""))
 
 
-def forget_warnings() -> None:
-    """Has :func:`warn_once` warn of everything again."""
-    _warned.clear()
-
-
-def warn_once(what: str, message: str, category: type[Warning] = RuntimeWarning,
-              stacklevel: int = 2) -> None:
-    """Warns once in a process about ``what``; ``stacklevel`` as of :func:`warnings.warn`, counted
-    from the caller."""
-    if what not in _warned:
-        _warned.add(what)
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
-
-
 # Sums in the canonical order, which depends on the types and N alone. The switch belongs to the
 # process: each call of an operator, a row function or a region of a compiled graph launches the
 # kernel of the order that holds at the call (docs/numerics.md).
 def is_batch_invariant() -> bool:
-    """Whether kernels add in the canonical order now: :class:`batch_invariant` says it, else the
-    environment's LNBWD_BATCH_INVARIANT."""
+    """Whether kernels add in the canonical order now."""
     return bool(BATCH_INVARIANT.is_on)
 
 

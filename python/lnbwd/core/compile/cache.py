@@ -20,8 +20,8 @@ import os
 import pathlib
 import re
 
-from ..base import settings
-from ..base.errors import CacheWarning
+from ..base import environment
+from ..base.errors import CacheWarning, warn_once
 from ..base.files import write_whole
 from .spec import Cached, GradientSpec
 
@@ -32,7 +32,7 @@ _MAX_HEADER = 1 << 16
 def default_folder() -> pathlib.Path | None:
     """The folder of the cache: LNBWD_CACHE_DIR ("off": none), or lnbwd in the user's cache folder
     (XDG_CACHE_HOME, ~/.cache). "~" stands for the home folder in the former, too."""
-    chosen = settings.read("LNBWD_CACHE_DIR")
+    chosen = environment.read("LNBWD_CACHE_DIR")
     if chosen:
         return None if chosen == "off" else pathlib.Path(os.path.expanduser(chosen))
     base = os.environ.get("XDG_CACHE_HOME")
@@ -43,31 +43,22 @@ def default_folder() -> pathlib.Path | None:
 
 
 class KernelCache:
-    """A folder of compiled kernels.
-
-    Attributes:
-        folder: where it is; None: every lookup misses and nothing is kept.
-    """
+    """A folder of compiled kernels, or None: every lookup misses and nothing is kept."""
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.folder = None if folder is None else pathlib.Path(folder)
 
     def _warn(self, kind: str, message: str) -> None:
         """Once for each kind of trouble; a damaged entry has a kind of its own."""
-        settings.warn_once(f"{kind} {self.folder}", message, CacheWarning, stacklevel=4)
+        warn_once(f"{kind} {self.folder}", message, CacheWarning, stacklevel=4)
 
     def _entry_folder(self, spec: Cached) -> pathlib.Path:
         assert self.folder is not None
         return self.folder / "v1" / spec.chip / spec.digest()
 
     def load(self, spec: Cached, compiler: str | None) -> bytes | None:
-        """The code of ``spec``, or None.
-
-        Args:
-            spec: the kernel.
-            compiler: the compiler whose code is wanted; None: that of any, the latest first, for
-                machines that have no compiler.
-        """
+        """The code of ``spec`` by a compiler, or None. Without a compiler, as on other machines,
+        that of any, the latest first."""
         if self.folder is not None:
             folder = self._entry_folder(spec)
             for path in [folder / f"{compiler}.kernel"] if compiler else self._files(folder):

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..base import chip_table, settings
+from ..base import chip_table, environment
 from ..base.errors import CompileError, LnbwdError
 from ..runtime.bindings import find_library, open_library
 
@@ -89,11 +89,8 @@ def versions() -> tuple[str, str]:
 @functools.lru_cache(maxsize=1)
 def compiler_id() -> str | None:
     """Names this very build of the compiler, and the file that LNBWD_MODEL names, by a digest of
-    its library; None if there is none.
-
-    Two compilers that may emit different code have different names. The library is read, not
-    loaded, which takes a hundred times longer.
-    """
+    its library; None if there is none. Two compilers that may emit different code have different
+    names. The library is read, not loaded, which takes a hundred times longer."""
     path = find_library("lnbwd-compiler")
     if path is None:
         return None
@@ -104,7 +101,7 @@ def compiler_id() -> str | None:
             note = re.search(rb"\x04\0\0\0(.)\0\0\0\x03\0\0\0GNU\0", head, re.DOTALL)
             identity = (head[note.end():note.end() + note[1][0]].hex() if note else
                         hashlib.sha256(head + file.read()).hexdigest())
-        if model := settings.read("LNBWD_MODEL"):
+        if model := environment.read("LNBWD_MODEL"):
             named = pathlib.Path(model)
             trees = named.read_bytes() if named.is_file() else b""
             identity = hashlib.sha256(identity.encode() + trees).hexdigest()
@@ -217,8 +214,7 @@ class Gradient:
     def from_mlir(text: str) -> Gradient:
         """The gradient that a module holds."""
         names: dict[str, str] = {}
-        for operands, given in re.findall(
-                r"lnbwd\.rowwise @(.*?)operand_names = \[(.*?)\]", text):
+        for operands, given in re.findall(r"lnbwd\.rowwise @(.*?)operand_names = \[(.*?)\]", text):
             names |= zip(re.findall(r"(%\w+)\[", operands), re.findall(r'"(.*?)"', given),
                          strict=True)
         if not names:

@@ -234,9 +234,8 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
         data[name] for name in ("rows", "minimal_bytes", "bytes", "seconds", "share_of_peak")))
 
 
-def make_spec(op: str, *, chip: str, schedule: str | Mapping[str, int] = "",
-              two_pass: str = "auto", format: str = "", rows: int = 0,
-              **norm: Any) -> ProgramSpec:
+def make_spec(op: str, *, chip: str, schedule: str | Mapping[str, int] = "", two_pass: str = "auto",
+              format: str = "", rows: int = 0, **norm: Any) -> ProgramSpec:
     """The spec that the arguments of :func:`compile` describe."""
     source = norm_source(op, **norm)
     if not isinstance(schedule, (str, Mapping)):

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Specs, from which kernels are compiled: a program, a chip and options of the compiler; and the
-programs of norms, which have names."""
+"""Specs of kernels: a program, a chip, the compiler's options; and the programs of norms."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ OPS = tuple(sorted(OPERATIONS, key=lambda name: OPERATIONS[name].is_forward))
 gradients, and an epsilon."""
 
 ROWS_HINTS = (64, 96, 128, 192, 256, 384, 512, 768, *(1 << bit for bit in range(10, 21)))
-"""The numbers of rows that kernels are chosen for, where a call chooses: docs/schedules.md says
-why these."""
+"""The numbers of rows that calls choose kernels for; docs/schedules.md says why these."""
 
 
 def words(text: str) -> list[str]:
@@ -41,8 +39,7 @@ def words(text: str) -> list[str]:
 
 @functools.lru_cache(1024)
 def rows_hint(rows: int) -> int:
-    """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same
-    function for its operators."""
+    """The nearest of :data:`ROWS_HINTS` to ``rows`` by ratio, as in lib/Torch."""
     rows = min(max(rows, ROWS_HINTS[0]), ROWS_HINTS[-1])
     place = bisect.bisect_right(ROWS_HINTS, rows, hi=len(ROWS_HINTS) - 1)
     below, above = ROWS_HINTS[place - 1], ROWS_HINTS[place]
@@ -54,16 +51,10 @@ def hints_near(rows: int) -> list[int]:
     return sorted(ROWS_HINTS, key=lambda other: max(other, rows) / min(other, rows))
 
 
-def chooses_by_rows(chip: str) -> bool:
-    """Whether a chip's schedules depend on the expected number of rows: NVIDIA's do. For others a
-    hint would compile the same code again."""
-    return chip_table.is_nvidia(chip)
-
-
 def rows_option(rows: int, chip: str) -> int:
-    """The ``rows`` of a spec for a call with so many rows on a chip: its hint, or 0 where the
-    chip's schedules do not depend on it."""
-    return rows_hint(rows) if chooses_by_rows(chip) else 0
+    """The ``rows`` of a spec for a call with so many rows on a chip: its hint; 0 but on NVIDIA's,
+    whose schedules alone depend on it: it would compile the same code again."""
+    return rows_hint(rows) if chip_table.is_nvidia(chip) else 0
 
 
 def whole_number(name: str, value: object, least: int, what: str) -> int:
@@ -76,11 +67,7 @@ def whole_number(name: str, value: object, least: int, what: str) -> int:
 
 
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
-    """"f16", "bf16" or "f32", from this name, a name like "float16", or a torch.dtype.
-
-    Raises:
-        ValueError: it is none of these.
-    """
+    """"f16", "bf16" or "f32", from such a name, "float16" or a torch.dtype, or a ValueError."""
     name = str(dtype).removeprefix("torch.")
     name = _DTYPE_NAMES.get(name, name)
     if name not in DTYPES:
@@ -248,11 +235,8 @@ def norm_source(op: str, *, n: object, dtype: object = "f32", weight: object = T
 
 @dataclass(frozen=True)
 class GradientSpec:
-    """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
-
-    Attributes:
-        source, wrt, of, saved: the arguments of :func:`lnbwd.compiler.differentiate`.
-    """
+    """A derived gradient, MLIR for any chip, which caches keep as kernels: the arguments of
+    :func:`lnbwd.compiler.differentiate`."""
 
     source: str
     wrt: tuple[str, ...]
@@ -271,17 +255,11 @@ class GradientSpec:
 
 @dataclass(frozen=True)
 class MeasurementSpec:
-    """The key of a measurement on a device; caches keep the result, JSON, like a kernel.
-
-    Attributes:
-        kind: what for: "tuning" (:mod:`.tuning`) or "times"
-            (:mod:`lnbwd.inductor.choice`).
-        source: the program, or what names it or its neighbourhood.
-        chip: what it is compiled for.
-        device: the name of the device.
-        rows: the number of rows, or that of their range.
-        torch: PyTorch's version, if its kernels were measured, too.
-    """
+    """The key of a measurement on a device; caches keep the result, JSON, like a kernel. Its kind
+    is "tuning" (:mod:`.tuning`) or "times" (:mod:`lnbwd.inductor.choice`); ``source`` is the
+    program, or what names it or its neighbourhood, for a chip; ``device`` a name; ``rows`` their
+    number, or that of their range; ``torch`` PyTorch's version, if its kernels were measured,
+    too."""
 
     kind: str
     source: str

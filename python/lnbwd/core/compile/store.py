@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import os
 import shutil
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from ..base import chip_table
+from ..base import chip_table, schedule
 from ..base.errors import LnbwdError
 from ..base.settings import order
 from ..runtime.objects import Device, Kernel, Program
 from . import compiler, tuning
 from .cache import KernelCache, default_folder
-from .spec import ROWS_HINTS, GradientSpec, ProgramSpec, Source
+from .spec import ROWS_HINTS, GradientSpec, MeasurementSpec, ProgramSpec, Source
 
 
 @functools.lru_cache(maxsize=1)
@@ -43,12 +46,34 @@ def _capability(chip: str) -> int:
     return int(digits) if chip_table.is_nvidia(chip) and digits.isdigit() else 0
 
 
-class KernelStore:
-    """Kernels by their specs.
+class Tuned(NamedTuple):
+    """The result of a search: the schedule in the form of ``schedule=``, "" for the compiler's own
+    choice, and the microseconds of a launch, or None if nothing was measured."""
 
-    Attributes:
-        cache: those on disk.
-    """
+    schedule: str
+    microseconds: float | None = None
+
+
+def _tuned(result: Mapping[str, Any], device: Device) -> Tuned:
+    times = {one["schedule"]: one["us"] for one in result["measured"]}
+    return Tuned(str(result["schedule"]),
+                 None if device.is_stand_in else float(times[result["schedule"]]))
+
+
+def _read(data: bytes | None, device: Device) -> Tuned | None:
+    """A result from the cache; None if there is none that can be used."""
+    if data is None:
+        return None
+    try:
+        found = _tuned(json.loads(data), device)
+        schedule.parse_printed(found.schedule)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found
+
+
+class KernelStore:
+    """Kernels by their specs; ``cache`` has those on disk."""
 
     def __init__(self, cache: KernelCache) -> None:
         self.cache = cache
@@ -66,12 +91,8 @@ class KernelStore:
         return code
 
     def compile(self, spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
-        """Compiles a kernel, or derives a gradient, whatever the caches have, and keeps it.
-
-        Raises:
-            CompileError: the compiler refuses it.
-            LnbwdError: there is no compiler.
-        """
+        """Compiles a kernel, or derives a gradient, whatever the caches have, and keeps it. An
+        LnbwdError without a compiler; a CompileError if it refuses."""
         identity = compiler.compiler_id()
         if identity is None:
             what, remedy = (
@@ -88,24 +109,14 @@ class KernelStore:
         return result
 
     def code(self, spec: ProgramSpec | GradientSpec) -> bytes:
-        """The machine code of a spec, or the MLIR of a gradient: found, or compiled.
-
-        Raises:
-            CompileError, LnbwdError: as :meth:`compile`.
-        """
+        """The machine code of a spec, or the MLIR of a gradient: found, or by :meth:`compile`."""
         code = self.find(spec)
         return self.compile(spec).code if code is None else code
 
     def code_for(self, make: Callable[[str, str], ProgramSpec], chip: str) -> bytes:
-        """The code to run on a device whose chip is ``chip``.
-
-        That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
-        the compiler does not know, it is PTX for the latest chip before it.
-
-        Args:
-            make: gives the spec for a chip and a format.
-            chip: the device's.
-        """
+        """The code to run on a device whose chip is ``chip``: for the chip itself, from a cache
+        before the compiler; for an NVIDIA chip that the compiler does not know, PTX for the latest
+        chip before it. ``make`` gives the spec for a chip and a format."""
         formats = ("cubin", "ptx") if chip_table.is_nvidia(chip) else ("hsaco",)
         for format in formats:
             code = self.find(make(chip, format))
@@ -130,19 +141,10 @@ class KernelStore:
 
     def get(self, source: Source, device: Device, rows: int = 0) -> Kernel:
         """The kernel of a program on a device, loaded, with the fastest schedule if one is searched
-        for. It adds in the order that holds now.
-
-        Args:
-            source: the program.
-            device: where it is to run.
-            rows: M of the call that asks for it, 0 if it is not known.
-
-        Raises:
-            LnbwdError: there is no compiler, or it refuses the program.
-        """
-        found = tuning.Tuned("") if source.tuned_for is None else tuning.tuned(
+        for, in the present order of additions. ``rows``: M of the call that asks, or 0."""
+        found = Tuned("") if source.tuned_for is None else self.tuned(
             source.spec(device.chip, code_format(device.chip), rows), device, *source.tuned_for,
-            is_region=source.is_region, cache=self.cache)
+            source.is_region)
 
         def make(chip: str, format: str) -> ProgramSpec:
             return dataclasses.replace(source.spec(chip, format, rows), schedule=found.schedule,
@@ -158,6 +160,42 @@ class KernelStore:
             kernel.microseconds = found.microseconds
         return kernel
 
+    def tuned(self, spec: ProgramSpec, device: Device, rows: int, groups: int | None = None,
+              is_region: bool = False) -> Tuned:
+        """The fastest schedule for a kernel on a device, from the cache or searched for now. It is
+        the compiler's own choice if that is the fastest, or if no search was possible, of which a
+        warning says why if one was asked for.
+
+        Args:
+            spec: the kernel. One with a schedule of its own keeps it.
+            device: where it is to run.
+            rows, groups: M and B of the launches that are timed.
+            is_region: whether it is one of torch.compile's, which have a search by default.
+        """
+        is_asked_for = tuning.is_on()
+        count = tuning.CANDIDATES if is_asked_for else (
+            0 if device.is_stand_in or not tuning.is_on(is_region) else tuning.REGION_CANDIDATES)
+        # It times schedules of the default order.
+        if spec.schedule or not count or order():
+            return Tuned(spec.schedule)
+        search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
+        identity = compiler.compiler_id()
+        known = _read(self.cache.load(search, identity), device)
+        if known is not None:
+            return known
+        if identity is None or spec.chip not in compiler.chips():
+            return Tuned("")
+        try:
+            best, result = tuning.search(spec, device, rows, groups, count)
+        except LnbwdError as error:
+            if is_asked_for:
+                warnings.warn("no schedule was searched for, and the compiler's own is used: "
+                              f"{spec}: {error}", RuntimeWarning, stacklevel=2)
+            return Tuned("")
+        self.cache.store(search, identity, json.dumps(result).encode())
+        self.cache.store(dataclasses.replace(spec, schedule=best.text), identity, best.code)
+        return _tuned(result, device)
+
 
 def compile_spec(spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
     """A kernel by the compiler, or the MLIR of a gradient; nothing is kept."""
@@ -170,12 +208,7 @@ def compile_spec(spec: ProgramSpec | GradientSpec) -> compiler.Compiled:
 
 
 def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
-    """A derived gradient: from memory, from the cache on disk, or by the compiler.
-
-    Raises:
-        CompileError: the compiler refuses it.
-        LnbwdError: there is no compiler, and the cache does not have it.
-    """
+    """A derived gradient, with :meth:`KernelStore.compile`'s errors."""
     return compiler.Gradient.from_mlir(kernel_store().code(spec).decode())
 
 
@@ -197,6 +230,5 @@ def kernel_cache() -> KernelCache:
 
 
 def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
-    """Uses another folder for the cache on disk from now on; None: none. Kernels in memory stay in
-    use."""
+    """Uses another folder for the cache on disk from now on; None: none. Loaded kernels stay."""
     kernel_store().cache = KernelCache(folder)

@@ -5,7 +5,7 @@
 
 For regions of torch.compile a short one is made unless it is switched off, as Inductor times the
 configurations of its kernels; for norms a longer one if it is asked for (:func:`autotune`,
-LNBWD_AUTOTUNE). What was found is kept in the cache of kernels, where the next process finds it;
+LNBWD_AUTOTUNE). The store keeps results in the cache of kernels, where the next process finds them;
 docs/python.md says what it costs.
 """
 
@@ -14,24 +14,20 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import itertools
-import json
 import os
 import pathlib
 import re
 import statistics
 import tempfile
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base import schedule, settings
-from ..base.errors import CompileError, LnbwdError
-from ..base.settings import order
+from ..base.errors import CompileError
 from ..runtime.objects import Buffer, Device, Event, Kernel, Program
 from . import compiler
-from .cache import KernelCache
-from .spec import MeasurementSpec, ProgramSpec
+from .spec import ProgramSpec
 
 CANDIDATES = 12
 """More schedules to try than the compiler's own choice."""
@@ -62,8 +58,7 @@ def autotune(enabled: bool | None = True) -> None:
     With a search, row programs are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
     Kernels that are loaded already stay as they are. The model's best :data:`CANDIDATES` schedules
     are compiled and timed on the device, on memory of their own, which takes a second or two a
-    kernel; the result is kept in the cache on disk. Nothing is searched for while a CUDA graph is
-    captured.
+    kernel; the result is kept in the cache on disk. The capture of a CUDA graph has no search.
 
     Args:
         enabled: whether; None: as LNBWD_AUTOTUNE says.
@@ -98,8 +93,7 @@ def _compile(spec: ProgramSpec, options: str = "", save_temps: str = "") -> comp
 
 
 def _candidates(spec: ProgramSpec, count: int) -> list[_Candidate]:
-    """The compiler's own choice, and ``count`` others at most, those that the compiler finds best,
-    which are not the same code and do not spill."""
+    """The compiler's own choice and its ``count`` best others, of other code, without spills."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
         own = _compile(spec, f"candidates={count + 1}", folder)
         chosen, ranked = schedule.choices(pathlib.Path(folder), own.diagnostics)
@@ -200,8 +194,7 @@ def _time_launches(kernels: Sequence[Kernel], rotation: _Rotation, filler: Buffe
     return medians(kernels, launches, max(least, rounds))
 
 
-def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
-           ) -> list[float]:
+def _count(device: Device, loaded: list[Kernel], rotation: _Rotation) -> list[float]:
     """Counts instructions of all waves, the simulator's substitute for times."""
     counts = []
     for kernel in loaded:
@@ -216,18 +209,13 @@ def _count(device: Device, loaded: list[Kernel], rotation: _Rotation
 
 def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = None,
             effort: Effort = Effort()) -> list[float]:  # noqa: B008
-    """Microseconds of a launch of each; on the simulator, counts.
-
-    Raises:
-        LnbwdError: the device has no room, or refuses a kernel.
-    """
+    """Microseconds of a launch of each; on the simulator, counts. An LnbwdError without room."""
     programs = [Program.for_chip(code, device.info.arch) for code in codes]
     sizes = {argument.name: programs[0].argument_size(index, rows, groups)
              for index, argument in enumerate(programs[0].arguments)}
     size = sum(sizes.values())
     simulated = device.is_stand_in
-    count = 1 if simulated else min(
-        _MOST_SETS, effort.rotated_bytes // max(size, 1) + 1)
+    count = 1 if simulated else min(_MOST_SETS, effort.rotated_bytes // max(size, 1) + 1)
     # A driver that compiles PTX takes longer than what is measured.
     loaded = [Kernel(device, program, not simulated) for program in programs]
     with measuring:
@@ -237,9 +225,9 @@ def measure(device: Device, codes: list[bytes], rows: int, groups: int | None = 
         return _time_launches(loaded, rotation, device.allocate(effort.filler_bytes), effort)
 
 
-def _search(spec: ProgramSpec, device: Device, rows: int, groups: int | None,
-            count: int) -> tuple[_Candidate, dict[str, Any]]:
-    """Returns the best schedule ("": the compiler's own) and the measurements."""
+def search(spec: ProgramSpec, device: Device, rows: int, groups: int | None,
+           count: int) -> tuple[_Candidate, dict[str, Any]]:
+    """The best of the compiler's own schedule, "", and ``count`` others; and the measurements."""
     found = _candidates(spec, count)
     times = measure(device, [candidate.code for candidate in found], rows, groups)
     # Of those that are as fast the first, and the compiler's own unless another is faster by more
@@ -251,67 +239,3 @@ def _search(spec: ProgramSpec, device: Device, rows: int, groups: int | None,
         "schedule": found[best].text,
         "measured": [{"schedule": candidate.text, "us": time}
                      for candidate, time in zip(found, times, strict=True)]}
-
-
-class Tuned(NamedTuple):
-    """The result of a search: the schedule in the form of ``schedule=``, "" for the compiler's own
-    choice, and the microseconds of a launch, or None if nothing was measured."""
-
-    schedule: str
-    microseconds: float | None = None
-
-
-def _tuned(result: Mapping[str, Any], device: Device) -> Tuned:
-    times = {one["schedule"]: one["us"] for one in result["measured"]}
-    return Tuned(str(result["schedule"]),
-                 None if device.is_stand_in else float(times[result["schedule"]]))
-
-
-def _read(data: bytes | None, device: Device) -> Tuned | None:
-    """A result from the cache; None if there is none that can be used."""
-    if data is None:
-        return None
-    try:
-        found = _tuned(json.loads(data), device)
-        schedule.parse_printed(found.schedule)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return found
-
-
-def tuned(spec: ProgramSpec, device: Device, rows: int, groups: int | None = None,
-          is_region: bool = False, *, cache: KernelCache) -> Tuned:
-    """The fastest schedule for a kernel on a device, from the cache or searched for now.
-
-    Args:
-        spec: the kernel. One with a schedule of its own keeps it.
-        device: where it is to run.
-        rows, groups: M and B of the launches that are timed.
-        is_region: whether it is one of torch.compile's, which have a search if nothing was said.
-        cache: where the result, and its kernel, are kept.
-
-    Returns:
-        the schedule and its time. It is the compiler's own choice if that is the fastest, or if
-        no search was possible, of which a warning says why if one was asked for.
-    """
-    count = CANDIDATES if is_on() else 0 if device.is_stand_in else REGION_CANDIDATES
-    # It times schedules of the default order.
-    if spec.schedule or not count or not is_on(is_region) or order():
-        return Tuned(spec.schedule)
-    search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
-    identity = compiler.compiler_id()
-    known = _read(cache.load(search, identity), device)
-    if known is not None:
-        return known
-    if identity is None or spec.chip not in compiler.chips():
-        return Tuned("")
-    try:
-        best, result = _search(spec, device, rows, groups, count)
-    except LnbwdError as error:
-        if is_on():
-            warnings.warn(f"no schedule was searched for, and the compiler's own is used: {spec}: "
-                          f"{error}", RuntimeWarning, stacklevel=2)
-        return Tuned("")
-    cache.store(search, identity, json.dumps(result).encode())
-    cache.store(dataclasses.replace(spec, schedule=best.text), identity, best.code)
-    return _tuned(result, device)

@@ -15,16 +15,16 @@ import functools
 import pathlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from ..base import settings
+from ..base import environment
 from ..base.errors import LibraryError, RuntimeStatusError
 from ..base.files import PACKAGE
 
 
 def library_folders() -> list[pathlib.Path]:
     """The folders that are searched for shared libraries, the first match winning."""
-    chosen = settings.read("LNBWD_LIBRARY_DIR")
+    chosen = environment.read("LNBWD_LIBRARY_DIR")
     if chosen:
         return [pathlib.Path(chosen)]
     return [PACKAGE / "lib", PACKAGE.parents[1] / "build" / "lib"]
@@ -42,15 +42,12 @@ def find_library(name: str) -> pathlib.Path | None:
 
 def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
                  remedy: str, kind: type[ctypes.CDLL] = ctypes.CDLL) -> ctypes.CDLL:
-    """Opens the shared library ``name``, with the result and the arguments of each function.
-
-    Raises:
-        LibraryError: there is no such file, or it cannot be loaded; the message ends in ``remedy``.
-    """
+    """Opens the shared library ``name``, with the result and the arguments of each function, or
+    raises a LibraryError that ends in ``remedy``."""
     path = find_library(name)
     if path is None:
         places = ", ".join(str(folder) for folder in library_folders())
-        if settings.read("LNBWD_LIBRARY_DIR"):
+        if environment.read("LNBWD_LIBRARY_DIR"):
             places += ", which LNBWD_LIBRARY_DIR names"
         raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
     try:
@@ -122,8 +119,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 @functools.lru_cache(maxsize=2)
 def open_runtime(keeps_lock: bool = False) -> ctypes.CDLL:
-    """Opens the library. Functions that only enqueue keep the interpreter's lock: another busy
-    thread would take it for 5 ms."""
+    """Opens the library. Enqueuing keeps the interpreter's lock, which others take for 5 ms."""
     return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY,
                         ctypes.PyDLL if keeps_lock else ctypes.CDLL)
 
@@ -133,17 +129,12 @@ def library_version() -> str:
     return str(open_runtime().lnbwd_runtime_version().decode())
 
 
-def fail(status: int) -> NoReturn:
-    """Raises the error of a status."""
-    library = open_runtime()
-    raise RuntimeStatusError(status, library.lnbwd_status_name(status).decode(),
-                             library.lnbwd_last_error().decode(errors="replace"))
-
-
 def check(status: int) -> None:
     """Raises an error for a status that is one."""
     if status:
-        fail(status)
+        library = open_runtime()
+        raise RuntimeStatusError(status, library.lnbwd_status_name(status).decode(),
+                                 library.lnbwd_last_error().decode(errors="replace"))
 
 
 def make(function: Any, *arguments: Any) -> Any:

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs, devices, their memory, the times of events in their streams, and kernels: programs that
-are loaded."""
+"""Programs, devices, their memory, times of events in their streams, and loaded programs."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ..base import chip_table, operations
-from .bindings import ArgumentInfo, DeviceStructure, Handle, check, fail, make, open_runtime
+from .bindings import ArgumentInfo, DeviceStructure, Handle, check, make, open_runtime
 
 _ACCESS = ("read", "write", "read_write")
 
@@ -199,8 +198,7 @@ class Device(Handle):
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the simulator answers, opened as "sim" or in the place of HIP's library
-        (LNBWD_HIP_LIBRARY): times mean nothing."""
+        """Whether the simulator answers, as "sim" or by LNBWD_HIP_LIBRARY: times mean nothing."""
         return self.info.is_simulated or self.symbol("lnbwdSimGetCounters") is not None
 
     @property
@@ -330,8 +328,7 @@ class Kernel(Handle):
         """The time of a launch as a search for its schedule measured it (:mod:`.tuning`)."""
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
-        """The bytes of workspace that a launch with M = ``rows`` in B = ``groups`` needs; may be
-        0."""
+        """The bytes of workspace of a launch with M = ``rows`` in B = ``groups``; may be 0."""
         size = ctypes.c_size_t()
         check(open_runtime().lnbwd_kernel_workspace_size(
             self._handle, rows, groups or 0, ctypes.byref(size)))
@@ -349,8 +346,7 @@ class Kernel(Handle):
                 Launches that may run at the same time need one each.
             workspace_bytes: at least ``workspace_size(rows)``.
             stream: a hipStream_t or CUstream as a number; 0 is the default stream.
-            groups: B, of a program with groups of rows (``program.has_groups``): M is a multiple
-                of it.
+            groups: B, of a program with groups of rows (``program.has_groups``); it divides M.
 
         Raises:
             RuntimeStatusError: an argument is wrong, or the driver refuses the launch.
@@ -362,7 +358,7 @@ class Kernel(Handle):
         status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
                               groups or 0, workspace, workspace_bytes, stream)
         if status:
-            fail(status)
+            check(status)
 
 
 _LEAST_ALIGNMENT = 16
@@ -370,8 +366,7 @@ _LEAST_ALIGNMENT = 16
 
 def launch_on_host_memory(kernel: Kernel, rows: int, addresses: Sequence[int],
                           groups: int | None = None) -> None:
-    """Runs a kernel on arguments in the host's memory, which are copied, and waits for it;
-    otherwise as :meth:`Kernel.launch`."""
+    """As :meth:`Kernel.launch`, on copies of arguments in the host's memory; waits for it."""
     device, program = kernel.device, kernel.program
     arguments = [(address, program.argument_size(index, rows, groups))
                  for index, address in enumerate(addresses)]

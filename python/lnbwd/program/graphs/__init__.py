@@ -4,6 +4,5 @@
 """FX graphs: their nodes, and :mod:`.conversion`, which makes a row program of them.
 
 :mod:`.tracing` gets its graphs from row functions; the backend of torch.compile asks
-what nodes are. It may import :mod:`lnbwd.core.base`, and the modules beside this folder that make
-no graphs.
+what nodes are. It may import :mod:`lnbwd.core.base`, and modules beside it that make no graphs.
 """

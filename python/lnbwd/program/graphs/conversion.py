@@ -34,7 +34,7 @@ from .nodes import (
     sources,
 )
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 
 class Unsupported(Exception):
@@ -51,8 +51,7 @@ LARGEST_EXACT = 2 ** 24
 _Handler = Callable[["Conversion", Node], Any]
 
 HANDLERS: dict[Any, _Handler] = {}
-"""For each operation, the function that makes its value: a number of the program's node, or
-several."""
+"""For each operation the function that makes its value, a program's node, or several."""
 
 
 def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
@@ -67,14 +66,9 @@ def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
 
 
 class Conversion:
-    """Makes the nodes of one row program.
-
-    Attributes:
-        builder: what has been made.
-        values: for each converted node, its value; for a variance with its mean, both.
-        inputs: the nodes that are read, each with its :class:`Input`, and their values.
-        over: the row block, or the lead, that the operands of the node at hand are spread over.
-    """
+    """Makes the nodes of one row program: the values of converted nodes, both of a variance with
+    its mean; the nodes that are read, with their :class:`Input` and value; and ``over``, the row
+    block or the lead that the operands of the node at hand are spread over."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -131,8 +125,7 @@ class Conversion:
         value = self.value(argument)
         if not self.is_condition(value):
             return value
-        return self.builder.add("select", value, self.builder.constant(1),
-                                self.builder.constant(0))
+        return self.builder.add("select", value, self.builder.constant(1), self.builder.constant(0))
 
     def condition(self, argument: Any) -> int:
         """The value of a node's argument as a condition: of a number, whether it is not 0."""
@@ -142,11 +135,7 @@ class Conversion:
         return self.builder.add("ne", value, self.builder.constant(0))
 
     def convert(self, node: Node) -> None:
-        """Makes the value of a node, for which :func:`check` holds.
-
-        Raises:
-            Unsupported: the node cannot be part of a row program.
-        """
+        """Makes the value of a node, for which :func:`check` holds, or raises Unsupported."""
         self.over = spread_over(node, self.domain)
         value = HANDLERS[node.target](self, node)
         if isinstance(value, int) and self.is_condition(value) != (
@@ -175,8 +164,7 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
 
 
 def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
-    """Whether a tensor that is spread over a row block is placed differently from its shape: a
-    weight of as many channels as there are rows."""
+    """Whether a tensor is spread over a row block against its shape: as many channels as rows."""
     value = source.meta.get("val")
     return isinstance(value, torch.Tensor) and value.shape != over.shape and (
         domain.place(value, over) != domain.role(value))
@@ -194,16 +182,19 @@ def pick(c: Conversion, value: int, is_it: int) -> int:
     return c.builder.add("row_sum", c.builder.add("select", is_it, value, c.builder.constant(0)))
 
 
-aten, prims = torch.ops.aten, torch.ops.prims
-
-@converts(*of_kinds("numbers"))
-def _of_numbers(c: Conversion, node: Node) -> int:
-    return c.builder.add(known(node.target).node, *map(c.number, node.args))
-
-
-@converts(*of_kinds("conditions"))
-def _of_conditions(c: Conversion, node: Node) -> int:
-    return c.builder.add(known(node.target).node, *map(c.condition, node.args))
+converts(*of_kinds("numbers"))(lambda c, node: c.builder.add(
+    known(node.target).node, *map(c.number, node.args)))
+converts(*of_kinds("conditions"))(lambda c, node: c.builder.add(
+    known(node.target).node, *map(c.condition, node.args)))
+converts(aten.sign.default)(lambda c, node: c.builder.sign(c.number(node.args[0])))
+converts(aten.sigmoid.default)(lambda c, node: c.builder.sigmoid(c.number(node.args[0])))
+converts(aten.reciprocal.default)(lambda c, node: c.builder.add(
+    "div", c.builder.constant(1), c.number(node.args[0])))
+converts(aten.where.self)(lambda c, node: c.builder.add(
+    "select", c.condition(node.args[0]), *map(c.number, node.args[1:3])))
+# Booleans and integers, or to booleans.
+converts(prims.convert_element_type.default)(lambda c, node: (
+    c.condition if node.meta["val"].dtype == torch.bool else c.number)(node.args[0]))
 
 
 @converts(aten.mul.Tensor, aten.mul.Scalar)
@@ -247,12 +238,6 @@ def _addcmul(c: Conversion, node: Node) -> int:
     return c.builder.add("add", addend, product)
 
 
-@converts(aten.where.self)
-def _select(c: Conversion, node: Node) -> int:
-    condition, *values = node.args[:3]
-    return c.builder.add("select", c.condition(condition), *map(c.number, values))
-
-
 def _is_exact(argument: Any) -> bool:
     """Whether an operand of a comparison is an integer, or integers, that float32 has."""
     while isinstance(argument, Node) and is_view(argument):
@@ -275,40 +260,12 @@ def _view(c: Conversion, node: Node) -> int:
     return c.condition(source) if after.dtype == torch.bool else value
 
 
-@converts(prims.convert_element_type.default)
-def _cast(c: Conversion, node: Node) -> int:
-    """Converts booleans and integers, or to booleans."""
-    is_condition = node.meta["val"].dtype == torch.bool
-    return (c.condition if is_condition else c.number)(node.args[0])
-
-
 @converts(aten.pow.Tensor_Scalar, aten.square.default)
 def _power(c: Conversion, node: Node) -> int:
     exponent = 2 if node.target is aten.square.default else node.args[1]
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise Unsupported(f"has the exponent {exponent}")
     return c.builder.power(c.number(node.args[0]), exponent)
-
-
-@converts(aten.sign.default)
-def _sign(c: Conversion, node: Node) -> int:
-    """0 of 0 and of a NaN, as PyTorch has it."""
-    b, value = c.builder, c.number(node.args[0])
-    zero = b.constant(0)
-    rest = b.add("select", b.add("lt", value, zero), b.constant(-1), zero)
-    return b.add("select", b.add("gt", value, zero), b.constant(1), rest)
-
-
-@converts(aten.reciprocal.default)
-def _reciprocal(c: Conversion, node: Node) -> int:
-    return c.builder.add("div", c.builder.constant(1), c.number(node.args[0]))
-
-
-@converts(aten.sigmoid.default)
-def _sigmoid(c: Conversion, node: Node) -> int:
-    one = c.builder.constant(1)
-    power = c.builder.add("exp", c.builder.add("neg", c.number(node.args[0])))
-    return c.builder.add("div", one, c.builder.add("add", one, power))
 
 
 @converts(aten.relu.default)
@@ -320,8 +277,7 @@ def _relu(c: Conversion, node: Node) -> int:
 
 @functools.cache
 def clamp_has_slopes_at_bounds() -> bool:
-    """Whether the gradient of PyTorch's clamp, by numbers, is 1 at the bounds, as it is up to 2.13,
-    and not 0."""
+    """Whether the gradient of PyTorch's clamp is 1 at its bounds, as up to 2.13, and not 0."""
     x = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
     return bool(torch.autograd.grad(x.clamp(min=0), x)[0])
 
@@ -344,8 +300,7 @@ def _clamp(c: Conversion, node: Node) -> int:
 
 
 def check(node: Node, domain: Domain) -> None:
-    """Raises :class:`Unsupported`, with the reason, where the results or the operands of a node are
-    none of a row program."""
+    """Raises :class:`Unsupported` if a row program has no such results or operands."""
     if node.op != "call_function":
         raise Unsupported(f"is a {node.op}")
     if node.target not in HANDLERS:

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The nodes of a PyTorch graph: which tensors are rows, a table of ATen's operations, and kinds of
-nodes.
+"""The nodes of a PyTorch graph: which tensors are rows, ATen's operations, kinds of nodes.
 
 A :class:`Domain` says which tensors are rows: M rows of N elements. In it a tensor is a row block
 (``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``), or a lead,
@@ -15,7 +14,6 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,16 +65,14 @@ class Domain:
     length: int
 
     def role(self, value: Any) -> str | None:
-        """The role of a tensor: "row", "scalar", "column", "lead", "number", which is one for all
-        rows, or None."""
+        """A tensor's role: "row", "scalar", "column", "lead", "number" (of all rows), or None."""
         if not isinstance(value, torch.Tensor):
             return None
         if value.dim() == 0:
             return "number"
         count = value.numel()
         # Of rows of one element, what has no dimension for it is a number for each row.
-        if same(count, self.rows * self.length) and (
-                self.length > 1 or same(value.shape[-1], 1)):
+        if same(count, self.rows * self.length) and (self.length > 1 or same(value.shape[-1], 1)):
             return "row"
         if same(count, self.length):
             return "column"
@@ -93,8 +89,7 @@ class Domain:
         return None
 
     def place(self, value: torch.Tensor, over: torch.Tensor) -> str | None:
-        """The operand for a tensor that is spread over a row block or a lead; None if a program has
-        none."""
+        """The operand for a tensor that is spread over a row block or a lead, or None."""
         runs = _runs(value, over)
         if not runs:
             return None if runs is None else (
@@ -147,7 +142,7 @@ def _runs(value: torch.Tensor, over: torch.Tensor) -> list[tuple[Number, Number]
     return runs
 
 
-aten, prims = torch.ops.aten, torch.ops.prims
+aten = torch.ops.aten
 
 
 class Operation(NamedTuple):
@@ -174,55 +169,40 @@ class Operation(NamedTuple):
     total: str = ""
 
 
-def _operations() -> Iterator[tuple[Any, Operation]]:
-    target: Any
-    for name in ("neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt",
-                 "tanh", "erf", "floor", "ceil", "trunc", "sin", "cos"):
-        yield getattr(aten, name).default, Operation("numbers", name)
-    for name, node in (("round", "roundeven"), ("maximum", "max"), ("minimum", "min")):
-        yield getattr(aten, name).default, Operation("numbers", node)
-    for kind in ("Tensor", "Scalar"):
-        for name in COMPARISONS:
-            yield getattr(getattr(aten, name), kind), Operation("numbers", name)
-        for name in ("add", "sub"):
-            yield getattr(getattr(aten, name), kind), Operation("sum", name)
-    for name in ("and", "or", "xor"):
-        yield getattr(aten, f"logical_{name}").default, Operation("conditions", name)
-        yield getattr(aten, f"bitwise_{name}").Tensor, Operation("conditions", name)
-    for target in (aten.logical_not, aten.bitwise_not):
-        yield target.default, Operation("conditions", "not")
-    for target in (aten.reshape, aten.view, aten._unsafe_view, aten.expand, aten.unsqueeze,
-                   aten.squeeze, aten.alias, aten.detach, aten.clone, aten.lift_fresh_copy,
-                   aten.as_strided, aten.permute):
-        yield target.default, Operation("view")
-    yield aten.squeeze.dim, Operation("view")
-    yield aten.squeeze.dims, Operation("view")
-    yield aten.full.default, Operation("constant")
-    yield aten.scalar_tensor.default, Operation("constant", argument=0)
-    for target in (aten.mean.dim, aten.var_mean.correction, aten.var.correction, aten.amin.default,
-                   aten.any.dim, aten.any.dims):
-        yield target, Operation("reduction")
-    yield aten.sum.dim_IntList, Operation("reduction", total="total")
-    yield aten.amax.default, Operation("reduction", total="total_max")
-    for name in ("max", "min"):
-        yield getattr(aten, f"arg{name}").default, Operation("reduction", place=0)
-        yield getattr(aten, name).dim, Operation("reduction", place=1)
-    yield aten.linalg_vector_norm.default, Operation("norm", argument=2)
-    for target in (aten._softmax, aten._log_softmax, aten.logsumexp):
-        yield target.default, Operation("softmax")
-    yield aten.sum.default, Operation("total", total="total")
-    yield aten.max.default, Operation("total", total="total_max")
-    yield aten.mean.default, Operation("total")
-    yield aten.any.default, Operation("total")
-    yield aten.prod.dim_int, Operation("product")
-    yield aten.split.Tensor, Operation("split")
-    yield aten.split_with_sizes.default, Operation("split")
-    yield aten.slice.Tensor, Operation("part")
-    for target in (aten.arange.default, aten.arange.start, aten.arange.start_step):
-        yield target, Operation("columns")
+_FACTS = {
+    **{Operation("numbers", name): name for name in (
+        "neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "tanh",
+        "erf", "floor", "ceil", "trunc", "sin", "cos")},
+    Operation("numbers", "roundeven"): "round", Operation("numbers", "max"): "maximum",
+    Operation("numbers", "min"): "minimum",
+    **{Operation("numbers", name): f"{name}.Tensor {name}.Scalar" for name in COMPARISONS},
+    **{Operation("sum", name): f"{name}.Tensor {name}.Scalar" for name in ("add", "sub")},
+    **{Operation("conditions", name): f"logical_{name} bitwise_{name}.Tensor"
+       for name in ("and", "or", "xor")},
+    Operation("conditions", "not"): "logical_not bitwise_not",
+    Operation("view"): "reshape view _unsafe_view expand unsqueeze squeeze squeeze.dim "
+                       "squeeze.dims alias detach clone lift_fresh_copy as_strided permute",
+    Operation("constant"): "full", Operation("constant", argument=0): "scalar_tensor",
+    Operation("reduction"): "mean.dim var_mean.correction var.correction amin any.dim any.dims",
+    Operation("reduction", total="total"): "sum.dim_IntList",
+    Operation("reduction", total="total_max"): "amax",
+    Operation("reduction", place=0): "argmax argmin",
+    Operation("reduction", place=1): "max.dim min.dim",
+    Operation("norm", argument=2): "linalg_vector_norm",
+    Operation("softmax"): "_softmax _log_softmax logsumexp",
+    Operation("total", total="total"): "sum", Operation("total", total="total_max"): "max",
+    Operation("total"): "mean any", Operation("product"): "prod.dim_int",
+    Operation("split"): "split.Tensor split_with_sizes", Operation("part"): "slice.Tensor",
+    Operation("columns"): "arange arange.start arange.start_step"}
 
 
-OPERATIONS: dict[Any, Operation] = dict(_operations())
+def _overload(name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(aten, packet), overload or "default")
+
+
+OPERATIONS: dict[Any, Operation] = {
+    _overload(name): facts for facts, names in _FACTS.items() for name in names.split()}
 """All operations with facts besides their conversion."""
 
 _UNKNOWN = Operation("")
@@ -292,8 +272,7 @@ def sources(node: Node) -> list[Node]:
 
 
 def summed_dims(node: Node) -> tuple[list[int], int] | None:
-    """The dimensions of a sum, from 0, and the rank of its operand without dimensions of one
-    element."""
+    """A sum's dimensions, from 0, and its operand's rank, without those of one element."""
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
@@ -327,8 +306,7 @@ def row_sum_axis(node: Node) -> Domain | None:
 
 
 def is_block_max(node: Node, domain: Domain) -> bool:
-    """Whether a node takes the largest element of each block of a row, blocks being of a power of
-    two."""
+    """Whether a node takes the largest element of each block, of a power of two, of a row."""
     found = row_sum_axis(node) if node.target is aten.amax.default else None
     return (found is not None and found.length & (found.length - 1) == 0
             and domain.role(node.meta["val"]) == "lead"
@@ -361,8 +339,7 @@ def column_domain(node: Node) -> Domain | None:
 
 
 def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> Domain | None:
-    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element; none of one
-    row alone."""
+    """Rows that are the last ``columns`` dimensions, or of one element; None of one row."""
     shape = [size for size in value.shape if not same(size, 1)]
     if is_of_one:
         shape.append(1)

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Conversions of reductions of rows and of their positions; comparisons with a tensor's largest
-elements, and any() as a largest element."""
+"""Conversions of reductions, positions, comparisons with largest elements; any() as a largest."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from ..row_program import reached
 from .conversion import LARGEST_EXACT, Conversion, Unsupported, converts, pick
 from .nodes import is_block_max, is_view, known, of_kinds, row_sum_axis, sum_kind, summed_dims
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 
 def _check_row(c: Conversion, node: Node) -> int:
@@ -117,8 +116,7 @@ def _norm(c: Conversion, node: Node, value: int) -> int:
 @converts(*of_kinds("softmax"))
 def _softmax(c: Conversion, node: Node) -> int:
     """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
-    largest element. The results do not depend on the subtracted value, so it counts as a
-    constant."""
+    largest element, which counts as a constant, since the results do not depend on it."""
     b = c.builder
     found = summed_dims(node)
     if found is None or found[0] != [found[1] - 1] or (
@@ -153,8 +151,6 @@ def _sum(c: Conversion, node: Node) -> Any:
     return _check_row(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
 
 
-aten, prims = torch.ops.aten, torch.ops.prims
-
 _LARGEST = (aten.amax.default, aten.amin.default, aten.max.default, aten.min.default)
 _COMPARISONS = {getattr(aten, name).Tensor for name in COMPARISONS}
 
@@ -188,8 +184,7 @@ def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: 
 
 
 def turn_to_maxima(graph: Graph, combines: Callable[[Node], Any]) -> None:
-    """Has whether any is true be the largest of ones and zeros, where that combines rows: kernels
-    do so by sums and maxima."""
+    """Turns any() over rows into the largest of ones and zeros, which kernels combine."""
     for node in list(graph.nodes):
         if node.target not in (aten.any.dim, aten.any.dims, aten.any.default):
             continue

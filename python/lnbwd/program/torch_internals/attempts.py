@@ -16,11 +16,7 @@ own = threading.local()
 
 
 class LeftError(Exception):
-    """The graph is to be compiled again, with other nodes left to Inductor.
-
-    Attributes:
-        names: nodes of the graph that Inductor is to lower and fuse as it does by itself.
-    """
+    """The graph is to be compiled again, with nodes of these names left to Inductor."""
 
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__(names)
@@ -29,17 +25,11 @@ class LeftError(Exception):
 
 @dataclasses.dataclass
 class Attempt:
-    """An attempt to compile a graph.
-
-    Attributes:
-        left: the nodes of the graph that Inductor lowers and fuses as it does by itself, by
-            :func:`names_of`.
-        is_last: whether a :class:`LeftError` is not handled any more.
-        whole: sums that it would split by itself.
-        fused: nodes of its scheduler that it would fuse otherwise by itself.
-        apart: those that it may fuse with additions to places of a tensor by itself, with the nodes
-            of these.
-    """
+    """An attempt to compile a graph. ``left``: its nodes that Inductor lowers and fuses as it does
+    by itself, by :func:`names_of`; ``is_last``: a :class:`LeftError` is not handled any more;
+    ``whole``: sums that Inductor would split; ``fused``: nodes of its scheduler that it would fuse
+    otherwise; ``apart``: those that it may fuse with additions to places of a tensor, with these
+    nodes."""
 
     left: frozenset[str] = frozenset()
     is_last: bool = False
@@ -55,8 +45,7 @@ def attempt() -> Attempt:
 
 
 def compile_again(compile: Callable[[], Any], most: int = 4) -> Any:
-    """Calls a function that compiles a graph, again for each :class:`LeftError`, at most so many
-    times."""
+    """Calls a function that compiles a graph, again at a :class:`LeftError`, ``most`` times."""
     before = getattr(own, "attempt", None)
     left = frozenset[str]()
     try:
@@ -79,10 +68,11 @@ def is_left(names: Collection[str]) -> bool:
 
 
 @contextlib.contextmanager
-def suspended() -> Iterator[None]:
-    """Has this thread schedule graphs by Inductor's own classes, within :func:`registered`."""
-    before = own.classes, own.count_programs
-    own.classes = own.count_programs = None
+def scheduled_by(classes: Any = None, count_programs: CountPrograms | None = None
+                 ) -> Iterator[None]:
+    """Has this thread schedule graphs by classes, within :func:`registered`; None: Inductor's."""
+    before = [getattr(own, name, None) for name in ("classes", "count_programs")]
+    own.classes, own.count_programs = classes, count_programs
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm as InstanceNorm
 
-from ...core.base import settings
+from ...core.base.errors import warn_once
 
 __all__ = ["BatchNorm", "InstanceNorm"]
 
@@ -27,8 +27,8 @@ def _find(owner: Any, name: str, substitute: Any, lost: str = "") -> Any:
     """A private name of PyTorch, or its substitute, with a warning about the loss."""
     found = getattr(owner, name, None)
     if found is None and lost:
-        settings.warn_once(name, f"PyTorch {torch.__version__} has no {owner.__name__}.{name}: "
-                           f"{lost}; please report it, or use a version that docs/install.md names")
+        warn_once(name, f"PyTorch {torch.__version__} has no {owner.__name__}.{name}: {lost}; "
+                  "please report it, or use a version that docs/install.md names")
     return substitute if found is None else found
 
 
@@ -108,9 +108,6 @@ def sharding_schema(*arguments: Any, **options: Any) -> Any:
     from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 
     return RuntimeSchemaInfo(*arguments, **options)
-
-
-# Tracing of row functions -------------------------------------------------------------------------
 
 
 def graph_in_progress() -> torch.fx.Graph:

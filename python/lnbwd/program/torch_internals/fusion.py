@@ -23,19 +23,8 @@ from torch._inductor.graph import GraphLowering
 from torch._inductor.utils import Placeholder
 from torch._inductor.virtualized import V
 
-from .attempts import CountPrograms, attempt, is_left, own, suspended
-from .graph import (
-    fused_nodes,
-    hint_of,
-    is_changed,
-    is_local,
-    is_scatter,
-    layout_of,
-    memory_name,
-    names_of,
-    results_of,
-    scheduled,
-)
+from . import graph as internals
+from .attempts import CountPrograms, attempt, is_left, own, scheduled_by
 
 LEAST_FUSED = 1 << 20
 """Elements from which nodes are fused that Inductor by itself does not fuse: sums of fewer over
@@ -55,8 +44,7 @@ def fuse_more_nodes(original: Callable[..., list[Any]]) -> Callable[..., list[An
 
 
 def _fuse_more(of: Any, nodes: list[Any], count_programs: CountPrograms) -> list[Any]:
-    """Fuses nodes of as many elements, which Inductor runs in other orders, if they read or write
-    the same elements."""
+    """Fuses nodes over the same elements that Inductor runs in other orders."""
     left = dict.fromkeys(itertools.chain.from_iterable(
         _without_scatters(of, node, count_programs) for node in nodes))
     users: dict[str, list[Any]] = {}
@@ -73,7 +61,7 @@ def _fuse_more(of: Any, nodes: list[Any], count_programs: CountPrograms) -> list
             tried.add((first, second))
             if second.get_operation_names() & first.ancestors:
                 first, second = second, first
-            names = names_of([*first.get_nodes(), *second.get_nodes()])
+            names = internals.names_of([*first.get_nodes(), *second.get_nodes()])
             if (first.group[1] == second.group[1] or not _is_read_by_both(name, first, second)
                     or is_left(names) or _is_between(of, first, second)
                     or not _makes_fewer(count_programs, first, second)):
@@ -87,15 +75,14 @@ def _fuse_more(of: Any, nodes: list[Any], count_programs: CountPrograms) -> list
 
 
 def _without_scatters(of: Any, node: Any, count_programs: CountPrograms) -> list[Any]:
-    """A node; or two, where a sum that Inductor would have split is fused with additions to places
-    of a tensor, which no row program computes."""
+    """A node, or two where a split sum is fused with additions to places, which no program has."""
     parts: dict[bool, list[Any]] = {False: [], True: []}
     for one in node.get_nodes():
-        parts[is_scatter(one)].append(one)
+        parts[internals.is_scatter(one)].append(one)
     others, scatters = parts[False], parts[True]
     names = {name for one in scatters for name in one.get_operation_names()}
     if (not scatters or not any(one.is_reduction() for one in others)
-            or not is_changed(others) or is_left(names_of(others))
+            or not internals.is_changed(others) or is_left(internals.names_of(others))
             or any(names & set(one.ancestors) for one in others) or count_programs(others) is None):
         return [node]
     attempt().apart.update((one.get_name(), scatters) for one in others)
@@ -134,14 +121,13 @@ def _is_of_loops(node: Any) -> bool:
 
 
 def _is_read_by_both(name: str, first: Any, second: Any) -> bool:
-    """Whether two nodes, one of which reduces, run through all elements of a buffer so large that
-    reading it again takes longer than two kernels."""
-    layout = layout_of(name)
+    """Whether two nodes, one a reduction, run through a buffer that takes long to read again."""
+    layout = internals.layout_of(name)
     if layout is None or not (first.is_reduction() or second.is_reduction()):
         return False
     count = math.prod(layout[0])
     known_equal = V.graph.sizevars.statically_known_equals
-    return hint_of(count) >= LEAST_FUSED and all(
+    return internals.hint_of(count) >= LEAST_FUSED and all(
         known_equal(math.prod(node.group[1]), count) for node in (first, second))
 
 
@@ -150,13 +136,8 @@ log = logging.getLogger("lnbwd.regions")
 
 @dataclasses.dataclass(frozen=True)
 class CompiledKernel:
-    """Inductor's kernel for a node, by itself.
-
-    Attributes:
-        buffers: the buffers of the first arguments.
-        arguments: makes random arguments, with memory of their own.
-        call: launches it.
-    """
+    """Inductor's kernel for a node, by itself: the buffers of its first arguments, what makes
+    random arguments, with memory of their own, and what launches it."""
 
     buffers: Sequence[str]
     arguments: Callable[[], Sequence[Any]]
@@ -164,13 +145,9 @@ class CompiledKernel:
 
 
 def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
-    """Starts to compile the kernels that Inductor has for a fused node; gives functions that wait
-    for them.
-
+    """Starts to compile Inductor's kernels for a fused node; gives functions that wait for them.
     One kernel may reduce rows, and columns in parts that PyTorch adds up. It cannot be called by
-    itself. The kernel that reduces the rows alone, and the additions, stand for it: together they
-    take no longer.
-    """
+    itself. The kernel of the rows alone, and the additions, stand for it: they take no longer."""
     rows, other = (getattr(node, name, None) for name in ("node1", "node2"))
     if rows is None or other is None:
         return [_compiled_kernel(node)]
@@ -181,23 +158,22 @@ def compiled_kernels(node: Any) -> list[Callable[[], CompiledKernel]]:
 
 def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | None:
     """As :func:`compiled_kernels`, for the kernels that Inductor makes of the same part of the
-    graph by itself: it lowers and fuses that part alone. None: one of them also adds to places of a
-    tensor."""
+    graph by itself: it lowers that part alone. None: one also adds to places of a tensor."""
     beside = {id(one): one for node in nodes for one in attempt().apart.get(node.get_name(), ())}
     module, inputs, buffers = _part_of_graph([*nodes, *beside.values()])
-    results = results_of(nodes)
+    results = internals.results_of(nodes)
     graph: Any = GraphLowering(module, inputs, V.graph._shape_env,
                                is_inference=V.graph.is_inference,
                                is_backward=V.graph.is_backward)
     compiled: list[Callable[[], CompiledKernel]] = []
-    with suspended(), V.set_graph_handler(graph):
+    with scheduled_by(), V.set_graph_handler(graph):
         graph.run(*inputs)
         graph.init_wrapper_code()
         graph._update_scheduler()
-        for node in fused_nodes():
-            if beside and results.isdisjoint(results_of(node.get_nodes())):
+        for node in internals.fused_nodes():
+            if beside and results.isdisjoint(internals.results_of(node.get_nodes())):
                 continue
-            if beside and any(is_scatter(one) for one in node.get_nodes()):
+            if beside and any(internals.is_scatter(one) for one in node.get_nodes()):
                 return None
             graph.scheduler.current_device = node.get_device()
             compiled += compiled_kernels(node)
@@ -212,15 +188,14 @@ def own_kernels(nodes: Sequence[Any]) -> list[Callable[[], CompiledKernel]] | No
 
 def _part_of_graph(nodes: Sequence[Any]
                    ) -> tuple[torch.fx.GraphModule, list[torch.Tensor], dict[str, str]]:
-    """The part of the graph that nodes compute, placeholders for its inputs, and their buffers in
-    the whole graph."""
+    """The part of the graph that nodes compute, its inputs, their buffers in the whole graph."""
     buffers_of = {buffer.get_origin_node(): buffer for buffer in V.graph.buffers}
     origins, results = set[torch.fx.Node](), set[torch.fx.Node]()
     for one in nodes:
         origin = one.node.get_origin_node()
         origins |= {*one.node.get_origins(), *([origin] if origin is not None else [])}
         buffers_of.pop(origin, None)
-        if origin is not None and not is_local(one.get_outputs()[0].get_name(), nodes):
+        if origin is not None and not internals.is_local(one.get_outputs()[0].get_name(), nodes):
             results.add(origin)
     if not results:
         raise NotImplementedError("no result is known as a node of the graph")
@@ -270,7 +245,7 @@ def _sum_of_parts(node: Any) -> CompiledKernel:
     """The addition of the workgroups' parts of a sum over rows."""
     device = node.get_device()
     parts = 8 * torch.cuda.get_device_properties(device).multi_processor_count
-    columns = hint_of(node.group[1][1])
+    columns = internals.hint_of(node.group[1][1])
     return CompiledKernel((), lambda: [torch.ones(parts, columns, device=device)],
                           lambda arguments: arguments[0].sum(0))
 
@@ -282,9 +257,9 @@ def _compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
         source, buffers = _source(getattr(backend, "_triton_scheduling", backend), node)
     except (AttributeError, TypeError) as error:  # Another version's functions.
         log.info("Triton's kernel is not tiled as usual: %s", error)
-        source = backend.generate_kernel_code_from_nodes(scheduled(node), benchmark_kernel=True)
-    future = (AsyncCompile().triton("triton_", source) if AsyncCompile.use_process_pool()
-              else None)
+        source = backend.generate_kernel_code_from_nodes(internals.scheduled(node),
+                                                         benchmark_kernel=True)
+    future = (AsyncCompile().triton("triton_", source) if AsyncCompile.use_process_pool() else None)
 
     def finish() -> CompiledKernel:
         if future is not None:
@@ -298,7 +273,7 @@ def _compiled_kernel(node: Any) -> Callable[[], CompiledKernel]:
 def _source(triton: Any, node: Any) -> tuple[str, list[str]]:
     """The source that :meth:`SIMDScheduling.codegen_node` generates for a node, with its call, and
     the buffers of its arguments. (generate_kernel_code_from_nodes tiles otherwise.)"""
-    nodes = scheduled(node)
+    nodes = internals.scheduled(node)
     analysis = None
     if config.triton.coalesce_tiling_analysis:
         node = node if len(nodes) == len(node.get_nodes()) else scheduler.FusedSchedulerNode(
@@ -316,4 +291,4 @@ def _source(triton: Any, node: Any) -> tuple[str, list[str]]:
     with config.patch(benchmark_kernel=True), V.set_kernel_handler(kernel):
         source = str(kernel.codegen_kernel()).replace(str(Placeholder.KERNEL_NAME), "triton_")
         _, arguments, *_ = kernel.args.python_argdefs()
-    return source, [memory_name(str(one)) for one in arguments]
+    return source, [internals.memory_name(str(one)) for one in arguments]

@@ -37,8 +37,7 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def layout_of(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
-    """The sizes and strides of a buffer and its offset, numbers or symbols; None if they are not
-    known."""
+    """A buffer's sizes, strides and offset, numbers or symbols; None if not known."""
     buffer = V.graph.try_get_buffer(memory_name(name))
     try:
         return (tuple(buffer.get_size()), tuple(buffer.get_stride()),
@@ -48,16 +47,14 @@ def layout_of(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
 
 
 def first_element(name: str) -> Any:
-    """The element of another buffer at which a buffer begins that is a part of that; 0 for any
-    other."""
+    """The element of another buffer at which a buffer begins; 0 if it is no part of one."""
     buffer: Any = V.graph.try_get_buffer(memory_name(name))
     layout = buffer.get_layout()
     return layout.view.get_layout().offset if isinstance(layout, ir.NonOwningLayout) else 0
 
 
 def memory_order(sizes: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...] | None:
-    """The order of a tensor's dimensions in memory, empty if it is row-major; None if the memory
-    has gaps, or the order is not known for all sizes."""
+    """The order of dimensions in memory, empty if row-major; None with gaps, or if not known."""
     known_equal = V.graph.sizevars.statically_known_equals
     ones = [dim for dim, size in enumerate(sizes) if known_equal(size, 1)]
     left = [dim for dim in range(len(sizes)) if dim not in ones]
@@ -124,8 +121,7 @@ def is_changed(nodes: Sequence[Any]) -> bool:
 
 
 def is_apart(nodes: Sequence[Any]) -> bool:
-    """Whether Inductor by itself would have fused some of the nodes with additions to places of a
-    tensor."""
+    """Whether Inductor would have fused nodes with additions to places of a tensor."""
     return any(one.get_name() in attempt().apart for one in nodes)
 
 
@@ -137,8 +133,7 @@ def is_scatter(node: Any) -> bool:
 
 
 def fused_nodes() -> list[Any]:
-    """The nodes of the graph that is being compiled for which a scheduling class generates code,
-    but for those that start several kernels at once."""
+    """The graph's nodes for which a scheduling class generates code, without combined ones."""
     return [node for node in V.graph.scheduler.nodes
             if not node.is_extern() and not node.is_template() and not node.is_foreach()
             and not isinstance(node, scheduler.NopKernelSchedulerNode)]
@@ -167,17 +162,10 @@ def write_call(nodes: Sequence[Any], removed: Sequence[str],
                is_possible: Callable[[str, str], bool],
                write: Callable[[dict[str, str]], tuple[Sequence[str], Sequence[str]]],
                imports: Sequence[str]) -> None:
-    """Allocates the outputs of nodes and writes calls that compute them.
-
-    Args:
-        nodes: the nodes.
-        removed: buffers that the calls do not write.
-        is_possible: whether an output may take an input's memory, of which nothing else needs the
-            content.
-        write: gives lines for the head of the module and lines of the call; gets the outputs whose
-            memory is an input's, by the inputs.
-        imports: lines for the head of the module.
-    """
+    """Allocates the outputs of nodes, but for removed buffers, and writes calls that compute them.
+    ``is_possible`` says whether an output may take an input's memory, of which nothing else needs
+    the content; ``write`` gives lines for the head of the module, beside ``imports``, and lines of
+    the call, from the outputs whose memory is an input's, by the inputs."""
     wrapper = V.graph.wrapper_code
     V.graph.removed_buffers.update(removed)
     reuse: Any = _Reuse()

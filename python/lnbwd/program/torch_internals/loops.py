@@ -11,18 +11,14 @@ from torch._inductor import config
 from torch._inductor.loop_body import LoopBody
 from torch._inductor.ops_handler import DefaultHandler
 from torch._inductor.virtualized import V
-from torch.utils._sympy.functions import (
-    FloorDiv,
-    Identity,
-    Max,
-    Min,
-    Mod,
-    ModularIndexing,
-    PythonMod,
-)
+from torch.utils._sympy import functions
+from torch.utils._sympy.functions import FloorDiv, Identity, Max, Min, Mod, ModularIndexing
 
-__all__ = ["DefaultHandler", "FloorDiv", "Identity", "LoopBody", "Max", "Min", "Mod",
+__all__ = ["DIVISIONS", "DefaultHandler", "FloorDiv", "Identity", "LoopBody", "Max", "Min", "Mod",
            "ModularIndexing", "PythonMod", "emulates_casts", "run_body"]
+
+PythonMod = functions.PythonMod
+DIVISIONS = (FloorDiv, ModularIndexing, Mod, PythonMod)
 
 
 def run_body(handler: Any, body: LoopBody) -> None:

@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Has Inductor lower graphs for scheduling classes of ours, and call these, in the threads that
-compile with them."""
+"""Has Inductor lower graphs for our scheduling classes, in the threads that compile with them."""
 
 from __future__ import annotations
 
@@ -26,18 +25,14 @@ from torch._inductor.dependencies import extract_read_writes
 from torch._inductor.virtualized import V
 from torch.utils._triton import has_triton
 
-from .attempts import CountPrograms, attempt, is_left, own
+from .attempts import CountPrograms, attempt, is_left, own, scheduled_by
 from .fusion import fuse_more_nodes
-
-
-def _known(options: dict[str, Any]) -> dict[str, Any]:
-    known = config.get_config_copy()
-    return {name: value for name, value in options.items() if name in known}
 
 
 def lowering_options() -> dict[str, Any]:
     """Options with which Inductor lowers a graph on a simulated chip as on a GPU."""
-    return _known({"force_pointwise_cat": True})
+    name = "force_pointwise_cat"
+    return {name: True} if name in config.get_config_copy() else {}
 
 
 @functools.cache
@@ -80,8 +75,7 @@ def whole_embeddings(devices: Collection[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_scatters() -> Iterator[None]:
-    """Without Triton, operations of PyTorch add to places of a tensor: has Inductor lower them as
-    it does for deterministic algorithms."""
+    """Without Triton PyTorch adds to places: has Inductor lower that as deterministic."""
     if has_triton() or not torch.cuda.is_available():
         yield
         return
@@ -111,8 +105,7 @@ def keep_sums_whole(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def keep_two_steps(original: Callable[..., bool]) -> Callable[..., bool]:
-    """Keeps a variance over rows as two sums, which a row program may compute; Welford's it may
-    not."""
+    """Keeps a variance over rows as two sums, as row programs compute it, not Welford's."""
     def use_two_steps(x: Any, axis: Any, *arguments: Any, **options: Any) -> bool:
         is_so, node = original(x, axis, *arguments, **options), V.graph.current_node
         own.is_shifted = False
@@ -182,8 +175,7 @@ def _dtype_in_memory(node: Any) -> torch.dtype | None:
 
 
 def _neighbours(x: Any) -> set[int]:
-    """The dimensions of a tensor, which need not be in memory, whose elements are neighbours in
-    the largest tensor that is read for it."""
+    """The dimensions of a tensor with neighbours in the largest tensor that is read for it."""
     sizes = x.get_size()
     with mock.patch.object(ir.FlexibleLayout, "allow_indexing", True):  # As it is by now.
         found = extract_read_writes(x.make_loader(), sizes)
@@ -201,8 +193,7 @@ def _neighbours(x: Any) -> set[int]:
 
 
 def register_backend(name: str, backend: Callable[..., Any]) -> None:
-    """Makes a backend known to torch.compile. In an installed package PyTorch registers it by an
-    entry point of its name, and takes no name twice."""
+    """Makes a backend known to torch.compile, once; an installed package has an entry point."""
     if name not in torch._dynamo.list_backends(exclude_tags=()):
         torch._dynamo.register_backend(backend, name=name)
 
@@ -219,11 +210,9 @@ def option(name: str) -> Any:
 
 
 def compile_graph(model: torch.fx.GraphModule, inputs: Sequence[Any],
-                  inner_compile: Callable[..., Any],
-                  options: dict[str, Any]) -> Callable[..., Any]:
+                  inner_compile: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     """Compiles a graph and its backward pass as Inductor does, with a function that compiles each.
-    The backward pass is compiled at once, so that measurements take no memory beside saved
-    tensors."""
+    The backward pass is compiled at once: measurements take no memory beside saved tensors."""
     with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
         result: Any = compile_fx(model, inputs, inner_compile=inner_compile, config_patches=options)
     return result  # type: ignore[no-any-return]
@@ -238,25 +227,19 @@ _before: dict[str, Any] = {}
 def registered(classes: dict[str, Callable[[Any], Any]],
                count_programs: CountPrograms) -> Iterator[None]:
     """Has Inductor schedule graphs that this thread compiles by classes of ours, one for each type
-    of device. Other threads have Inductor's, and so has this one afterwards.
-
-    Args:
-        classes: the classes.
-        count_programs: how many row programs compute nodes; None: these cannot. Nodes are fused,
-            beside those that Inductor fuses by itself, if that makes the programs fewer.
-    """
+    of device; other threads have its own. Nodes are fused, beside those that Inductor fuses by
+    itself, if ``count_programs`` says that this makes row programs fewer; None: these cannot
+    compute them."""
     global _entered
     common.init_backend_registration()
     with _lock:
         _entered += 1
         if _entered == 1:
             _enter(classes)
-    before = [getattr(own, name, None) for name in ("classes", "count_programs")]
-    own.classes, own.count_programs = classes, count_programs
     try:
-        yield
+        with scheduled_by(classes, count_programs):
+            yield
     finally:
-        own.classes, own.count_programs = before
         with _lock:
             _entered -= 1
             if _entered == 0:
