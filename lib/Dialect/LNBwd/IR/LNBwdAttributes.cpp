@@ -94,7 +94,6 @@ static const OperationAttribute operationAttributes[] = {
      "<...>>"},
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
-    {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
     {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrCount,
      "without a value, or the number of its parts, 64-bit, at least 1"},
     {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},
