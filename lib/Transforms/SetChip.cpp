@@ -33,6 +33,11 @@ struct SetChip : lnbwd::impl::SetChipPassBase<SetChip> {
         lookupTarget(chip, [&] { return emitError(loc); });
     if (failed(target))
       return signalPassFailure();
+    for (ModuleOp nested : getOperation().getOps<ModuleOp>()) {
+      nested.emitError("expected no module within the module that is compiled; "
+                       "move its functions out of it");
+      return signalPassFailure();
+    }
     StringRef name = DLTIDialect::kTargetSystemDescAttrName;
     Builder b(&getContext());
     auto entry = [&](StringRef key, Attribute value) {

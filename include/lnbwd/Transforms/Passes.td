@@ -231,7 +231,8 @@ def SetChipPass : Pass<"lnbwd-set-chip", "::mlir::ModuleOp"> {
   let description = [{
     Sets upstream's `dlti.target_system_spec` of the module: the chip with its
     settings, as the option has it. All later passes read it there. A module
-    that has another target is an error.
+    that has another target is an error, and so is a module in it, whose
+    functions no pass would compile.
 
     Before:
 
