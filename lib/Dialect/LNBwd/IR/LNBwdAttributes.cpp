@@ -34,13 +34,11 @@ static bool isAlloc(Operation *op) {
   return op->getName().getStringRef() == "memref.alloc";
 }
 
-static bool isCount(Attribute value) {
-  auto number = dyn_cast<IntegerAttr>(value);
-  return number && number.getType().isSignlessInteger(64) &&
-         number.getInt() >= 1;
-}
 static bool isUnitOrCount(Attribute value) {
-  return isa<UnitAttr>(value) || isCount(value);
+  auto number = dyn_cast<IntegerAttr>(value);
+  return isa<UnitAttr>(value) ||
+         (number && number.getType().isSignlessInteger(64) &&
+          number.getInt() >= 1);
 }
 static bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
