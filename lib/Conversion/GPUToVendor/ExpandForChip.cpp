@@ -108,8 +108,9 @@ static Value divideInRange(arith::DivFOp op,
   auto [least, most] = getRange(op.getLhs());
   auto [first, last] = getRange(op.getRhs());
   double scale = last > 0x1p126 ? 0.25 : 1;
-  if (!(first * scale >= 0x1p-126 && least * scale >= 0x1p-60 &&
-        least / last >= 0x1p-126 && most / first <= 0x1p127))
+  bool isInRange = first * scale >= 0x1p-126 && least * scale >= 0x1p-60 &&
+                   least / last >= 0x1p-126 && most / first <= 0x1p127;
+  if (!isInRange)
     return {};
   OperationBuilder builder(op, hardware);
   Value x = op.getLhs(), y = op.getRhs();
