@@ -25,15 +25,12 @@ using namespace lnbwd;
 /// 130 where there are many: the error is least where both sums have as many
 /// terms.
 static constexpr int64_t sumBlockRows = 8;
-/// The same of rows of 16 bits, and how many rows a lane has from which on
-/// their sums have totals: sums of 6422528 rows of 64 were off by 1e-5 without,
-/// and by 4e-7 with them.
-static constexpr int64_t narrowSumBlockRows = 16, leastNarrowSum = 64;
+/// How many rows of 16 bits a lane has from which on their sums have totals, of
+/// twice as many rows: sums of 6422528 rows of 64 were off by 1e-5 without, and
+/// by 4e-7 with them.
+static constexpr int64_t leastNarrowSum = 64;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
-/// Phases of a program none of whose row sums waits for another: the sums, and
-/// what needs them.
-static constexpr unsigned phasesOfOneSum = 2;
 /// Staged rows side by side from which on totals were measured to cost nothing,
 /// on an H200.
 static constexpr int64_t stagedTotalGroups = 4;
@@ -76,8 +73,8 @@ int64_t lnbwd::chooseSumBlock(RowwiseOp op, const Schedule &schedule,
       (schedule.stages && schedule.rowGroups < stagedTotalGroups))
     return 0;
   Schedule fields = schedule;
-  fields.sumBlock = std::max<int64_t>(
-      1, (isNarrow ? narrowSumBlockRows : sumBlockRows) / schedule.unroll);
+  fields.sumBlock =
+      std::max<int64_t>(1, (isNarrow ? 2 : 1) * sumBlockRows / schedule.unroll);
   int64_t registers = getResources(op, fields, chip).registersPerLane;
   int64_t needed = llvm::alignTo(uint64_t(registers + spareTotalRegisters),
                                  chip.limits.registerGranule);
@@ -97,8 +94,7 @@ int64_t lnbwd::chooseSumBlock(RowwiseOp op, const Schedule &schedule,
 static bool widensColumns(RowwiseOp op, const Schedule &schedule,
                           const ChipInfo &chip) {
   return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
-         keepsRowSums(op, schedule) &&
-         RowPhases(op).getCount() > phasesOfOneSum &&
+         keepsRowSums(op, schedule) && RowPhases(op).getCount() > 2 &&
          (schedule.rowGroups > 1 || needsShift(op, schedule));
 }
 

@@ -81,12 +81,6 @@ static constexpr int64_t mostUsualSplits = 8;
 /// them has to fill the chip.
 static constexpr int64_t narrowerTiles = 2;
 static constexpr double narrowShare = 0.1;
-/// Tiles of rows that a lane loads at once: twice as many where there are too
-/// many rows for one iteration, but for several sums beside the registers that
-/// all work-items of a large workgroup leave. On an H200 four tiles took 1.17
-/// times as long there as two (nine shapes), with one sum 0.97, and with fewer
-/// work-items 0.88.
-static constexpr int64_t tileRows = accessesAtOnce / 2;
 /// In the canonical order, of rows of odd lengths, groups of a tile, at least.
 static constexpr int64_t fewestOddGroups = 4;
 /// In the canonical order, narrower tiles as above; and the share of the hinted
@@ -191,6 +185,12 @@ void ScheduleSpace::forEachOfSplits(int64_t splits, Visitor visit) {
   auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
       hasLeaves && fields.vectorWidth == 1 ? fewestOddGroups : 1,
       largeWorkgroup / (tilesOfComputeUnit * fields.threadsPerRow)))));
+  // A lane loads two tiles of rows at once, and four where there are too many
+  // rows for one iteration, but for several sums beside the registers that all
+  // work-items of a large workgroup leave. On an H200 four tiles took 1.17
+  // times as long there as two (nine shapes), with one sum 0.97, and with fewer
+  // work-items 0.88.
+  int64_t tileRows = accessesAtOnce / 2;
   bool isFull =
       op.getAllSums().size() > 1 &&
       tilesOfComputeUnit * fields.threadsPerRow * mostGroups == largeWorkgroup;

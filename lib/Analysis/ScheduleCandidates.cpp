@@ -60,12 +60,8 @@ static constexpr std::array<int64_t, 8> triedWorkgroups = {1, 2, 3,  4,
 static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
-/// Of column tiles: lanes of a row, work-items of a workgroup at least, tiles
-/// of rows that a lane loads at once, and columns of a lane, at most.
-static constexpr int64_t triedTileLanes[] = {2, 4, 8, 16, 32, 64, 128};
-static constexpr int64_t leastTileThreads = 64;
-static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
-static constexpr int64_t narrowTileWidth = 2;
+/// Of column tiles: lanes of a row, and columns of a lane, at least.
+static constexpr int64_t leastTileLanes = 2, narrowTileWidth = 2;
 /// Rows, or rows of a group, up to which a workgroup may have all rows of its
 /// columns, and where it writes row blocks as well.
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
@@ -201,7 +197,7 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
     widths.push_back(narrowTileWidth);
   Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  for (int64_t lanes : triedTileLanes)
+  for (int64_t lanes = leastTileLanes; lanes <= smallWorkgroup; lanes *= 2)
     for (int64_t tileWidth : widths) {
       fields.threadsPerRow = lanes;
       fields.vectorWidth = tileWidth;
@@ -209,10 +205,10 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
       // A row of a tile fills a sector of memory.
       if (fields.columnTile * op.getRowElementBits() < leastBytesAcross * 8)
         continue;
-      for (int64_t threads = std::max(leastTileThreads, lanes);
+      for (int64_t threads = std::max(smallWorkgroup / 2, lanes);
            threads <= chip.maxThreadsPerWorkgroup; threads *= 2) {
         fields.rowGroups = threads / lanes;
-        for (int64_t unroll : triedTileUnrolls) {
+        for (int64_t unroll = 2 * accessesAtOnce; unroll; unroll /= 2) {
           fields.unroll = unroll;
           if (isWhole) {
             // All rows of its columns: no partial sums are left.
@@ -238,10 +234,6 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-/// Pieces of a lane on AMD's chips: with four, twelve programs had 0.55 to 1.09
-/// times the instructions of rows of 1024 columns, and with one to 1.27 times.
-static constexpr int64_t piecesOfLane = 4;
-
 bool ScheduleSpace::arePieces() {
   int64_t bits = op.getRowElementBits(), length = op.getRowLength();
   auto isPiece = [&](unsigned operand) {
@@ -263,8 +255,9 @@ void ScheduleSpace::forEachOfPieces(Visitor visit) {
   fields.vectorWidth = op.getRowLength();
   // On an H200 one for each lane took 0.97 times as long as rows of some 1000
   // columns, 1.02 at most (44 shapes of SwiGLU); two took 1.00, and workgroups
-  // that stay 1.04 times.
-  for (fields.unroll = isAMD ? piecesOfLane : 1; fields.unroll;
+  // that stay 1.04 times. On AMD's chips twelve programs had 0.55 to 1.09 times
+  // the instructions of rows of 1024 columns with four, and with one to 1.27.
+  for (fields.unroll = isAMD ? accessesAtOnce : 1; fields.unroll;
        fields.unroll /= 2) {
     fields.rowsPerWorkgroup = fields.unroll * fields.rowGroups;
     if (visit(fields))

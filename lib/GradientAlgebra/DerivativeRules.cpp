@@ -256,46 +256,6 @@ static void addExponentialWith(AdjointBuilder &b, Value slope) {
   b.addToAdjoint(0, product);
 }
 
-static void addExp(AdjointBuilder &b) { addExponentialWith(b, b.result()); }
-
-static void addExp2(AdjointBuilder &b) {
-  Value factor = b.constant(std::log(2.0));
-  addExponentialWith(b, b.mul(b.result(), factor));
-}
-
-static void addExpM1(AdjointBuilder &b) {
-  Value one = b.constant(1);
-  addExponentialWith(b, b.add(b.result(), one));
-}
-
-static void addLog(AdjointBuilder &b) {
-  b.addToAdjoint(0, b.div(b.getAdjoint(), b.x()));
-}
-
-static void addLog2(AdjointBuilder &b) {
-  Value x = b.x();
-  Value g = b.mul(b.getAdjoint(), b.constant(1 / std::log(2.0)));
-  b.addToAdjoint(0, b.div(g, x));
-}
-
-static void addLog1p(AdjointBuilder &b) {
-  Value x = b.x();
-  b.addToAdjoint(0, b.div(b.getAdjoint(), b.add(b.constant(1), x)));
-}
-
-static void addSqrt(AdjointBuilder &b) {
-  Value root = b.result();
-  b.addToAdjoint(0, b.div(b.mul(b.getAdjoint(), b.constant(0.5)), root));
-}
-
-/// (v^-1/2)' = -1/2 (v^-1/2)^3
-static void addRsqrt(AdjointBuilder &b) {
-  Value root = b.result();
-  Value cube = b.mul(b.mul(root, root), root);
-  Value slope = b.mul(cube, b.constant(-0.5));
-  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
-}
-
 /// (x^y)' = y x^(y-1) dx + x^y log(x) dy, 0 where y is 0 and where x is.
 static void addPower(AdjointBuilder &b) {
   Value g = b.getAdjoint(), base = b.x(), exponent = b.y();
@@ -318,38 +278,71 @@ static void addPower(AdjointBuilder &b) {
   }
 }
 
-static void addTanh(AdjointBuilder &b) {
-  Value t = b.result();
-  Value minusSquare = b.negate(b.mul(t, t));
-  Value slope = b.add(b.constant(1), minusSquare);
-  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+template <typename... Ops>
+static void give(DerivativeRules &rules, DerivativeRule rule) {
+  ((rules[Ops::getOperationName()] = rule), ...);
 }
 
-static void addSin(AdjointBuilder &b) {
-  Value slope = math::CosOp::create(b.getBuilder(), b.x());
-  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
-}
-
-static void addCos(AdjointBuilder &b) {
-  Value slope = b.negate(math::SinOp::create(b.getBuilder(), b.x()));
-  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
-}
-
-static void addErf(AdjointBuilder &b) {
-  Value x = b.x();
-  Value bell = math::ExpOp::create(b.getBuilder(), b.negate(b.mul(x, x)));
-  Value slope = b.mul(bell, b.constant(2 / std::sqrt(M_PI)));
-  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+/// Rules of functions of one number.
+static void addFunctions(DerivativeRules &rules) {
+  give<math::ExpOp>(
+      rules, [](AdjointBuilder &b) { addExponentialWith(b, b.result()); });
+  give<math::Exp2Op>(rules, [](AdjointBuilder &b) {
+    Value factor = b.constant(std::log(2.0));
+    addExponentialWith(b, b.mul(b.result(), factor));
+  });
+  give<math::ExpM1Op>(rules, [](AdjointBuilder &b) {
+    Value one = b.constant(1);
+    addExponentialWith(b, b.add(b.result(), one));
+  });
+  give<math::LogOp>(rules, [](AdjointBuilder &b) {
+    b.addToAdjoint(0, b.div(b.getAdjoint(), b.x()));
+  });
+  give<math::Log2Op>(rules, [](AdjointBuilder &b) {
+    Value x = b.x();
+    Value g = b.mul(b.getAdjoint(), b.constant(1 / std::log(2.0)));
+    b.addToAdjoint(0, b.div(g, x));
+  });
+  give<math::Log1pOp>(rules, [](AdjointBuilder &b) {
+    Value x = b.x();
+    b.addToAdjoint(0, b.div(b.getAdjoint(), b.add(b.constant(1), x)));
+  });
+  give<math::SqrtOp>(rules, [](AdjointBuilder &b) {
+    Value root = b.result();
+    b.addToAdjoint(0, b.div(b.mul(b.getAdjoint(), b.constant(0.5)), root));
+  });
+  // (v^-1/2)' = -1/2 (v^-1/2)^3
+  give<math::RsqrtOp>(rules, [](AdjointBuilder &b) {
+    Value root = b.result();
+    Value cube = b.mul(b.mul(root, root), root);
+    Value slope = b.mul(cube, b.constant(-0.5));
+    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+  });
+  give<math::TanhOp>(rules, [](AdjointBuilder &b) {
+    Value t = b.result();
+    Value minusSquare = b.negate(b.mul(t, t));
+    Value slope = b.add(b.constant(1), minusSquare);
+    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+  });
+  give<math::SinOp>(rules, [](AdjointBuilder &b) {
+    Value slope = math::CosOp::create(b.getBuilder(), b.x());
+    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+  });
+  give<math::CosOp>(rules, [](AdjointBuilder &b) {
+    Value slope = b.negate(math::SinOp::create(b.getBuilder(), b.x()));
+    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+  });
+  give<math::ErfOp>(rules, [](AdjointBuilder &b) {
+    Value x = b.x();
+    Value bell = math::ExpOp::create(b.getBuilder(), b.negate(b.mul(x, x)));
+    Value slope = b.mul(bell, b.constant(2 / std::sqrt(M_PI)));
+    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Which rule is whose
 //===----------------------------------------------------------------------===//
-
-template <typename... Ops>
-static void give(DerivativeRules &rules, DerivativeRule rule) {
-  ((rules[Ops::getOperationName()] = rule), ...);
-}
 
 const DerivativeRules &lnbwd::getDerivativeRules() {
   static const auto all = [] {
@@ -368,19 +361,8 @@ const DerivativeRules &lnbwd::getDerivativeRules() {
     give<arith::MinimumFOp>(rules, addExtremum<Predicate::OGT, false>);
     give<arith::MaxNumFOp>(rules, addExtremum<Predicate::OLT, true>);
     give<arith::MinNumFOp>(rules, addExtremum<Predicate::OGT, true>);
-    give<math::ExpOp>(rules, addExp);
-    give<math::Exp2Op>(rules, addExp2);
-    give<math::ExpM1Op>(rules, addExpM1);
-    give<math::LogOp>(rules, addLog);
-    give<math::Log2Op>(rules, addLog2);
-    give<math::Log1pOp>(rules, addLog1p);
-    give<math::SqrtOp>(rules, addSqrt);
-    give<math::RsqrtOp>(rules, addRsqrt);
+    addFunctions(rules);
     give<math::PowFOp>(rules, addPower);
-    give<math::TanhOp>(rules, addTanh);
-    give<math::SinOp>(rules, addSin);
-    give<math::CosOp>(rules, addCos);
-    give<math::ErfOp>(rules, addErf);
     give<math::AbsFOp>(rules, addMagnitude);
     give<math::CopySignOp>(rules, addCopiedSign);
     give<vector::BroadcastOp>(rules, addBroadcast);

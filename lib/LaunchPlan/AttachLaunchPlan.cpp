@@ -239,6 +239,15 @@ static std::optional<json::Value> multiply(std::optional<json::Value> lhs,
   return lhs;
 }
 
+/// The buffer that `value` is all of.
+static Value getBuffer(Value value) {
+  while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp,
+                         memref::ExpandShapeOp, memref::MemorySpaceCastOp>(
+      value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
 /// What a number is at launch, if a plan can express it: a constant, the row
 /// count, or a workgroup count, of a group or of all. Of an allocation, its
 /// rows: those of a workspace are the workgroups that it was allocated for.
@@ -262,11 +271,7 @@ std::optional<json::Value> PlanBuilder::evaluate(Value value) {
       return rows;
     }
     // One workgroup for each group is a static size, after a cast.
-    Value source = count.getSource();
-    while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp,
-                           memref::ExpandShapeOp>(source.getDefiningOp()))
-      source = source.getDefiningOp()->getOperand(0);
-    auto alloc = source.getDefiningOp<memref::AllocOp>();
+    auto alloc = getBuffer(count.getSource()).getDefiningOp<memref::AllocOp>();
     if (alloc && !alloc->hasAttr(rowScalarAttr))
       return evaluate(alloc);
     return rows;
@@ -297,17 +302,6 @@ FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
   return user->emitOpError(
       "expected a number that a launch plan can express: a "
       "constant, a row count or a workgroup count");
-}
-
-/// What a kernel's operand is a view of.
-static Value getBuffer(Value value) {
-  while (Operation *cast = value.getDefiningOp()) {
-    if (!isa<memref::ReinterpretCastOp, memref::ExpandShapeOp,
-             memref::MemorySpaceCastOp>(cast))
-      break;
-    value = cast->getOperand(0);
-  }
-  return value;
 }
 
 FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,

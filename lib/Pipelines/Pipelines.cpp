@@ -93,8 +93,7 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   llvm::Expected<TargetId> target = parseTargetId(options.chip);
   if (!target)
     return llvm::consumeError(target.takeError());
-  pm.addPass(createLowerSubgroupReducePass());
-  pm.addPass(createExpandMathPass());
+  pm.addPass(createExpandForChipPass());
   TargetBackend::get(target->chip->backend)
       .addLowering(pm, *target->chip, target->getFeatures());
   if (options.debugInfo)

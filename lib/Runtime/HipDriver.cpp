@@ -171,10 +171,11 @@ private:
 
 } // namespace
 
-/// Compute units of what HIP calls a multiprocessor. On RDNA, gfx10 to gfx12
-/// but CDNA5's gfx125x, that is a workgroup processor, a pair of compute units
-/// (ROCm/hip#3767), unless GPU_ENABLE_WGP_MODE=0 tells HIP to count these.
-/// docs/runtime.md says which of the two numbers a plan means.
+/// Compute units of what HIP calls a multiprocessor. On RDNA, gfx10 to gfx12,
+/// that is a workgroup processor, a pair of compute units (ROCm/hip#3767),
+/// unless GPU_ENABLE_WGP_MODE=0 tells HIP to count these. CDNA5's gfx125x has a
+/// name of as many digits and no such pairs. docs/runtime.md says which of the
+/// two numbers a plan means.
 static int64_t unitsOfMultiprocessor(const std::string &arch) {
   // "gfx" and the number: one or two digits, then those of minor and stepping.
   const size_t begin = 3;

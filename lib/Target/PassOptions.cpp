@@ -12,9 +12,7 @@
 
 #include "lnbwd/Target/PassOptions.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-
-#include "mlir/IR/Operation.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -32,12 +30,16 @@ StringRef lnbwd::getOption(Location location) {
 }
 
 FailureOr<TargetId> lnbwd::getTarget(Operation *op) {
-  StringAttr chip;
-  for (Operation *at = op; at && !chip; at = at->getParentOp())
-    chip = at->getAttrOfType<StringAttr>(chipAttr);
+  Operation *at = op;
+  while (at && !at->hasAttr(DLTIDialect::kTargetSystemDescAttrName))
+    at = at->getParentOp();
+  FailureOr<Attribute> found = failure();
+  if (at)
+    found = dlti::query(at, {StringRef(targetDevice), StringRef(targetChip)});
+  auto chip = succeeded(found) ? dyn_cast<StringAttr>(*found) : StringAttr();
   if (!chip)
-    return op->emitError("expected a module with ")
-           << chipAttr << "; run lnbwd-set-chip before";
+    return op->emitError("expected a module for a chip; run lnbwd-set-chip "
+                         "before");
   return lookupTarget(chip, [&] { return op->emitError(); });
 }
 

@@ -10,9 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
+
+#include "mlir/Dialect/DLTI/DLTI.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SETCHIPPASS
@@ -32,14 +33,28 @@ struct SetChip : lnbwd::impl::SetChipPassBase<SetChip> {
         lookupTarget(chip, [&] { return emitError(loc); });
     if (failed(target))
       return signalPassFailure();
-    auto known = getOperation()->getAttrOfType<StringAttr>(chipAttr);
-    if (known && known != target->str()) {
-      emitError(loc) << "expected the chip that the module is for, "
-                     << known.getValue() << ", got " << target->str();
+    for (ModuleOp nested : getOperation().getOps<ModuleOp>()) {
+      nested.emitError("expected no module within the module that is compiled; "
+                       "move its functions out of it");
       return signalPassFailure();
     }
-    getOperation()->setAttr(chipAttr,
-                            StringAttr::get(&getContext(), target->str()));
+    StringRef name = DLTIDialect::kTargetSystemDescAttrName;
+    Builder b(&getContext());
+    auto entry = [&](StringRef key, Attribute value) {
+      return DataLayoutEntryInterface(
+          DataLayoutEntryAttr::get(b.getStringAttr(key), value));
+    };
+    Attribute device = TargetDeviceSpecAttr::get(
+        &getContext(), entry(targetChip, b.getStringAttr(target->str())));
+    Attribute system =
+        TargetSystemSpecAttr::get(&getContext(), entry(targetDevice, device));
+    Attribute known = getOperation()->getAttr(name);
+    if (known && known != system) {
+      emitError(loc) << "expected the target that the module is for, " << known
+                     << ", got " << target->str();
+      return signalPassFailure();
+    }
+    getOperation()->setAttr(name, system);
   }
 };
 } // namespace

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The functions that lnbwd-expand-math writes out, in compiled kernels: their errors on the
+"""The functions that lnbwd-expand-for-chip writes out, in compiled kernels: their errors on the
 simulator, over a sample of all float32 numbers and at the ends, and how many instructions an
 element takes. Unit tests measure the same expansions with hardware functions that are as
 wrong as the vendors allow (unittests/Conversion)."""

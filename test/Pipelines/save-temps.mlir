@@ -25,7 +25,7 @@
 // CHECK:     lnbwd-lower-row-reductions.mlir
 // CHECK:     lnbwd-convert-lane-to-gpu.mlir
 // CHECK:     lnbwd-attach-launch-plan.mlir
-// CHECK:     lnbwd-lower-subgroup-reduce.mlir
+// CHECK:     lnbwd-expand-for-chip.mlir
 // CHECK:     kernel.ll
 // CHECK:     kernel.s
 

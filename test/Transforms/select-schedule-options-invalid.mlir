@@ -10,7 +10,7 @@
 // RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-select-schedule=schedule=threads_per_row=48 2>&1 | FileCheck %s --check-prefix=WAVE
 // RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=candidates=-1 2>&1 | FileCheck %s --check-prefix=COUNT
 
-// NO-CHIP:   error: expected a module with lnbwd.chip; run lnbwd-set-chip before
+// NO-CHIP:   error: expected a module for a chip; run lnbwd-set-chip before
 // FIELD:     error: {{.*}} unknown schedule field 'warps', expected one of: threads_per_row, row_groups, vector_width, rows_per_workgroup, workgroups_per_compute_unit, workgroups_per_row, column_tile, prefetch
 // NUMBER:    error: {{.*}} expected schedule field 'row_groups' to be a whole number, got 'four'
 // NO-NUMBER: error: {{.*}} expected schedule field 'row_groups' to be a whole number, got ''

@@ -4,7 +4,7 @@
 // RUN: lnbwd-opt %t/in-place.mlir --lnbwd-split-two-pass=mode=always --verify-diagnostics
 
 // MODE:    error: loc("option two-pass (mode)"): expected two-pass (mode) to be auto, always or never, got 'sometimes'
-// NO-CHIP: error: expected a module with lnbwd.chip; run lnbwd-set-chip before
+// NO-CHIP: error: expected a module for a chip; run lnbwd-set-chip before
 
 //--- program.mlir
 func.func @f() {

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Evaluates the expansions of lnbwd-expand-math with hardware functions that
-// are as wrong as the vendors allow, and holds the errors against float64 to
-// the bounds of docs/numerics.md. By itself for one input in 4099; with
+// Evaluates the expansions of lnbwd-expand-for-chip with hardware functions
+// that are as wrong as the vendors allow, and holds the errors against float64
+// to the bounds of docs/numerics.md. By itself for one input in 4099; with
 // LNBWD_ALL_FLOATS=1 in the environment for all of them, and prints what it
 // measures.
 //

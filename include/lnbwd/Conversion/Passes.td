@@ -161,36 +161,14 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     "::mlir::vector::VectorDialect"];
 }
 
-def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
-  let summary = "Lower subgroup reductions as the chip does them best";
+def ExpandForChipPass : Pass<"lnbwd-expand-for-chip"> {
+  let summary = "Write out what the chip has no instruction for";
   let description = [{
-    Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
-    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere. If waves
-    have 64 lanes, a move to two of the four rows of lanes becomes one to all
-    four where nothing reads the other two afterwards: LLVM then folds it into
-    the operation that follows.
+    `gpu.subgroup_reduce` becomes data-parallel-primitive moves (DPP) on AMD and
+    shuffles elsewhere, by upstream's patterns. If waves have 64 lanes, a move to
+    two of the four rows of lanes becomes one to all four where nothing reads the
+    other two afterwards: LLVM then folds it into the operation that follows.
 
-    Before:
-
-    ```mlir
-    %s = gpu.subgroup_reduce add %v : (f32) -> f32
-    ```
-
-    After, on a chip with 32 lanes to a wave and no DPP: five `gpu.shuffle xor`,
-    each followed by an `arith.addf`.
-  }];
-  let dependentDialects = [
-    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::ROCDL::ROCDLDialect",
-    "::mlir::vector::VectorDialect"];
-  let statistics = [
-    Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
-  ];
-}
-
-def ExpandMathPass : Pass<"lnbwd-expand-math"> {
-  let summary = "Write functions out that the chips have no instruction for";
-  let description = [{
     No device library is linked. `math.exp`, `exp2`, `expm1`, `log`, `log1p`,
     `log2`, `tanh`, `erf`, and `powf` and `fpowi` with a constant exponent, of
     float32, become a few multiply-adds around the instructions that `chip` has
@@ -234,9 +212,11 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
   }];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::ROCDL::ROCDLDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let statistics = [
+    Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
     Statistic<"numFunctions", "functions", "Calls of functions met">,
   ];
 }

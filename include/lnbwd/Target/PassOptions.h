@@ -27,7 +27,10 @@ mlir::Location getOptionLoc(mlir::MLIRContext *context, llvm::StringRef option);
 /// The name of the option if `location` is one of getOptionLoc's, else empty.
 llvm::StringRef getOption(mlir::Location location);
 
-/// What the attribute `lnbwd.chip` says of the module that `op` is or is in.
+/// The keys of the chip in a module's `dlti.target_system_spec`.
+inline constexpr llvm::StringLiteral targetDevice = "GPU", targetChip = "chip";
+
+/// The chip of the module that `op` is or is in.
 mlir::FailureOr<TargetId> getTarget(mlir::Operation *op);
 mlir::FailureOr<const ChipInfo *> getChip(mlir::Operation *op);
 

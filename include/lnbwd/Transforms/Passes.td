@@ -229,8 +229,10 @@ def DropArgumentResultsPass
 def SetChipPass : Pass<"lnbwd-set-chip", "::mlir::ModuleOp"> {
   let summary = "Say which chip a module is compiled for";
   let description = [{
-    Sets the attribute `lnbwd.chip` of the module, which all later passes go by.
-    A module that is for another chip is an error.
+    Sets upstream's `dlti.target_system_spec` of the module: the chip with its
+    settings, as the option has it. All later passes read it there. A module
+    that has another target is an error, and so is a module in it, whose
+    functions no pass would compile.
 
     Before:
 
@@ -241,7 +243,8 @@ def SetChipPass : Pass<"lnbwd-set-chip", "::mlir::ModuleOp"> {
     After, for `chip=NAME`:
 
     ```mlir
-    module attributes {lnbwd.chip = "NAME"} {...}
+    module attributes {dlti.target_system_spec = #dlti.target_system_spec<
+        "GPU" = #dlti.target_device_spec<"chip" = "NAME">>} {...}
     ```
   }];
   let options = [
@@ -249,6 +252,7 @@ def SetChipPass : Pass<"lnbwd-set-chip", "::mlir::ModuleOp"> {
            "Chip to compile for; an unknown name is an error that lists the "
            "known ones">,
   ];
+  let dependentDialects = ["::mlir::DLTIDialect"];
 }
 
 def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {

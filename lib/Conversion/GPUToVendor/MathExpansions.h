@@ -9,8 +9,8 @@
 // How a function of float32 is computed from multiply-adds and one or two of
 // the approximations that every GPU has in hardware: exp2, log2, reciprocal,
 // reciprocal square root, square root. What is written here once is built
-// twice: by lnbwd-expand-math, of operations, and by a unit test, of numbers,
-// which measures the error over all inputs (docs/numerics.md).
+// twice: by lnbwd-expand-for-chip, of operations, and by a unit test, of
+// numbers, which measures the error over all inputs (docs/numerics.md).
 //
 // The hardware's functions may be wrong by some units in the last place, read
 // subnormals as 0 and give 0 for them. Polynomials were fitted for the least

@@ -27,6 +27,8 @@
 
 namespace lnbwd {
 
+namespace arith = mlir::arith;
+
 /// The intrinsics of LLVM for functions of one float32 that every chip computes
 /// in one instruction, nearly. Each is that instruction and nothing else:
 /// subnormal numbers are 0 to it.
@@ -97,41 +99,30 @@ public:
   Value constant(double value) {
     return constant(b.getF32FloatAttr(float(value)), type);
   }
-  Value add(Value lhs, Value rhs) {
-    return mlir::arith::AddFOp::create(b, lhs, rhs);
-  }
-  Value sub(Value lhs, Value rhs) {
-    return mlir::arith::SubFOp::create(b, lhs, rhs);
-  }
-  Value mul(Value lhs, Value rhs) {
-    return mlir::arith::MulFOp::create(b, lhs, rhs);
-  }
-  Value div(Value lhs, Value rhs) {
-    return mlir::arith::DivFOp::create(b, lhs, rhs);
-  }
+  Value add(Value x, Value y) { return make<arith::AddFOp>(x, y); }
+  Value sub(Value x, Value y) { return make<arith::SubFOp>(x, y); }
+  Value mul(Value x, Value y) { return make<arith::MulFOp>(x, y); }
+  Value div(Value x, Value y) { return make<arith::DivFOp>(x, y); }
   Value fma(Value x, Value y, Value z) {
-    return mlir::math::FmaOp::create(b, x, y, z);
+    return make<mlir::math::FmaOp>(x, y, z);
   }
-  Value neg(Value x) { return mlir::arith::NegFOp::create(b, x); }
+  Value neg(Value x) { return make<arith::NegFOp>(x); }
   Value abs(Value x) { return callWhole("llvm.fabs", x); }
   Value copySign(Value magnitude, Value sign) {
     return callWhole("llvm.copysign", {magnitude, sign});
   }
-  Value less(Value lhs, Value rhs) {
-    return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::OLT, lhs,
-                                       rhs);
+  Value less(Value x, Value y) {
+    return make<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, y);
   }
-  Value lessOrNaN(Value lhs, Value rhs) {
-    return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::ULT, lhs,
-                                       rhs);
+  Value lessOrNaN(Value x, Value y) {
+    return make<arith::CmpFOp>(arith::CmpFPredicate::ULT, x, y);
   }
   Value isNaN(Value x) {
-    return mlir::arith::CmpFOp::create(b, mlir::arith::CmpFPredicate::UNO, x,
-                                       x);
+    return make<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
   }
   Value roundedSqrt(Value x) { return callWhole("llvm.sqrt", x); }
   Value select(Value condition, Value ifTrue, Value ifFalse) {
-    return mlir::arith::SelectOp::create(b, condition, ifTrue, ifFalse);
+    return make<arith::SelectOp>(condition, ifTrue, ifFalse);
   }
   Value clamp(Value x, double low, double high) {
     Value most = constant(high);
@@ -145,67 +136,51 @@ public:
     return callWhole("llvm.minnum", {lhs, rhs});
   }
 
-  Value toBits(Value x) {
-    return mlir::arith::BitcastOp::create(b, getBitsType(), x);
-  }
-  Value fromBits(Value x) { return mlir::arith::BitcastOp::create(b, type, x); }
+  Value toBits(Value x) { return make<arith::BitcastOp>(getBitsType(), x); }
+  Value fromBits(Value x) { return make<arith::BitcastOp>(type, x); }
   Value bitsConstant(uint32_t value) {
     return constant(b.getI32IntegerAttr(int32_t(value)), getBitsType());
   }
-  Value addBits(Value lhs, Value rhs) {
-    return mlir::arith::AddIOp::create(b, lhs, rhs);
+  Value addBits(Value x, Value y) { return make<arith::AddIOp>(x, y); }
+  Value subBits(Value x, Value y) { return make<arith::SubIOp>(x, y); }
+  Value subBits(Value x, uint32_t y) { return subBits(x, bitsConstant(y)); }
+  Value andBits(Value x, uint32_t y) {
+    return make<arith::AndIOp>(x, bitsConstant(y));
   }
-  Value subBits(Value lhs, Value rhs) {
-    return mlir::arith::SubIOp::create(b, lhs, rhs);
+  Value orBits(Value x, uint32_t y) {
+    return make<arith::OrIOp>(x, bitsConstant(y));
   }
-  Value subBits(Value lhs, uint32_t rhs) {
-    return subBits(lhs, bitsConstant(rhs));
-  }
-  Value andBits(Value lhs, uint32_t rhs) {
-    return mlir::arith::AndIOp::create(b, lhs, bitsConstant(rhs));
-  }
-  Value orBits(Value lhs, uint32_t rhs) {
-    return mlir::arith::OrIOp::create(b, lhs, bitsConstant(rhs));
-  }
-  Value xorBits(Value lhs, Value rhs) {
-    return mlir::arith::XOrIOp::create(b, lhs, rhs);
-  }
+  Value xorBits(Value x, Value y) { return make<arith::XOrIOp>(x, y); }
   Value shiftLeft(Value x, uint32_t count) {
-    return mlir::arith::ShLIOp::create(b, x, bitsConstant(count));
+    return make<arith::ShLIOp>(x, bitsConstant(count));
   }
   Value shiftRight(Value x, uint32_t count) {
-    return mlir::arith::ShRUIOp::create(b, x, bitsConstant(count));
+    return make<arith::ShRUIOp>(x, bitsConstant(count));
   }
-  Value mulBits(Value lhs, Value rhs) {
-    return mlir::arith::MulIOp::create(b, lhs, rhs);
-  }
+  Value mulBits(Value x, Value y) { return make<arith::MulIOp>(x, y); }
   Value mulHighBits(Value lhs, Value rhs) {
-    return mlir::arith::MulUIExtendedOp::create(b, lhs, rhs).getHigh();
+    return arith::MulUIExtendedOp::create(b, lhs, rhs).getHigh();
   }
   /// The 32 bits of a scalar of 64 from `first`, for all elements.
   Value half(Value x, int64_t first) {
-    Value shift =
-        mlir::arith::ConstantOp::create(b, b.getI64IntegerAttr(first));
-    Value low = mlir::arith::TruncIOp::create(
-        b, b.getI32Type(), mlir::arith::ShRUIOp::create(b, x, shift));
+    Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(first));
+    Value low = arith::TruncIOp::create(b, b.getI32Type(),
+                                        arith::ShRUIOp::create(b, x, shift));
     return llvm::isa<mlir::VectorType>(type)
                ? mlir::vector::BroadcastOp::create(b, type, low).getResult()
                : low;
   }
   Value funnelShift(Value high, Value low, Value count) {
-    return mlir::LLVM::FshrOp::create(b, high, low, count);
+    return make<mlir::LLVM::FshrOp>(high, low, count);
   }
   Value selectBits(Value condition, Value ifTrue, Value ifFalse) {
-    return mlir::arith::SelectOp::create(b, condition, ifTrue, ifFalse);
+    return make<arith::SelectOp>(condition, ifTrue, ifFalse);
   }
-  Value toNumber(Value x) { return mlir::arith::SIToFPOp::create(b, type, x); }
-  Value lessBits(Value lhs, Value rhs) {
-    return mlir::arith::CmpIOp::create(b, mlir::arith::CmpIPredicate::ult, lhs,
-                                       rhs);
+  Value toNumber(Value x) { return make<arith::SIToFPOp>(type, x); }
+  Value lessBits(Value x, Value y) {
+    return make<arith::CmpIOp>(arith::CmpIPredicate::ult, x, y);
   }
-  Value lessBits(Value lhs, uint32_t rhs) {
-    return lessBits(lhs, bitsConstant(rhs));
-  }
+  Value lessBits(Value x, uint32_t y) { return lessBits(x, bitsConstant(y)); }
   /// A branch that a lane takes if the condition holds for any of its elements.
   /// In it each of those has a branch of its own, so that no registers hold
   /// what several of them need.
@@ -216,7 +191,7 @@ public:
     llvm::SmallVector<Value> conditions = getElements(b, condition);
     Value any = conditions.front();
     for (Value one : llvm::ArrayRef(conditions).drop_front())
-      any = mlir::arith::OrIOp::create(b, any, one);
+      any = arith::OrIOp::create(b, any, one);
     return branchRarely(any, value, bits, [&]() -> std::pair<Value, Value> {
       auto vector = llvm::dyn_cast<mlir::VectorType>(type);
       if (!vector)
@@ -245,11 +220,11 @@ public:
 
   /// Bytes as `Bits`, and the other way round.
   Value fromBytes(Value bytes) {
-    return mlir::arith::ExtUIOp::create(b, getBitsType(), bytes);
+    return make<arith::ExtUIOp>(getBitsType(), bytes);
   }
   Value toBytes(Value bits) {
-    return mlir::arith::TruncIOp::create(
-        b, cloneType(bits.getType(), b.getI8Type()), bits);
+    return arith::TruncIOp::create(b, cloneType(bits.getType(), b.getI8Type()),
+                                   bits);
   }
 
   /// Calls an intrinsic that LLVM has for vectors as well. Upstream's
@@ -286,12 +261,15 @@ public:
   }
 
 private:
+  template <typename Op, typename... Args> Value make(Args... args) {
+    return Op::create(b, args...);
+  }
   /// What `compute` gives if the condition holds, else what there is.
   std::pair<Value, Value>
   branchRarely(Value condition, Value value, Value bits,
                llvm::function_ref<std::pair<Value, Value>()> compute) {
     condition = mlir::LLVM::ExpectOp::create(
-        b, condition, mlir::arith::ConstantIntOp::create(b, 0, /*width=*/1));
+        b, condition, arith::ConstantIntOp::create(b, 0, /*width=*/1));
     auto branch = mlir::scf::IfOp::create(
         b, mlir::TypeRange{value.getType(), bits.getType()}, condition,
         /*withElseRegion=*/true);
@@ -305,9 +283,9 @@ private:
   }
   Value constant(mlir::TypedAttr value, mlir::Type type) {
     if (auto vector = llvm::dyn_cast<mlir::VectorType>(type))
-      return mlir::arith::ConstantOp::create(
+      return arith::ConstantOp::create(
           b, mlir::DenseElementsAttr::get(vector, value));
-    return mlir::arith::ConstantOp::create(b, value);
+    return arith::ConstantOp::create(b, value);
   }
   mlir::Type getBitsType() { return cloneType(type, b.getI32Type()); }
 

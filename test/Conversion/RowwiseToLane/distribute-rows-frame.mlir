@@ -2,7 +2,7 @@
 
 // A kernel takes bare pointers, each typed as the first row of its buffer, then
 // the row count and the workgroup count; the function launches it.
-// CHECK:       module attributes {gpu.container_module, lnbwd.chip = "{{.*}}"}
+// CHECK:       module attributes {dlti.target_system_spec = {{.*}}, gpu.container_module}
 // CHECK-LABEL:   gpu.module @frame_kernels
 // CHECK:           gpu.func @k(
 // CHECK-SAME:        %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<512xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly},

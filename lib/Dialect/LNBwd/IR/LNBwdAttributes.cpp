@@ -34,13 +34,11 @@ static bool isAlloc(Operation *op) {
   return op->getName().getStringRef() == "memref.alloc";
 }
 
-static bool isCount(Attribute value) {
-  auto number = dyn_cast<IntegerAttr>(value);
-  return number && number.getType().isSignlessInteger(64) &&
-         number.getInt() >= 1;
-}
 static bool isUnitOrCount(Attribute value) {
-  return isa<UnitAttr>(value) || isCount(value);
+  auto number = dyn_cast<IntegerAttr>(value);
+  return isa<UnitAttr>(value) ||
+         (number && number.getType().isSignlessInteger(64) &&
+          number.getInt() >= 1);
 }
 static bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
@@ -94,7 +92,6 @@ static const OperationAttribute operationAttributes[] = {
      "<...>>"},
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
-    {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
     {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrCount,
      "without a value, or the number of its parts, 64-bit, at least 1"},
     {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},

@@ -38,13 +38,13 @@ func.func private @f(memref<?x8xf32> {lnbwd.argument = #lnbwd.argument<row_rank 
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.chip, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.argument on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.row_scalar, lnbwd.detach on an operation, or lnbwd.argument on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.chip on an operation, got it on an argument}}
-func.func private @f(memref<?x8xf32> {lnbwd.chip = "gfx942"})
+// expected-error@+1 {{expected lnbwd.detach on an operation, got it on an argument}}
+func.func private @f(memref<?x8xf32> {lnbwd.detach})
 
 // -----
 

@@ -96,9 +96,6 @@ inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
 /// ScheduleAttr, by the programs' entries.
 inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
     "lnbwd.rejected_schedules";
-/// The attribute of a module with the chip that it is compiled for, a target
-/// id.
-inline constexpr llvm::StringLiteral chipAttr = "lnbwd.chip";
 /// The attribute of a function's arguments, an ArgumentAttr.
 inline constexpr llvm::StringLiteral argumentAttr = "lnbwd.argument";
 /// The attribute of an allocation of row scalars, or of split ones: how many

@@ -42,7 +42,6 @@ def LNBwd_Dialect : Dialect {
     |---|---|---|
     | `lnbwd.operation` | a function | what its kernels compute together: `#lnbwd.operation`, or its row programs for the launch plan, JSON in a string |
     | `lnbwd.argument` | an argument of a function | `#lnbwd.argument`: name, kind and access in the launch plan |
-    | `lnbwd.chip` | a module | the chip that it is compiled for, with its settings, a string as the option `chip` takes it |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
     | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or, of a split row sum, how many: its partial sums, 64-bit |

@@ -1,4 +1,4 @@
-//===- LowerSubgroupReduce.cpp - Reductions within a wave -----------------===//
+//===- SubgroupReductions.cpp - Reductions within a wave ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Conversion/Passes.h"
-#include "lnbwd/Target/PassOptions.h"
+#include "SubgroupReductions.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/AMDGPU/Utils/Chipset.h"
@@ -24,11 +23,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-
-namespace lnbwd {
-#define GEN_PASS_DEF_LOWERSUBGROUPREDUCEPASS
-#include "lnbwd/Conversion/Passes.h.inc"
-} // namespace lnbwd
 
 using namespace mlir;
 using namespace lnbwd;
@@ -77,36 +71,36 @@ static LogicalResult moveToAllRows(amdgpu::DPPOp op,
   return success();
 }
 
-namespace {
-struct LowerSubgroupReduce
-    : lnbwd::impl::LowerSubgroupReducePassBase<LowerSubgroupReduce> {
-  void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChip(getOperation());
-    if (failed(found))
-      return signalPassFailure();
-    const ChipInfo &info = **found;
-    getOperation()->walk([&](gpu::SubgroupReduceOp) { ++numReductions; });
-    RewritePatternSet patterns(&getContext());
-    populateGpuBreakDownSubgroupReducePatterns(
-        patterns, /*maxShuffleBitwidth=*/32, PatternBenefit(3));
-    std::optional<amdgpu::Chipset> chipset;
-    if (info.backend == Backend::AMDGPU) {
-      FailureOr<amdgpu::Chipset> parsed = amdgpu::Chipset::parse(info.name);
-      assert(succeeded(parsed) && "the chip table has a name LLVM cannot read");
-      chipset = *parsed;
-      populateGpuLowerSubgroupReduceToDPPPatterns(patterns, info.waveSize,
-                                                  *chipset, PatternBenefit(2));
-      populateGpuLowerClusteredSubgroupReduceToDPPPatterns(
-          patterns, info.waveSize, *chipset, PatternBenefit(2));
-      patterns.add(moveToAllRows);
-    }
-    populateGpuLowerSubgroupReduceToShufflePatterns(patterns, info.waveSize);
-    populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns,
-                                                             info.waveSize);
-    if (chipset)
-      populateGpuPromoteShuffleToAMDGPUPatterns(patterns, chipset);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+FailureOr<int64_t> lnbwd::lowerSubgroupReductions(Operation *root,
+                                                  const ChipInfo &chip) {
+  int64_t numReductions = 0;
+  bool hasMoves = false;
+  root->walk([&](Operation *op) {
+    numReductions += isa<gpu::SubgroupReduceOp>(op);
+    hasMoves |= isa<gpu::ShuffleOp, amdgpu::DPPOp>(op);
+  });
+  if (numReductions == 0 && !hasMoves)
+    return 0;
+  RewritePatternSet patterns(root->getContext());
+  populateGpuBreakDownSubgroupReducePatterns(
+      patterns, /*maxShuffleBitwidth=*/32, PatternBenefit(3));
+  std::optional<amdgpu::Chipset> chipset;
+  if (chip.backend == Backend::AMDGPU) {
+    FailureOr<amdgpu::Chipset> parsed = amdgpu::Chipset::parse(chip.name);
+    assert(succeeded(parsed) && "the chip table has a name LLVM cannot read");
+    chipset = *parsed;
+    populateGpuLowerSubgroupReduceToDPPPatterns(patterns, chip.waveSize,
+                                                *chipset, PatternBenefit(2));
+    populateGpuLowerClusteredSubgroupReduceToDPPPatterns(
+        patterns, chip.waveSize, *chipset, PatternBenefit(2));
+    patterns.add(moveToAllRows);
   }
-};
-} // namespace
+  populateGpuLowerSubgroupReduceToShufflePatterns(patterns, chip.waveSize);
+  populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns,
+                                                           chip.waveSize);
+  if (chipset)
+    populateGpuPromoteShuffleToAMDGPUPatterns(patterns, chipset);
+  if (failed(applyPatternsGreedily(root, std::move(patterns))))
+    return failure();
+  return numReductions;
+}

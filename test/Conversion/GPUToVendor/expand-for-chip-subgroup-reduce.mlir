@@ -1,10 +1,10 @@
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx90a --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefixes=CHECK,GFX9
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefixes=CHECK,GFX9
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefix=CHECK
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefixes=CHECK,RDNA
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1201 --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefixes=CHECK,RDNA
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefixes=CHECK,NVIDIA
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-lower-subgroup-reduce | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx90a --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,GFX9
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,GFX9
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-expand-for-chip | FileCheck %s --check-prefix=CHECK
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,RDNA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1201 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,RDNA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
 // A whole wave: DPP moves on AMD, one shuffle a halving on NVIDIA.
 // CHECK-LABEL:    gpu.func @wave(

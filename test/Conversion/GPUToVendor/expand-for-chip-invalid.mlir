@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-math --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-for-chip --split-input-file --verify-diagnostics
 
 func.func @power(%v: f32) -> f32 {
   // expected-error@+1 {{'math.powf' op expected an exponent that is a finite constant, the same for all elements; write x^y as exp(y log x)}}

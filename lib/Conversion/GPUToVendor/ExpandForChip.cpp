@@ -1,4 +1,4 @@
-//===- ExpandMath.cpp - Functions without a library -----------------------===//
+//===- ExpandForChip.cpp - Functions without a library --------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,6 +13,7 @@
 
 #include "MathExpansions.h"
 #include "OperationBuilder.h"
+#include "SubgroupReductions.h"
 
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
@@ -26,7 +27,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace lnbwd {
-#define GEN_PASS_DEF_EXPANDMATHPASS
+#define GEN_PASS_DEF_EXPANDFORCHIPPASS
 #include "lnbwd/Conversion/Passes.h.inc"
 } // namespace lnbwd
 
@@ -34,7 +35,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-struct ExpandMath : lnbwd::impl::ExpandMathPassBase<ExpandMath> {
+struct ExpandForChip : lnbwd::impl::ExpandForChipPassBase<ExpandForChip> {
   void runOnOperation() override;
   template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);
@@ -107,8 +108,9 @@ static Value divideInRange(arith::DivFOp op,
   auto [least, most] = getRange(op.getLhs());
   auto [first, last] = getRange(op.getRhs());
   double scale = last > 0x1p126 ? 0.25 : 1;
-  if (!(first * scale >= 0x1p-126 && least * scale >= 0x1p-60 &&
-        least / last >= 0x1p-126 && most / first <= 0x1p127))
+  bool isInRange = first * scale >= 0x1p-126 && least * scale >= 0x1p-60 &&
+                   least / last >= 0x1p-126 && most / first <= 0x1p127;
+  if (!isInRange)
     return {};
   OperationBuilder builder(op, hardware);
   Value x = op.getLhs(), y = op.getRhs();
@@ -147,8 +149,8 @@ static bool isUniform(Value value) {
 /// The sine or cosine that `op` is. Branches would hide from later passes that
 /// both reduce the same number, or a vector of one number.
 template <typename Builder>
-Value ExpandMath::expandAngle(Operation *op,
-                              const HardwareFunctions &hardware) {
+Value ExpandForChip::expandAngle(Operation *op,
+                                 const HardwareFunctions &hardware) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0);
   Type type = x.getType();
@@ -183,7 +185,7 @@ static Value expandPower(MathExpansions<Builder> &expansions, Value x,
 
 /// The value of `op` in operations that the chip has; null if it stays.
 template <typename Builder>
-Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
+Value ExpandForChip::expand(Operation *op, const HardwareFunctions &hardware) {
   if (op->getNumResults() != 1 ||
       (!isFloat32(op->getResult(0).getType()) && !isa<PhiloxOp>(op)))
     return {};
@@ -466,10 +468,14 @@ static bool hasInstructions(Operation *root) {
   return !result.wasInterrupted();
 }
 
-void ExpandMath::runOnOperation() {
+void ExpandForChip::runOnOperation() {
   FailureOr<const ChipInfo *> info = getChip(getOperation());
   if (failed(info))
     return signalPassFailure();
+  FailureOr<int64_t> lowered = lowerSubgroupReductions(getOperation(), **info);
+  if (failed(lowered))
+    return signalPassFailure();
+  numReductions += *lowered;
   const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);
   // The kernels of a module are those of one function.
   isPortable = false;

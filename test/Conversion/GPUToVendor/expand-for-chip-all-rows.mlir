@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-lower-subgroup-reduce | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-for-chip | FileCheck %s
 
 // A move from each row of 16 lanes to the next that leaves the first and the third as they were
 // goes to all of them where nothing reads these two afterwards, and only there.

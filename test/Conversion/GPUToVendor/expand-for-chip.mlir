@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,AMD
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
 // Of a scalar, correctly rounded.
 // CHECK-LABEL: func @scalar_roots(

@@ -1,9 +1,9 @@
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,CLAMPED
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1250 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,CLAMPED
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
-// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_89 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,CLAMPED
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1250 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,CLAMPED
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,INTEGER
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,INTEGER
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,INTEGER
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_89 --lnbwd-expand-for-chip | FileCheck %s --check-prefixes=CHECK,PAIRS
 
 // What is too large becomes the largest number ahead of AMD's instructions, and
 // in NVIDIA's.

@@ -1,6 +1,0 @@
-// RUN: not lnbwd-opt %s --lnbwd-lower-subgroup-reduce 2>&1 | FileCheck %s --check-prefix=NO-CHIP
-
-// NO-CHIP: error: expected a module with lnbwd.chip; run lnbwd-set-chip before
-
-module {
-}
