@@ -202,6 +202,7 @@ private:
   };
   bool ReadByVectors[NumShared / 2];  ///< pairs
   SharedWrite Overwritten[NumShared]; ///< by the scalar ALU
+  uint64_t MayBeOverwritten = 0;      ///< by their numbers modulo 64
   struct VectorResult {
     const Inst *I = nullptr;
     RegisterSpan Result;
