@@ -21,9 +21,8 @@
 #include "Check/MemoryChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -31,7 +30,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <vector>
 
 using namespace lnbwd::sim;
 using llvm::StringRef;

@@ -20,7 +20,6 @@
 #include "Check/Effects.h"
 #include "Core/Wave.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>

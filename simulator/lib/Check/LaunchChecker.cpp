@@ -21,7 +21,7 @@
 #include "Check/WaitChecker.h"
 #include "Core/Environment.h"
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/Wave.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
@@ -30,7 +30,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
 #include <vector>
 
 using namespace lnbwd::sim;

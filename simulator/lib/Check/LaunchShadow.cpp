@@ -14,16 +14,10 @@
 
 #include "Check/LaunchShadow.h"
 
-#include "Check/Resources.h"
-#include "Core/Scheduler.h"
-
 #include "llvm/ADT/STLExtras.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <string>
 
 using namespace lnbwd::sim;

@@ -20,13 +20,12 @@
 #include "Check/RaceChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/Launch.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 using namespace lnbwd::sim;

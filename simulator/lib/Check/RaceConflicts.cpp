@@ -14,12 +14,11 @@
 #include "Check/RaceChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 

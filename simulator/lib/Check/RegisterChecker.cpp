@@ -18,7 +18,6 @@
 #include "Check/RegisterChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

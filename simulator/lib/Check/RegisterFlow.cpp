@@ -19,9 +19,8 @@
 #include "Check/RegisterChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/MatrixShape.h"
-#include "Core/Operation.h"
 
 #include <algorithm>
 

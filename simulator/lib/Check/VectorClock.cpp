@@ -16,8 +16,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 using namespace lnbwd::sim;
 

@@ -36,7 +36,6 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 using namespace lnbwd;
 using namespace lnbwd::sim;
