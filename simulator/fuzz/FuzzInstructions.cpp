@@ -16,7 +16,7 @@
 #include "Assembler/Assembler.h"
 #include "Check/LaunchChecker.h"
 #include "Check/ShadowMemory.h"
-#include "Core/Scheduler.h"
+#include "Core/Launch.h"
 #include "Load/CodeObject.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -80,6 +80,24 @@ TEST_P(CheckerDefinedness, PackedHalves) {
                    store("v4")));
 }
 
+TEST_P(CheckerDefinedness, PackedDwords) {
+  if (Chip != "gfx90a" && Chip != "gfx942" && Chip != "gfx950")
+    GTEST_SKIP();
+  const std::string Set =
+      "v_mov_b32 v2, 1.0\nv_mov_b32 v3, 1.0\nv_mov_b32 v8, 1.0\n";
+  for (const std::string Name : {"v_pk_mul_f32", "v_pk_mov_b32"}) {
+    auto Run = [&](const char *Select, const char *Stored) {
+      return run(Set + Name + " v[4:5], v[8:9], v[2:3]" + Select + "\n" +
+                 store(Stored));
+    };
+    EXPECT_CLEAN(Run(" op_sel_hi:[0,1]", "v4"));
+    EXPECT_CLEAN(Run(" op_sel_hi:[0,1]", "v5"));
+    EXPECT_SAYS(Run(" op_sel:[1,0]", "v4"), "v4 depends on v9");
+  }
+  EXPECT_SAYS(run(Set + "v_pk_mul_f32 v[4:5], v[8:9], v[2:3]\n" + store("v5")),
+              "v5 depends on v9");
+}
+
 TEST_P(CheckerDefinedness, BitsMovedAndMasked) {
   EXPECT_SAYS(run(lowHalf() + "v_lshrrev_b32 v4, 16, v9\n" + store("v4")),
               "v4 depends on v9");

@@ -19,7 +19,6 @@
 #include "Check/LaunchChecker.h"
 #include "Check/ShadowMemory.h"
 #include "Core/Launch.h"
-#include "Core/Scheduler.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 

@@ -8,7 +8,7 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 #include "Assembler/Assembler.h"
-#include "Core/CrashGuard.h"
+#include "Core/Environment.h"
 #include "WaveTester.h"
 #include "lnbwd/ISA/Disassembler.h"
 #include "lnbwd/ISA/FactTable.h"

@@ -13,7 +13,7 @@
 #include "LaunchTester.h"
 #include "LoadedObject.h"
 
-#include "Core/Scheduler.h"
+#include "Core/Launch.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Core/Observer.h"
-#include "Core/Scheduler.h"
+#include "Core/Launch.h"
 #include "LoadedObject.h"
 
 #include <atomic>

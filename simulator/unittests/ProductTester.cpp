@@ -13,7 +13,7 @@
 
 #include "ProductTester.h"
 
-#include "Core/CrashGuard.h"
+#include "Core/Environment.h"
 #include "HalfFloats.h"
 #include "lnbwd/ISA/Disassembler.h"
 

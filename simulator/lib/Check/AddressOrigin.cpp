@@ -21,9 +21,8 @@
 #include "Check/MemoryChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -31,13 +30,13 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <vector>
 
 using namespace lnbwd::sim;
 using llvm::StringRef;
 
 void SymbolRedzones::start(llvm::ArrayRef<DataSymbol> Variables) {
   Symbols = Variables;
+  IsTainted = false;
   if (Symbols.empty())
     return;
   Rows.assign(NumVectorRows, Owner());
@@ -73,9 +72,9 @@ SymbolRedzones::Owner SymbolRedzones::ownerOf(const Effects &E) const {
   return Several ? Owner() : Found;
 }
 
-void SymbolRedzones::after(const Inst *I, const Effects &E, uint64_t Exec) {
+void SymbolRedzones::follow(const Inst *I, const Effects &E, uint64_t Exec) {
   Owner From;
-  if (E.Access == MemoryAccess::None) {
+  if (IsTainted && E.Access == MemoryAccess::None) {
     From = ownerOf(E);
     if (From.Symbol && !(I->Record->Facts.Flags & isa::FactKeepsAddress))
       From = Owner();
@@ -94,13 +93,16 @@ void SymbolRedzones::after(const Inst *I, const Effects &E, uint64_t Exec) {
     for (unsigned K = 0; K < S.Count; ++K) {
       const unsigned Slot = S.First + K;
       const bool Low = !(Slot & 1);
-      Slots[Slot] = Low && K % 2 == 0 ? From.Symbol : 0;
+      if (IsTainted)
+        Slots[Slot] = Low && K % 2 == 0 ? From.Symbol : 0;
       // The upper half makes the address whole.
       if (!Low && (I->Class == InstClass::Scalar ||
                    I->Class == InstClass::ScalarMemory))
         if (const uint32_t Symbol = startingAt(W.scalar64(Slot - 1)))
-          if (!Slots[Slot - 1])
+          if (!Slots[Slot - 1]) {
             Slots[Slot - 1] = Symbol;
+            IsTainted = true;
+          }
     }
 }
 

@@ -16,8 +16,8 @@
 
 #include "Check/Effects.h"
 
+#include "Core/Instruction.h"
 #include "Core/MatrixShape.h"
-#include "Core/Operation.h"
 
 #include "lnbwd/ISA/FactTable.h"
 

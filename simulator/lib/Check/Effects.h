@@ -23,8 +23,6 @@
 #include "lnbwd/ISA/InstructionFacts.h"
 #include "lnbwd/ISA/InstructionRecord.h"
 
-#include "llvm/ADT/StringRef.h"
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

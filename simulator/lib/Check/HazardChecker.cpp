@@ -34,7 +34,7 @@ void HazardChecker::start() {
   llvm::fill(Last, 0);
   llvm::fill(History, Past());
   Next = 0;
-  Vectors = Transcendentals = Scalars = 0;
+  Vectors = Transcendentals = Scalars = MayBeOverwritten = 0;
   llvm::fill(Slow, TransResult());
   llvm::fill(ReadByVectors, false);
   llvm::fill(Overwritten, SharedWrite());
@@ -128,7 +128,10 @@ bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
 void HazardChecker::dropVectorResults() { Vectors += 2 * Forwarded; }
 
 /// The same of what the scalar ALU has overwritten.
-void HazardChecker::dropOverwritten() { Scalars += SharedExpires; }
+void HazardChecker::dropOverwritten() {
+  Scalars += SharedExpires;
+  MayBeOverwritten = 0;
+}
 
 bool HazardChecker::newerFault(const Inst *I, const Inst *First,
                                const std::string &What,
@@ -148,7 +151,7 @@ static unsigned endOf(RegisterSpan S) {
 /// A scalar register that the vector ALU has read, that the scalar ALU has
 /// written since, and that is read now.
 bool HazardChecker::checkShared(const Inst *I, const Effects &E) {
-  if (!E.ReadsScalars)
+  if (!(E.ScalarsUsed & MayBeOverwritten))
     return true;
   for (const RegisterSpan &S : E.ScalarRead)
     for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
@@ -351,8 +354,10 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
   for (const RegisterSpan &S : E.ScalarWrite)
     for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
       Writes = true;
-      if (ReadByVectors[Slot / 2])
+      if (ReadByVectors[Slot / 2]) {
         Overwritten[Slot] = {I, Scalars + 1};
+        MayBeOverwritten |= 1ull << Slot % 64;
+      }
     }
   Scalars += Writes ? 1 : 0;
   return true;

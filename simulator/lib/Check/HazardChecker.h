@@ -20,7 +20,6 @@
 #include "Check/Effects.h"
 #include "Core/Wave.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -202,6 +201,7 @@ private:
   };
   bool ReadByVectors[NumShared / 2];  ///< pairs
   SharedWrite Overwritten[NumShared]; ///< by the scalar ALU
+  uint64_t MayBeOverwritten = 0;      ///< by their numbers modulo 64
   struct VectorResult {
     const Inst *I = nullptr;
     RegisterSpan Result;

@@ -23,8 +23,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <algorithm>
-
 using namespace lnbwd;
 using namespace lnbwd::sim;
 

@@ -21,7 +21,7 @@
 #include "Check/WaitChecker.h"
 #include "Core/Environment.h"
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/Wave.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
@@ -30,7 +30,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
 #include <vector>
 
 using namespace lnbwd::sim;
@@ -85,21 +84,23 @@ private:
   bool IsPrivate = true; ///< of the instruction's accesses, all
   const Inst *Previous = nullptr;
   const Inst *Branched = nullptr; ///< where the wave came to by a branch
+  // Many waves take turns: what each instruction asks for lies together.
   CheckCounts Counts;
-  RegisterChecker Registers;
   LdsChecker Lds;
-  WaitChecker Waits;
   RaceChecker Races;
   GlobalChecker Global;
   HazardChecker Hazards;
   SymbolRedzones Redzones;
+  WaitChecker Waits;
+  RegisterChecker Registers;
 };
 } // namespace
 
 WaveChecker::WaveChecker(WorkgroupShadow &WG, Wave &W)
-    : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
-      Races(WG, W, Registers, Waits), Global(WG, W, Registers, Races, Counts),
-      Hazards(L.TheEffects, L.Hazards, W), Redzones(W) {}
+    : L(WG.L), WG(WG), W(W), Lds(WG, W), Races(WG, W, Registers, Waits),
+      Global(WG, W, Registers, Races, Counts),
+      Hazards(L.TheEffects, L.Hazards, W), Redzones(W), Waits(WG, W),
+      Registers(L, W) {}
 
 WaveChecker::~WaveChecker() {
   if (!L.counts())
@@ -494,8 +495,7 @@ LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
 }
 
 bool LaunchChecker::dependsOnOrder() const {
-  return Shadow.races() && Shadow.Sample == 1 &&
-         mayTake(*L.Code, Shadow.TheEffects, L.Code->at(L.TheKernel->Entry));
+  return Shadow.Sample == 1 && Shadow.Logs.wanted();
 }
 
 std::unique_ptr<WorkgroupObserver> LaunchChecker::observe(Workgroup &WG) {

@@ -19,7 +19,6 @@
 #include "Check/LaunchShadow.h"
 #include "Check/Resources.h"
 #include "Core/Launch.h"
-#include "Core/Observer.h"
 
 #include <memory>
 #include <string>

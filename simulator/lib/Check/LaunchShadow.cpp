@@ -14,16 +14,10 @@
 
 #include "Check/LaunchShadow.h"
 
-#include "Check/Resources.h"
-#include "Core/Scheduler.h"
-
 #include "llvm/ADT/STLExtras.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -173,7 +167,8 @@ LaunchShadow::LaunchShadow(const Launch &L, const CodeAnalysis &Code,
       IsInterleaved(L.Interleaving != nullptr),
       Caches(L.Code->chip(),
              (L.TheKernel->Rsrc1 & WorkgroupProcessorMode) != 0),
-      Logs(wavesOf(L), races() && TheEffects.Takes),
+      Logs(wavesOf(L), races() && mayTake(*L.Code, TheEffects,
+                                          L.Code->at(L.TheKernel->Entry))),
       KeepsValues(workgroupsOf(L) > 1 && hostThreads() > 1 && !L.Interleaving),
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,

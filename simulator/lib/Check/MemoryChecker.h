@@ -41,7 +41,10 @@ public:
   void start(llvm::ArrayRef<DataSymbol> Variables);
   bool anything() const { return !Symbols.empty(); }
   /// An instruction has been executed, with these lanes.
-  void after(const Inst *I, const Effects &E, uint64_t Exec);
+  void after(const Inst *I, const Effects &E, uint64_t Exec) {
+    if (IsTainted || (E.WritesScalars && I->Class != InstClass::Vector))
+      follow(I, E, Exec);
+  }
   /// Whether the lanes' accesses stay in the variable that their address is
   /// made from. False: the wave has been stopped.
   bool check(const Inst *I, const Effects &E, const uint64_t *A, uint64_t Mask,
@@ -57,6 +60,7 @@ private:
     uint32_t Symbol = 0;
     uint64_t Lanes = 0;
   };
+  void follow(const Inst *I, const Effects &E, uint64_t Exec);
   uint32_t startingAt(uint64_t Address) const;
   Owner ownerOf(const Effects &E) const;
   bool fault(const Inst *I, int Lane, uint64_t Address, unsigned Bytes,
@@ -64,6 +68,7 @@ private:
 
   Wave &W;
   llvm::ArrayRef<DataSymbol> Symbols;
+  bool IsTainted = false; ///< a register may have an owner
   std::vector<Owner> Rows;
   std::vector<uint32_t> Slots;
 };

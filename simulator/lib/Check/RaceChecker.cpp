@@ -20,13 +20,12 @@
 #include "Check/RaceChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/Launch.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 using namespace lnbwd::sim;
@@ -45,7 +44,9 @@ void RaceChecker::start() {
   Kept = 0;
   for (VectorClock *K : {&All, &Near, &Far, &Scalar})
     K->reset(NumWaves);
+  findLdsLimits();
   WrittenBack.assign(NumWaves, 0);
+  HasWrittenBack = false;
   Takes.clear();
   Arriving.clear();
   Taken.clear();
@@ -110,7 +111,7 @@ void RaceChecker::issue(const Effects &E) {
     Far = All;
   if (C.DropsScalar) {
     Scalar = All;
-    Scalar.Local[W.Index].Write =
+    Scalar.Local.own(W.Index).Write =
         std::min({Now, lastOver(Waits.underWay().Store),
                   lastOver(Waits.underWay().Atomic)});
   }
@@ -119,6 +120,7 @@ void RaceChecker::issue(const Effects &E) {
     for (unsigned K = 0; K < NumWaves; ++K)
       WrittenBack[K] = All.Local[K].Done;
     WrittenBack[W.Index] = Now;
+    HasWrittenBack = true;
     Logged.reset();
   }
   if (E.Access == MemoryAccess::None || E.Space == MemorySpace::Scratch)
@@ -141,13 +143,13 @@ void RaceChecker::log(const Effects &E) {
   if (!Logged) {
     auto Others = std::make_shared<VectorClock>(All);
     for (unsigned K = 0; K < NumWaves; ++K) {
-      ReleasedClocks &H = Others->Local[K];
+      ReleasedClocks &H = Others->Local.own(K);
       H.Back = WrittenBack[K];
       if (H.Kept > H.Back)
         H.Done = std::min(H.Done, H.Back);
     }
     // What a barrier has told the others is more than what has arrived.
-    Others->Local[W.Index] = ReleasedClocks();
+    Others->Local.own(W.Index) = ReleasedClocks();
     Logged = std::move(Others);
   }
   // A tensor's copy arrives when it is over, and so are those before it.
@@ -179,17 +181,24 @@ void RaceChecker::settle() {
     }
     return true;
   });
+  findLdsLimits();
+}
+
+void RaceChecker::findLdsLimits() {
+  LdsLimits.assign(All.Local.ldsLimits(), All.Local.ldsLimits() + NumWaves);
+  LdsLimits[W.Index] = ~0ull;
 }
 
 /// What other waves have written back need not be written back again. False:
 /// that was nothing new.
 bool RaceChecker::acquireWriteBacks() {
   bool IsNew = false;
-  if (Caches.KeepsStores)
+  if (Caches.KeepsStores && All.Local.anyBack())
     for (unsigned K = 0; K < NumWaves; ++K) {
       IsNew |= WrittenBack[K] < All.Local[K].Back;
       WrittenBack[K] = std::max(WrittenBack[K], All.Local[K].Back);
     }
+  HasWrittenBack |= IsNew;
   return IsNew;
 }
 
@@ -236,10 +245,12 @@ void RaceChecker::passNamed() {
 void RaceChecker::tell(BarrierClocks::Release &T) const {
   // What is released of others is over; their parts in the write-back that is
   // under way are not.
-  if (Caches.KeepsStores && !Waits.underWay().Store)
-    for (unsigned K = 0; K < NumWaves; ++K)
-      T.All.Local[K].Back = std::max(T.All.Local[K].Back, WrittenBack[K]);
-  T.All.Local[W.Index].raise(atClock(release(false, false), Now));
+  if (Caches.KeepsStores && HasWrittenBack && !Waits.underWay().Store)
+    for (unsigned K = 0; K < NumWaves; ++K) {
+      ReleasedClocks &H = T.All.Local.own(K);
+      H.Back = std::max(H.Back, WrittenBack[K]);
+    }
+  T.All.Local.own(W.Index).raise(atClock(release(false, false), Now));
 }
 
 void RaceChecker::passBarrier() {
@@ -248,7 +259,11 @@ void RaceChecker::passBarrier() {
   Passed = B.Signals[W.Index];
   PassedBy = Signal;
   auto Acquire = [&](const BarrierClocks::Release &T) {
-    All.join(T.All);
+    // Of those who have told all that they know it is the same from now on.
+    if (IsNext && !Learned)
+      All = T.All;
+    else
+      All.join(T.All);
     if (T.HasLast && !T.HasMore && IsNext)
       return;
     if (Caches.SharedNear)
@@ -260,8 +275,8 @@ void RaceChecker::passBarrier() {
   // Nobody waits for waves that have ended: their end came first.
   for (unsigned K = 0; K < NumWaves; ++K)
     if (B.Ended[K] && B.Signals[K] < Passed) {
-      Acquire(*B.Ended[K]);
       Learned = true;
+      Acquire(*B.Ended[K]);
     }
   acquireWriteBacks();
   Logged.reset();
@@ -280,8 +295,9 @@ void RaceChecker::ended(bool Idle) {
       Own.Done = Own.Issued = Now;
   Own.Kept = Kept;
   Own.Back = WrittenBack[W.Index];
-  T->All.Local[W.Index].raise(Own);
+  T->All.Local.own(W.Index).raise(Own);
   B.Ended[W.Index] = std::move(T);
+  B.AnyEnded = true;
 }
 
 /// What a clock of all waves says of the workgroup's own is kept by itself.
@@ -295,7 +311,7 @@ void RaceChecker::learn(const ClockTree &Remote, VectorClock &Into) const {
     H.Read = H.DoneRead = N.Read;
     H.Write = H.Done = N.Write;
     H.Issued = N.Issued;
-    Into.Local[K].raise(H);
+    Into.Local.own(K).raise(H);
   }
 }
 
@@ -315,7 +331,7 @@ void RaceChecker::acquire(uint64_t M, VectorClock &Into) const {
     return;
   const ReleasedClocks Own = atClock(Entry.Own, Where.clock());
   if (From - First < NumWaves) {
-    Into.Local[From - First].raise(Own);
+    Into.Local.own(From - First).raise(Own);
     if (Entry.Others)
       Into.join(*Entry.Others);
     return;

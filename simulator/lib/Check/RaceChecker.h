@@ -49,8 +49,8 @@ public:
   }
   /// An access of the present instruction.
   bool access(const AccessRange &R);
-  /// One to LDS, which lies in runs.
-  bool accessLds(AccessRange R, llvm::ArrayRef<LdsRun> Runs);
+  /// One to LDS, which lies in runs: R becomes each of them.
+  bool accessLds(AccessRange &R, llvm::ArrayRef<LdsRun> Runs);
   /// What lanes of the present instruction store; Data: rows of the values.
   bool collisions(const Inst *I, const Effects &E, const uint64_t *A,
                   uint64_t Mask, unsigned Bytes, const uint32_t *Data);
@@ -113,6 +113,7 @@ private:
   };
   void issue(const Effects &E);
   void settle();
+  void findLdsLimits();
   void passBarrier();
   void passNamed();
   void passClusterBarrier();
@@ -133,6 +134,9 @@ private:
     return Passed && From < NumWaves &&
            WG.Barriers.hasMissed(From, Passed, PassedBy);
   }
+  template <bool Writes>
+  std::pair<size_t, uint32_t> accessPlain(llvm::ArrayRef<LdsRun> Runs,
+                                          std::pair<size_t, uint32_t> Place);
   bool readLike(ShadowCell &C);
   bool writeLike(ShadowCell &C);
   bool writeSameLike(const CellRun &Run, uint32_t K, const AccessRange &R);
@@ -205,8 +209,12 @@ private:
   /// too.
   VectorClock Near, Far, Scalar;
   std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
+  bool HasWrittenBack = false;       ///< any of them
   uint32_t Kept = 0;                 ///< this wave's last store that it may
   uint32_t BackFrom = 0; ///< the first one of those that it now writes back
+  /// LocalClocks::ldsLimits of All, but that all of this wave's are over, so
+  /// that no branch has to ask whose an access is.
+  std::vector<uint64_t> LdsLimits;
   std::vector<AccessRange> Takes;
   std::vector<Arrival> Arriving;
   std::vector<Place> Taken;   ///< what it has taken from, the latest ones

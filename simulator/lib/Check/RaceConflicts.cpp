@@ -14,12 +14,11 @@
 #include "Check/RaceChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -590,41 +589,100 @@ bool RaceChecker::access(const AccessRange &R) {
   });
 }
 
-bool RaceChecker::accessLds(AccessRange R, llvm::ArrayRef<LdsRun> Runs) {
+/// Goes on through cells of which all that is known are single accesses that
+/// are this wave's or over, which is most of them: the epochs alone tell that.
+/// Place: the run and the address of the first cell that is not one of them.
+template <bool Writes>
+std::pair<size_t, uint32_t>
+RaceChecker::accessPlain(llvm::ArrayRef<LdsRun> Runs,
+                         std::pair<size_t, uint32_t> Place) {
+  const uint64_t *Limits = LdsLimits.data();
+  const uint32_t FirstWave = First, Count = NumWaves;
+  const uint64_t New = Mark;
+  auto IsPlain = [=](const Accesses &A) {
+    const Epoch M = Epoch::of(A.epoch());
+    const uint32_t From = M.wave() - FirstWave;
+    return A.empty() ||
+           (A.single() && From < Count && M.withinWave() <= Limits[From]);
+  };
+  // Lanes far apart each have a cache line of cells of their own, and those of
+  // more than two pages do not stay there.
+  const size_t Ahead = WG.Pages.size() > 2 ? 8 : Runs.size();
+  constexpr uint32_t PageBytes = ShadowPage::PageBytes;
+  ShadowCell *Cells = nullptr; // of the page that the last run has met
+  uint32_t Page = ~0u;
+  unsigned Granule = 0;
+  auto [K, At] = Place;
+  for (;;) {
+    if (K + Ahead < Runs.size())
+      WG.prefetchLds(Runs[K + Ahead].Address);
+    for (const uint32_t RunEnd = Runs[K].Address + Runs[K].Bytes;
+         At < RunEnd;) {
+      const uint32_t Begin = At % PageBytes;
+      const uint32_t End = std::min(PageBytes, Begin + RunEnd - At);
+      if (At / PageBytes != Page || (Begin | End) & ((1u << Granule) - 1)) {
+        const CellRun Run = WG.ldsCells(At, RunEnd);
+        Page = At / PageBytes;
+        Granule = Run.Granule;
+        Cells = Run.Cells - (Begin >> Granule);
+      }
+      for (uint32_t N = Begin >> Granule; N < End >> Granule; ++N) {
+        ShadowCell &C = Cells[N];
+        if (!C.Atomics.empty() || !IsPlain(C.Writes) || !IsPlain(C.Reads))
+          return {K, Page * PageBytes + (N << Granule)};
+        (Writes ? C.Writes : C.Reads).put(New);
+        if (Writes)
+          C.Reads.put(0);
+      }
+      At += End - Begin;
+    }
+    if (++K == Runs.size())
+      return {K, 0};
+    At = Runs[K].Address;
+  }
+}
+
+bool RaceChecker::accessLds(AccessRange &R, llvm::ArrayRef<LdsRun> Runs) {
   if (!Followed)
     return true;
   const bool Syncs = isSync(R);
   const bool Reads = R.Access == MemoryAccess::Load && !Syncs;
   const bool Writes = R.Access == MemoryAccess::Store;
+  if (Syncs && L.Logs.wanted())
+    for (const LdsRun &Part : Runs) {
+      R.Address = Part.Address;
+      R.Bytes = Part.Bytes;
+      Takes.push_back(R);
+    }
   if (Like.Of != Mark) {
     Like = Alike();
     Like.Of = Mark;
     Like.ReadsAfter.set(Mark);
   }
-  // Lanes far apart each have a cache line of cells of their own.
-  constexpr size_t Ahead = 8;
-  for (size_t K = 0; K < std::min(Ahead, Runs.size()); ++K)
-    WG.prefetchLds(Runs[K].Address);
-  for (size_t K = 0; K < Runs.size(); ++K) {
-    if (K + Ahead < Runs.size())
-      WG.prefetchLds(Runs[K + Ahead].Address);
-    const LdsRun &Part = Runs[K];
-    R.Address = Part.Address;
-    R.Bytes = Part.Bytes;
-    R.Lane = int(Part.Lane);
-    if (Syncs && L.Logs.wanted())
-      Takes.push_back(R);
-    for (uint32_t At = Part.Address, End = At + Part.Bytes; At < End;) {
-      const CellRun Run = WG.ldsCells(At, End);
-      bool Good = true;
-      for (uint32_t K = 0; K < Run.Count; ++K)
-        if (!(Reads && readLike(Run.Cells[K])) &&
-            !(Writes && (writeLike(Run.Cells[K]) || writeSameLike(Run, K, R))))
-          Good &= accessUnlike(Run, K, R);
-      if (!Good)
-        return false;
-      At += Run.Count << Run.Granule;
-    }
+  std::pair<size_t, uint32_t> Place(0, Runs.empty() ? 0 : Runs[0].Address);
+  while (Place.first < Runs.size()) {
+    if (Writes)
+      Place = accessPlain<true>(Runs, Place);
+    else if (Reads && !(Passed && WG.Barriers.AnyEnded))
+      Place = accessPlain<false>(Runs, Place);
+    auto &[Part, At] = Place;
+    if (Part == Runs.size())
+      break;
+    R.Address = Runs[Part].Address;
+    R.Bytes = Runs[Part].Bytes;
+    R.Lane = int(Runs[Part].Lane);
+    const uint32_t End = uint32_t(R.Address + R.Bytes);
+    const CellRun Run = WG.ldsCells(At, End);
+    bool Good = true;
+    for (uint32_t K = 0; K < Run.Count; ++K)
+      if (!(Reads && readLike(Run.Cells[K])) &&
+          !(Writes && (writeLike(Run.Cells[K]) || writeSameLike(Run, K, R))))
+        Good &= accessUnlike(Run, K, R);
+    if (!Good)
+      return false;
+    At += Run.Count << Run.Granule;
+    if (At == End && ++Part < Runs.size())
+      At = Runs[Part].Address;
   }
   return true;
 }

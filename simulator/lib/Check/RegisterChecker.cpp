@@ -18,7 +18,6 @@
 #include "Check/RegisterChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -29,10 +28,8 @@
 using namespace lnbwd::sim;
 
 void VectorBits::start(unsigned RowsDefined) {
-  llvm::fill(Whole, 0);
-  llvm::fill(Partly, 0);
-  llvm::fill(Old, 0);
-  std::fill_n(Whole, RowsDefined, ~0ull);
+  for (unsigned Row = 0; Row < NumVectorRows; ++Row)
+    Rows[Row] = {Row < RowsDefined ? ~0ull : 0, 0, 0};
 }
 
 void VectorBits::missing(unsigned Row, uint32_t *Out, unsigned N) const {
@@ -41,9 +38,9 @@ void VectorBits::missing(unsigned Row, uint32_t *Out, unsigned N) const {
 }
 
 void VectorBits::copy(unsigned Row, unsigned From, uint64_t Lanes) {
-  const uint64_t Parts = Partly[From] & Lanes;
-  Whole[Row] = (Whole[Row] & ~Lanes) | (Whole[From] & Lanes);
-  Partly[Row] = (Partly[Row] & ~Lanes) | Parts;
+  const uint64_t Parts = Rows[From].Partly & Lanes;
+  set(Row, Lanes, Rows[From].Whole);
+  Rows[Row].Partly |= Parts;
   for (unsigned Lane : LaneMask(Parts))
     Bits[size_t(Row) * 64 + Lane] = Bits[size_t(From) * 64 + Lane];
 }
@@ -53,12 +50,9 @@ void VectorBits::set(unsigned Row, uint64_t Lanes, const uint32_t *Missing) {
     Bits.reset(new uint32_t[size_t(NumVectorRows) * 64]);
   for (unsigned Lane : LaneMask(Lanes)) {
     const uint64_t Bit = 1ull << Lane;
-    Whole[Row] &= ~Bit;
-    Partly[Row] &= ~Bit;
-    if (!Missing[Lane])
-      Whole[Row] |= Bit;
-    else if (~Missing[Lane])
-      Partly[Row] |= Bit;
+    set(Row, Bit, Missing[Lane] ? 0 : Bit);
+    if (Missing[Lane] && ~Missing[Lane])
+      Rows[Row].Partly |= Bit;
     Bits[size_t(Row) * 64 + Lane] = Missing[Lane];
   }
 }

@@ -35,22 +35,23 @@ public:
   void start(unsigned RowsDefined);
 
   /// The lanes of a row in which no bit is missing.
-  uint64_t defined(unsigned Row) const { return Whole[Row]; }
+  uint64_t defined(unsigned Row) const { return Rows[Row].Whole; }
   /// Those in which some bits are missing and others are not.
-  uint64_t partlyDefined(unsigned Row) const { return Partly[Row]; }
+  uint64_t partlyDefined(unsigned Row) const { return Rows[Row].Partly; }
   /// The missing bits of a lane.
   uint32_t missing(unsigned Row, unsigned Lane) const {
-    if (Whole[Row] >> Lane & 1)
+    if (Rows[Row].Whole >> Lane & 1)
       return 0;
-    return Partly[Row] >> Lane & 1 ? Bits[Row * 64 + Lane] : ~0u;
+    return Rows[Row].Partly >> Lane & 1 ? Bits[Row * 64 + Lane] : ~0u;
   }
   /// Those of the first N lanes.
   void missing(unsigned Row, uint32_t *Out, unsigned N) const;
   /// In the lanes, all bits become defined where Good has the lane, and
   /// missing elsewhere.
   void set(unsigned Row, uint64_t Lanes, uint64_t Good) {
-    Whole[Row] = (Whole[Row] & ~Lanes) | (Good & Lanes);
-    Partly[Row] &= ~Lanes;
+    RowLanes &R = Rows[Row];
+    R.Whole = (R.Whole & ~Lanes) | (Good & Lanes);
+    R.Partly &= ~Lanes;
   }
   /// In the lanes, what is missing in another row becomes missing.
   void copy(unsigned Row, unsigned From, uint64_t Lanes);
@@ -59,14 +60,17 @@ public:
 
   /// A result went to these lanes, and to no others: what the others hold is
   /// older, and nothing that an active lane may ask for.
-  void written(unsigned Row, uint64_t Lanes) { Old[Row] = ~Lanes; }
-  void writtenToo(unsigned Row, unsigned Lane) { Old[Row] &= ~(1ull << Lane); }
-  uint64_t old(unsigned Row) const { return Old[Row]; }
+  void written(unsigned Row, uint64_t Lanes) { Rows[Row].Old = ~Lanes; }
+  void writtenToo(unsigned Row, unsigned Lane) {
+    Rows[Row].Old &= ~(1ull << Lane);
+  }
+  uint64_t old(unsigned Row) const { return Rows[Row].Old; }
 
 private:
-  uint64_t Whole[NumVectorRows];
-  uint64_t Partly[NumVectorRows];
-  uint64_t Old[NumVectorRows];
+  struct RowLanes {
+    uint64_t Whole = 0, Partly = 0, Old = 0;
+  };
+  RowLanes Rows[NumVectorRows];
   /// 64 for each row; made when a lane first needs them.
   std::unique_ptr<uint32_t[]> Bits;
 };

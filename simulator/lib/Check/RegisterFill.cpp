@@ -23,17 +23,14 @@
 #include "Check/RegisterChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/MatrixShape.h"
-#include "Core/Operation.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 using namespace lnbwd::sim;
 

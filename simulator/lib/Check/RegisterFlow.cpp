@@ -19,9 +19,8 @@
 #include "Check/RegisterChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/MatrixShape.h"
-#include "Core/Operation.h"
 
 #include <algorithm>
 
@@ -74,8 +73,8 @@ static bool isPacked16(OperandType T) {
          T == OperandType::PkI16;
 }
 
-/// The bits of a source register that an instruction looks at.
-static uint32_t bitsUsed(const Inst *I, unsigned K) {
+/// The bits that an instruction looks at, of the R-th register of a source.
+static uint32_t bitsUsed(const Inst *I, unsigned K, unsigned R) {
   const OperandType T = I->Lane->Src[K];
   const unsigned Bit = 1u << K;
   if (I->Flags & FlagSdwa)
@@ -85,6 +84,10 @@ static uint32_t bitsUsed(const Inst *I, unsigned K) {
                                                           : 0xffffu;
   if (isPacked16(T) && !((I->OpSel ^ I->OpSelHi) & Bit))
     return I->OpSel & Bit ? 0xffff0000u : 0xffffu;
+  // Packed dwords: one of the two for both results, or of each source.
+  if (T == OperandType::PkB32 ||
+      (T == OperandType::PkF32 && !((I->OpSel ^ I->OpSelHi) & Bit)))
+    return ((I->OpSel & Bit) != 0) == (R == 1) ? ~0u : 0;
   if (T == OperandType::Mix && (I->OpSelHi & Bit))
     return I->OpSel & Bit ? 0xffff0000u : 0xffffu;
   return ~0u;
@@ -143,13 +146,14 @@ bool RegisterChecker::usesOnlyDefined(const Inst *I, const Effects &E,
     if (!scalarDefined(E.ScalarRead[K]))
       return false;
     const RegisterSpan V = E.VectorRead[K];
-    const uint32_t Used = bitsUsed(I, K);
-    for (unsigned R = 0; R < V.Count; ++R)
+    for (unsigned R = 0; R < V.Count; ++R) {
+      const uint32_t Used = bitsUsed(I, K, R);
       for (uint64_t Left = Exec & ~Vectors.defined(V.First + R); Left;
            Left &= Left - 1)
         if (Vectors.missing(V.First + R, unsigned(__builtin_ctzll(Left))) &
             Used)
           return false;
+    }
   }
   return true;
 }

@@ -16,7 +16,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_RESOURCES_H
 #define LNBWD_LIB_SIMULATOR_CHECK_RESOURCES_H
 
-#include "Core/Kernel.h"
+#include "Core/InstructionTable.h"
 #include "SimulatedChip.h"
 
 #include "lnbwd/ISA/InstructionFacts.h"

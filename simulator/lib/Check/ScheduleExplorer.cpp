@@ -16,7 +16,7 @@
 #include "Check/LaunchChecker.h"
 
 #include "Check/ShadowMemory.h"
-#include "Core/Scheduler.h"
+#include "Core/Launch.h"
 
 #include <algorithm>
 

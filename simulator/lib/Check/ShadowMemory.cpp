@@ -18,12 +18,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <thread>
-#include <utility>
 
 using namespace lnbwd::sim;
 

@@ -86,6 +86,8 @@ public:
     clear();
     Bits = New;
   }
+  /// The same where there is no set.
+  void put(uint64_t New) { Bits = New; }
   /// Adds an access after those that IsOrdered says are before it, which then
   /// need not be kept. GaveUp is called for each that finds no room.
   void add(uint64_t New, llvm::function_ref<bool(uint64_t)> IsOrdered,

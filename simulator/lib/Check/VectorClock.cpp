@@ -16,8 +16,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 using namespace lnbwd::sim;
 
@@ -220,13 +218,48 @@ bool ReleasedClocks::raise(const ReleasedClocks &To) {
   return raiseAll(this, &To, 1);
 }
 
+void LocalClocks::reset(unsigned NumWaves) {
+  if (!Shared || Shared->UseCount() > 1)
+    Shared = llvm::makeIntrusiveRefCnt<Known>();
+  Shared->Clocks.assign(NumWaves, ReleasedClocks());
+  Shared->LdsLimits.clear();
+}
+
+LocalClocks::Known &LocalClocks::own() {
+  if (Shared->UseCount() > 1)
+    Shared = llvm::makeIntrusiveRefCnt<Known>(*Shared);
+  Shared->LdsLimits.clear();
+  return *Shared;
+}
+
+const LocalClocks::Known &LocalClocks::summed() const {
+  Known &K = *Shared;
+  if (!K.LdsLimits.empty())
+    return K;
+  K.AnyBack = false;
+  for (const ReleasedClocks &H : K.Clocks) {
+    const uint32_t Over =
+        std::min({H.Lds, H.ToLds, H.Tensor, Epoch::LastClock});
+    K.LdsLimits.push_back(Epoch(0, Over, (1u << Epoch::IdBits) - 1).Bits);
+    K.AnyBack |= H.Back != 0;
+  }
+  return K;
+}
+
+bool LocalClocks::join(const LocalClocks &Other) {
+  if (Shared == Other.Shared)
+    return false;
+  return raiseAll(own().Clocks.data(), Other.Shared->Clocks.data(),
+                  Shared->Clocks.size());
+}
+
 void VectorClock::reset(unsigned NumWaves) {
-  Local.assign(NumWaves, ReleasedClocks());
+  Local.reset(NumWaves);
   Remote = ClockTree();
 }
 
 bool VectorClock::join(const VectorClock &Other) {
-  const bool IsNew = raiseAll(Local.data(), Other.Local.data(), Local.size());
+  const bool IsNew = Local.join(Other.Local);
   return Remote.join(Other.Remote) || IsNew;
 }
 
@@ -298,6 +331,7 @@ void BarrierClocks::start() {
   llvm::fill(Signals, 0);
   for (auto &E : Ended)
     E.reset();
+  AnyEnded = false;
   for (auto &S : SignalledBy)
     S.clear();
   for (Release &T : Two)

@@ -22,6 +22,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_VECTORCLOCK_H
 #define LNBWD_LIB_SIMULATOR_CHECK_VECTORCLOCK_H
 
+#include "llvm/ADT/IntrusiveRefCntPtr.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -126,6 +127,10 @@ public:
   uint32_t wave() const { return uint32_t(Bits >> (ClockBits + IdBits + 1)); }
   uint32_t clock() const { return uint32_t(Bits >> (IdBits + 1)) & LastClock; }
   uint16_t id() const { return uint16_t(Bits >> 1 & ((1u << IdBits) - 1)); }
+  /// All but the wave: epochs of one wave, in their order.
+  uint64_t withinWave() const {
+    return Bits & ((1ull << (ClockBits + IdBits + 1)) - 1);
+  }
   uint64_t Bits = 0;
 };
 
@@ -145,8 +150,37 @@ struct ReleasedClocks {
 /// In place of a number: everything that had been issued by then.
 constexpr uint32_t AllIssued = ~0u;
 
+/// What is known of the waves of a workgroup, by their number in it. Those who
+/// have passed a barrier know the same and share it. One host thread runs a
+/// workgroup, so that nothing guards that.
+class LocalClocks {
+public:
+  void reset(unsigned NumWaves);
+  const ReleasedClocks &operator[](unsigned K) const {
+    return Shared->Clocks[K];
+  }
+  /// To be changed: nobody shares it any more.
+  ReleasedClocks &own(unsigned K) { return own().Clocks[K]; }
+  bool join(const LocalClocks &Other);
+  /// By wave, the last number up to which all accesses to LDS are over,
+  /// whatever they are, as Epoch::withinWave gives it.
+  const uint64_t *ldsLimits() const { return summed().LdsLimits.data(); }
+  /// Whether anything has been written back.
+  bool anyBack() const { return summed().AnyBack; }
+
+private:
+  struct Known : llvm::RefCountedBase<Known> {
+    std::vector<ReleasedClocks> Clocks;
+    std::vector<uint64_t> LdsLimits; ///< empty: not asked for so far
+    bool AnyBack = false;            ///< the same
+  };
+  Known &own();
+  const Known &summed() const;
+  llvm::IntrusiveRefCntPtr<Known> Shared;
+};
+
 struct VectorClock {
-  std::vector<ReleasedClocks> Local; ///< by the wave's number in the workgroup
+  LocalClocks Local;
   ClockTree Remote; ///< waves of other workgroups, by number plus 1
   void reset(unsigned NumWaves);
   /// Learns what Other knows. False: that was nothing new.
@@ -217,6 +251,7 @@ public:
   bool othersRun(unsigned Wave) const;
   std::vector<unsigned> Signals;               ///< barriers, by wave
   std::vector<std::unique_ptr<Release>> Ended; ///< by wave
+  bool AnyEnded = false;
   /// The instructions by which each wave has signalled.
   std::vector<llvm::SmallPtrSet<const Inst *, 16>> SignalledBy;
 

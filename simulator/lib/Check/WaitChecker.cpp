@@ -36,7 +36,6 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 using namespace lnbwd;
 using namespace lnbwd::sim;
@@ -221,7 +220,7 @@ void WaitChecker::makeRoom(WaitCounter C) {
         [](const Event &Ev) { return !Ev.Vector.Count && !Ev.Scalar.Count; });
 }
 
-void WaitChecker::push(WaitCounter C, Event Ev) {
+void WaitChecker::push(WaitCounter C, Event &&Ev) {
   makeRoom(C);
   ++Queues[C].Types[Ev.Type];
   ++Outstanding;
@@ -249,24 +248,24 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
     // Before gfx12 LLVM 22 leaves out waits for them (#178316).
     if (E.Use.Cache.WritesBack && L.Generation >= 12)
       Ev.Global = MemoryAccess::Store;
-    return push(E.CacheLoad ? WaitLoad : Stores, Ev);
+    return push(E.CacheLoad ? WaitLoad : Stores, std::move(Ev));
   }
   Ev.Vector = E.VectorWrite[0];
   switch (E.Space) {
   case MemorySpace::Scalar:
     Ev.Type = ScalarAccess;
     Ev.Scalar = E.ScalarWrite[0];
-    return push(L.Generation >= 12 ? WaitScalar : WaitLds, Ev);
+    return push(L.Generation >= 12 ? WaitScalar : WaitLds, std::move(Ev));
   case MemorySpace::Lds:
     Ev.Type = LdsAccess;
     Ev.IsLds = true;
-    return push(WaitLds, Ev);
+    return push(WaitLds, std::move(Ev));
   case MemorySpace::None:
     // Lanes exchange values through the hardware of LDS.
     if (I->Class != InstClass::LDS)
       return;
     Ev.Type = LdsAccess;
-    return push(WaitLds, Ev);
+    return push(WaitLds, std::move(Ev));
   default:
     break;
   }
@@ -277,11 +276,10 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
     Ev.Global = E.Access;
   if (E.Space == MemorySpace::Flat) {
     Ev.Type = FlatAccess;
-    push(C, Ev);
+    push(C, Event(Ev));
     Ev.Global = MemoryAccess::None;
     Ev.IsLds = !IsPrivate;
-    push(WaitLds, Ev);
-    return;
+    return push(WaitLds, std::move(Ev));
   }
   Ev.Type = IsStore ? VectorStore : VectorLoad;
   Ev.IsLds = E.ToLds || E.FromLds;

@@ -120,7 +120,7 @@ private:
   void translate(const Inst *I, const Effects &E);
   void makeRoom(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
-  void push(WaitCounter C, Event New);
+  void push(WaitCounter C, Event &&New);
 
   LaunchShadow &L;
   Wave &W;

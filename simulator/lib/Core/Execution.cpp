@@ -12,9 +12,8 @@
 
 #include "Core/Execution.h"
 
-#include "Core/HostServices.h"
+#include "Core/InstructionTable.h"
 #include "Core/Launch.h"
-#include "Core/Observer.h"
 
 #include <algorithm>
 #include <cstdio>

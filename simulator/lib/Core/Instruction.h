@@ -17,6 +17,11 @@
 #ifndef LNBWD_LIB_SIMULATOR_CORE_INSTRUCTION_H
 #define LNBWD_LIB_SIMULATOR_CORE_INSTRUCTION_H
 
+#include "lnbwd/ISA/InstructionFacts.h"
+
+#include "llvm/Support/Compiler.h"
+
+#include <array>
 #include <cstdint>
 
 namespace lnbwd::isa {
@@ -24,6 +29,40 @@ struct InstructionRecord;
 } // namespace lnbwd::isa
 
 namespace lnbwd::sim {
+
+// Execute compiles this once for each host instruction set: no function may be
+// left that the linker could take one of for all, so that all are inlined.
+
+/// The numbers of the bits that are set, in order:
+///   for (unsigned L : LaneMask(Exec))
+class LaneMask {
+public:
+  LLVM_ATTRIBUTE_ALWAYS_INLINE explicit LaneMask(uint64_t Bits) : Bits(Bits) {}
+
+  class Iterator {
+  public:
+    LLVM_ATTRIBUTE_ALWAYS_INLINE explicit Iterator(uint64_t Left)
+        : Left(Left) {}
+    LLVM_ATTRIBUTE_ALWAYS_INLINE unsigned operator*() const {
+      return unsigned(__builtin_ctzll(Left));
+    }
+    LLVM_ATTRIBUTE_ALWAYS_INLINE Iterator &operator++() {
+      Left &= Left - 1;
+      return *this;
+    }
+    LLVM_ATTRIBUTE_ALWAYS_INLINE bool operator!=(const Iterator &Other) const {
+      return Left != Other.Left;
+    }
+
+  private:
+    uint64_t Left;
+  };
+  LLVM_ATTRIBUTE_ALWAYS_INLINE Iterator begin() const { return Iterator(Bits); }
+  LLVM_ATTRIBUTE_ALWAYS_INLINE Iterator end() const { return Iterator(0); }
+
+private:
+  uint64_t Bits;
+};
 
 struct Wave;
 struct Inst;
@@ -250,6 +289,95 @@ struct Inst {
   /// The banks of its vector registers, as s_set_vgpr_msb has them: two bits
   /// for each of three sources and the result.
   uint8_t Banks = 0;
+};
+
+enum LaneOpFlag : uint16_t {
+  LaneMaskResult = 1,     ///< the only result is a lane mask (compare)
+  LaneExecResult = 2,     ///< the mask also goes to EXEC (v_cmpx)
+  LaneExtraMask = 4,      ///< a mask besides the vector result (carry)
+  LaneAccumulate = 8,     ///< the destination is also the last source
+  LaneImplicitVCC = 16,   ///< VCC is the last source
+  LanePreservesHigh = 32, ///< keeps the high half on gfx9, as on later chips
+  LaneHighResult = 64,    ///< v_fma_mixhi: the result goes to the high half
+  LaneFloat = 128,        ///< depends on rounding and denormal mode
+  LaneMatrixUnit = 256,   ///< flushes subnormals where matrix instructions do
+  LaneMixesBFloat = 512,  ///< halves of OperandType::Mix are bf16
+};
+
+/// Vector instructions that do the same in every lane.
+struct LaneOpInfo {
+  const char *Names; ///< isa::canonicalNames
+  OperandType Dst;
+  OperandType Src[4]; ///< the others: OperandType::None
+  uint16_t Flags;
+  LaneKernel Kernel;
+  /// With MODE.IEEE clear, where it differs, or null.
+  LaneKernel Alternative = nullptr;
+  LaneKernel Clamped = nullptr; ///< integer saturation under `clamp`, or null
+};
+
+/// Instructions with an execution function of their own.
+struct HandlerInfo {
+  const char *Names;
+  Handler Run;
+};
+
+enum class MemoryOp : uint8_t {
+  GlobalLoad,
+  GlobalStore,
+  GlobalAtomic,
+  FlatLoad,
+  FlatStore,
+  FlatAtomic,
+  ScratchLoad,
+  ScratchStore,
+  BufferLoad,
+  BufferStore,
+  BufferAtomic,
+  LoadToLds,
+  ClusterLoad,
+  ClusterLoadToLds,
+  StoreFromLds,
+  CopyTensor,
+  GlobalLoadTransposed,
+  ScalarLoad,
+  ScalarBufferLoad,
+  DsLoad,
+  DsStore,
+  DsLoad2,
+  DsLoadTransposed,
+  DsStore2,
+  DsAtomic,
+  Count
+};
+
+using isa::AtomicOp;
+
+template <typename T> struct TableRef {
+  const T *Begin = nullptr;
+  unsigned Size = 0;
+
+  TableRef() = default;
+  template <unsigned N>
+  constexpr TableRef(const T (&Table)[N]) : Begin(Table), Size(N) {}
+};
+
+/// What executes the instruction set, as the decoder finds it: operations by
+/// name, and the drivers in front of them.
+struct ExecTable {
+  const char *Name;
+  TableRef<LaneOpInfo> LaneOps[6];
+  TableRef<HandlerInfo> CrossLane;
+  TableRef<HandlerInfo> Scalar[3];
+  /// No modifiers at all, or only DPP; by the number of sources.
+  std::array<Handler, 5> RunLane, RunLaneDpp;
+  Handler RunLaneSlow; ///< SDWA, modifiers, unusual float mode
+  Handler RunWide;     ///< results of several rows, no modifiers
+  Handler RunMask;     ///< compares without modifiers
+  Handler RunMatrix;
+  Handler RunConversion; ///< to and from formats of 4 to 8 bits
+  Handler RunIndexed;    ///< under s_set_gpr_idx_on; calls Inst::Inner
+  Handler Memory[unsigned(MemoryOp::Count)];
 };
 
 } // namespace lnbwd::sim

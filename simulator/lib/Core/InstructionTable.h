@@ -1,4 +1,4 @@
-//===- InstructionTable.h - Decoded code ------------------------*- C++ -*-===//
+//===- InstructionTable.h - Decoded code and kernels ------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 //
 // The code of a code object in the form that is executed, and what belongs to
 // each instruction beside that: its text, its description, why it cannot be
-// executed. The decoder fills it.
+// executed. The decoder fills it. A kernel is its descriptor and metadata.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,11 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Demangle/Demangle.h"
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,7 +57,7 @@ struct SourceFrame {
 /// Names of addresses, for diagnostics.
 class Symbolizer {
 public:
-  virtual ~Symbolizer();
+  virtual ~Symbolizer() = default;
   /// "name+0x40" of an address.
   virtual std::string symbolize(uint64_t Address) const = 0;
   /// "file:line:column" of an address, and where the functions around it were
@@ -72,18 +75,29 @@ public:
 /// What an observer has found out of the code as a whole.
 class CodeNotes {
 public:
-  virtual ~CodeNotes();
+  virtual ~CodeNotes() = default;
 };
 
 /// Decoded code for one wave size of one chip.
 class InstructionTable {
 public:
-  virtual ~InstructionTable();
+  virtual ~InstructionTable() = default;
   InstructionTable(const InstructionTable &) = delete;
   InstructionTable &operator=(const InstructionTable &) = delete;
 
   /// The instruction at the address, or null if none starts there.
-  const Inst *at(uint64_t Address) const;
+  const Inst *at(uint64_t Address) const {
+    for (const Index &R : Ranges) {
+      if (Address - R.Where.Address >= R.Where.Size)
+        continue;
+      const uint64_t Offset = Address - R.Where.Address;
+      if (Offset % 4 || Offset / 4 >= R.Instructions.size())
+        return nullptr;
+      const int32_t Number = R.Instructions[size_t(Offset / 4)];
+      return Number < 0 ? nullptr : &Code[size_t(Number)];
+    }
+    return nullptr;
+  }
   /// The assembly text of an instruction.
   const std::string &text(const Inst *I) const { return listing(I).Text; }
   /// Why an instruction cannot be executed, empty if it can.
@@ -96,7 +110,10 @@ public:
   llvm::ArrayRef<Inst> instructions() const { return Code; }
   /// What the observers know of the code; made on first use.
   const CodeNotes &
-  notes(llvm::function_ref<std::unique_ptr<CodeNotes>()> Make) const;
+  notes(llvm::function_ref<std::unique_ptr<CodeNotes>()> Make) const {
+    std::call_once(NotesMade, [&] { Notes = Make(); });
+    return *Notes;
+  }
 
 protected:
   InstructionTable(const SimulatedChip &Chip, unsigned WaveSize,
@@ -126,6 +143,83 @@ private:
   mutable std::once_flag NotesMade;
   mutable std::unique_ptr<CodeNotes> Notes;
 };
+
+/// One entry of a kernel's `.args` metadata.
+struct KernelArgument {
+  uint32_t Offset = 0;
+  uint32_t Size = 0;
+  std::string Kind; ///< `.value_kind`
+  bool hidden() const { return Kind.rfind("hidden_", 0) == 0; }
+};
+
+struct Kernel {
+  std::string Name;        ///< its symbol
+  uint64_t Descriptor = 0; ///< address in the loaded image
+  uint64_t Entry = 0;      ///< first instruction that executes
+
+  // From the descriptor.
+  uint32_t LdsSize = 0;
+  uint32_t ScratchSize = 0; ///< bytes for a work-item
+  uint32_t KernargSize = 0;
+  uint32_t Rsrc1 = 0, Rsrc2 = 0, Rsrc3 = 0;
+  uint16_t Properties = 0;
+  uint16_t PreloadLength = 0; ///< dwords of kernel arguments in SGPRs
+  uint16_t PreloadOffset = 0; ///< dwords
+  unsigned WaveSize = 64;
+
+  // From the metadata.
+  bool HasMetadata = false;
+  std::vector<KernelArgument> Arguments;
+  uint32_t MaxFlatWorkgroupSize = 1024;
+  uint32_t VgprCount = 256;
+  uint32_t AgprCount = 256;
+  uint32_t SgprCount = 104;
+  bool DynamicStack = false;
+  uint32_t RequiredBlock[3] = {}; ///< 0: any
+  uint32_t ClusterDims[3] = {};   ///< workgroups of a cluster; 0: not stated
+  /// What the descriptor says as well; -1: not stated.
+  int64_t MetadataLds = -1, MetadataScratch = -1, MetadataKernarg = -1,
+          MetadataWaveSize = -1;
+
+  /// Its name as it is in the source, for messages.
+  std::string shownName() const { return llvm::demangle(Name); }
+};
+
+// Kernels that print, or allocate memory, do so through buffers that the host
+// serves while they run. The simulator has none. A kernel that could use them
+// and does not runs; one that does gets a report of what it has reached for.
+
+/// The buffer of a service: 4 GiB at an address where nothing is.
+struct HostService {
+  const char *Argument; ///< the hidden argument that points to it
+  const char *What;     ///< in the source
+};
+constexpr HostService HostServices[] = {
+    {"hidden_hostcall_buffer", "printf, assert or another call of the host"},
+    {"hidden_printf_buffer", "printf"},
+    {"hidden_heap_v1", "malloc or free"},
+};
+
+constexpr uint64_t FirstHostService = 0x0003000000000000ull;
+
+/// The address for a hidden argument; 0: it is none of these.
+inline uint64_t hostServiceAddress(llvm::StringRef Argument) {
+  uint64_t Address = FirstHostService;
+  for (const HostService &S : HostServices) {
+    if (Argument == S.Argument)
+      return Address;
+    Address += 1ull << 32;
+  }
+  return 0;
+}
+
+/// The service that an address belongs to, or null.
+inline const HostService *hostServiceAt(uint64_t Address) {
+  const uint64_t Number = (Address - FirstHostService) >> 32;
+  return Address >= FirstHostService && Number < std::size(HostServices)
+             ? &HostServices[Number]
+             : nullptr;
+}
 
 } // namespace lnbwd::sim
 

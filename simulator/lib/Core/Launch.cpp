@@ -13,23 +13,12 @@
 #include "Core/Launch.h"
 
 #include "Core/Environment.h"
-#include "Core/Interrupt.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 
 using namespace lnbwd::sim;
-
-WaveObserver::~WaveObserver() = default;
-const Region *WaveObserver::argumentOf(const Inst *) const { return nullptr; }
-bool WaveObserver::blockAccess(const Inst *, uint64_t, uint64_t, uint32_t,
-                               uint32_t) {
-  return true;
-}
-bool WaveObserver::arrival(const Inst *, uint32_t) { return true; }
-WorkgroupObserver::~WorkgroupObserver() = default;
-LaunchObserver::~LaunchObserver() = default;
 
 std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
   std::string Problem;

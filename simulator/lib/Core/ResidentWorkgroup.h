@@ -15,7 +15,6 @@
 #define LNBWD_LIB_SIMULATOR_CORE_RESIDENTWORKGROUP_H
 
 #include "Core/Launch.h"
-#include "Core/Observer.h"
 #include "Core/Wave.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"

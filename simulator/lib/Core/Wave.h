@@ -17,12 +17,8 @@
 #include "Core/Instruction.h"
 #include "Core/Memory.h"
 
-#include <array>
-#include <atomic>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace lnbwd::sim {

@@ -13,7 +13,7 @@
 
 #include "Decode/CodeDecoder.h"
 
-#include "Core/CrashGuard.h"
+#include "Core/Environment.h"
 #include "Core/Execution.h"
 
 #include "lnbwd/ISA/Disassembler.h"
@@ -23,7 +23,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <string>
 
 using namespace llvm;
 using namespace lnbwd;

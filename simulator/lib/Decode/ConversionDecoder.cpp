@@ -14,11 +14,7 @@
 
 #include "Decode/Decoders.h"
 
-#include "Decode/MatrixLayout.h"
-
 #include "lnbwd/ISA/InstructionRecord.h"
-
-#include <optional>
 
 using namespace llvm;
 using namespace lnbwd;

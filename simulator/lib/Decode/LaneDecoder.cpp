@@ -15,8 +15,6 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
-#include "llvm/ADT/SmallVector.h"
-
 using namespace llvm;
 using namespace lnbwd;
 using namespace lnbwd::sim;

@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Core/Launch.h"
-#include "Core/Observer.h"
 #include "Execute/ScalarOps.h"
 #include "SimulatedChip.h"
 

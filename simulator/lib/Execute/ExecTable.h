@@ -20,7 +20,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_EXECUTE_EXECTABLE_H
 #define LNBWD_LIB_SIMULATOR_EXECUTE_EXECTABLE_H
 
-#include "Core/Operation.h"
+#include "Core/Instruction.h"
 
 #include <vector>
 

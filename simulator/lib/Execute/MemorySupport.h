@@ -13,8 +13,8 @@
 #ifndef LNBWD_LIB_SIMULATOR_EXECUTE_MEMORYSUPPORT_H
 #define LNBWD_LIB_SIMULATOR_EXECUTE_MEMORYSUPPORT_H
 
-#include "Core/LaneMask.h"
-#include "Core/Observer.h"
+#include "Core/Instruction.h"
+#include "Core/Launch.h"
 #include "Execute/LaneSupport.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {

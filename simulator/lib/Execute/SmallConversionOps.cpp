@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Core/LaneMask.h"
+#include "Core/Instruction.h"
 #include "Core/MatrixShape.h"
 #include "Execute/LaneSupport.h"
 #include "Execute/SmallFloats.h"

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Core/Observer.h"
+#include "Core/Launch.h"
 #include "Execute/ExecTable.h"
 #include "Execute/ScalarOps.h"
 

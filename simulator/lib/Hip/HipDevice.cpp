@@ -23,8 +23,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <optional>
-#include <string>
 
 using namespace lnbwd::sim;
 
@@ -105,72 +103,56 @@ constexpr int OfferedVersion = 60400000;
 /// does not have it.
 static std::optional<int> attributeOf(const hipDeviceProp_t &P,
                                       hipDeviceAttribute_t Attribute) {
-  switch (Attribute) {
-  case hipDeviceAttributeWarpSize:
-    return P.warpSize;
-  case hipDeviceAttributeMultiprocessorCount:
-  case hipDeviceAttributePhysicalMultiProcessorCount:
-    return P.multiProcessorCount;
-  case hipDeviceAttributeMaxThreadsPerBlock:
-    return P.maxThreadsPerBlock;
-  case hipDeviceAttributeMaxBlockDimX:
-  case hipDeviceAttributeMaxBlockDimY:
-  case hipDeviceAttributeMaxBlockDimZ:
-    return P.maxThreadsDim[0];
-  case hipDeviceAttributeMaxGridDimX:
-    return P.maxGridSize[0];
-  case hipDeviceAttributeMaxGridDimY:
-  case hipDeviceAttributeMaxGridDimZ:
-    return P.maxGridSize[1];
-  case hipDeviceAttributeMaxSharedMemoryPerBlock:
-  case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor:
-  case hipDeviceAttributeSharedMemPerBlockOptin:
-  case hipDeviceAttributeSharedMemPerMultiprocessor:
-    return int(P.sharedMemPerBlock);
-  case hipDeviceAttributeMaxRegistersPerBlock:
-    return P.regsPerBlock;
-  case hipDeviceAttributeMaxThreadsPerMultiProcessor:
-    return P.maxThreadsPerMultiProcessor;
-  case hipDeviceAttributeClockRate:
-    return P.clockRate;
-  case hipDeviceAttributeMemoryClockRate:
-    return P.memoryClockRate;
-  case hipDeviceAttributeMemoryBusWidth:
-    return P.memoryBusWidth;
-  case hipDeviceAttributeL2CacheSize:
-    return P.l2CacheSize;
-  case hipDeviceAttributeComputeCapabilityMajor:
-    return P.major;
-  case hipDeviceAttributeComputeCapabilityMinor:
-    return P.minor;
-  case hipDeviceAttributeConcurrentKernels:
-  case hipDeviceAttributeCanMapHostMemory:
-  case hipDeviceAttributeUnifiedAddressing:
-  case hipDeviceAttributeIsLargeBar:
-    return 1;
-  case hipDeviceAttributeEccEnabled:
-    return P.ECCEnabled;
-  case hipDeviceAttributeClockInstructionRate:
-    return P.clockInstructionRate;
-  case hipDeviceAttributePciBusId:
-    return P.pciBusID;
-  case hipDeviceAttributeComputeMode:
-  case hipDeviceAttributeCooperativeLaunch:
-  case hipDeviceAttributeCooperativeMultiDeviceLaunch:
-  case hipDeviceAttributeIntegrated:
-  case hipDeviceAttributeIsMultiGpuBoard:
-  case hipDeviceAttributeKernelExecTimeout:
-  case hipDeviceAttributeManagedMemory:
-  case hipDeviceAttributeConcurrentManagedAccess:
-  case hipDeviceAttributePageableMemoryAccess:
-  case hipDeviceAttributeMemoryPoolsSupported:
-  case hipDeviceAttributePciDeviceId:
-  case hipDeviceAttributePciDomainID:
-  case hipDeviceAttributeImageSupport:
-    return 0;
-  default:
-    return std::nullopt;
-  }
+  const std::pair<hipDeviceAttribute_t, int> Known[] = {
+      {hipDeviceAttributeWarpSize, P.warpSize},
+      {hipDeviceAttributeMultiprocessorCount, P.multiProcessorCount},
+      {hipDeviceAttributePhysicalMultiProcessorCount, P.multiProcessorCount},
+      {hipDeviceAttributeMaxThreadsPerBlock, P.maxThreadsPerBlock},
+      {hipDeviceAttributeMaxBlockDimX, P.maxThreadsDim[0]},
+      {hipDeviceAttributeMaxBlockDimY, P.maxThreadsDim[0]},
+      {hipDeviceAttributeMaxBlockDimZ, P.maxThreadsDim[0]},
+      {hipDeviceAttributeMaxGridDimX, P.maxGridSize[0]},
+      {hipDeviceAttributeMaxGridDimY, P.maxGridSize[1]},
+      {hipDeviceAttributeMaxGridDimZ, P.maxGridSize[1]},
+      {hipDeviceAttributeMaxSharedMemoryPerBlock, int(P.sharedMemPerBlock)},
+      {hipDeviceAttributeMaxSharedMemoryPerMultiprocessor,
+       int(P.sharedMemPerBlock)},
+      {hipDeviceAttributeSharedMemPerBlockOptin, int(P.sharedMemPerBlock)},
+      {hipDeviceAttributeSharedMemPerMultiprocessor, int(P.sharedMemPerBlock)},
+      {hipDeviceAttributeMaxRegistersPerBlock, P.regsPerBlock},
+      {hipDeviceAttributeMaxThreadsPerMultiProcessor,
+       P.maxThreadsPerMultiProcessor},
+      {hipDeviceAttributeClockRate, P.clockRate},
+      {hipDeviceAttributeMemoryClockRate, P.memoryClockRate},
+      {hipDeviceAttributeMemoryBusWidth, P.memoryBusWidth},
+      {hipDeviceAttributeL2CacheSize, P.l2CacheSize},
+      {hipDeviceAttributeComputeCapabilityMajor, P.major},
+      {hipDeviceAttributeComputeCapabilityMinor, P.minor},
+      {hipDeviceAttributeConcurrentKernels, 1},
+      {hipDeviceAttributeCanMapHostMemory, 1},
+      {hipDeviceAttributeUnifiedAddressing, 1},
+      {hipDeviceAttributeIsLargeBar, 1},
+      {hipDeviceAttributeEccEnabled, P.ECCEnabled},
+      {hipDeviceAttributeClockInstructionRate, P.clockInstructionRate},
+      {hipDeviceAttributePciBusId, P.pciBusID},
+      {hipDeviceAttributeComputeMode, 0},
+      {hipDeviceAttributeCooperativeLaunch, 0},
+      {hipDeviceAttributeCooperativeMultiDeviceLaunch, 0},
+      {hipDeviceAttributeIntegrated, 0},
+      {hipDeviceAttributeIsMultiGpuBoard, 0},
+      {hipDeviceAttributeKernelExecTimeout, 0},
+      {hipDeviceAttributeManagedMemory, 0},
+      {hipDeviceAttributeConcurrentManagedAccess, 0},
+      {hipDeviceAttributePageableMemoryAccess, 0},
+      {hipDeviceAttributeMemoryPoolsSupported, 0},
+      {hipDeviceAttributePciDeviceId, 0},
+      {hipDeviceAttributePciDomainID, 0},
+      {hipDeviceAttributeImageSupport, 0},
+  };
+  for (const auto &[Name, Value] : Known)
+    if (Name == Attribute)
+      return Value;
+  return std::nullopt;
 }
 
 extern "C" {

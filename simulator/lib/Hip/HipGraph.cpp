@@ -17,9 +17,6 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include <mutex>
-#include <string>
-
 using namespace lnbwd::sim;
 
 bool lnbwd::sim::isCaptured(hipStream_t Stream) {

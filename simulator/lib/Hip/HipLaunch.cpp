@@ -15,16 +15,14 @@
 #include "Hip/HipState.h"
 
 #include "Check/LaunchChecker.h"
-#include "Check/Resources.h"
-#include "Core/HostServices.h"
-#include "Core/Scheduler.h"
+#include "Core/InstructionTable.h"
+#include "Core/Launch.h"
 #include "Core/Wave.h"
 
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 using namespace lnbwd::sim;
 

@@ -13,18 +13,16 @@
 
 #include "Hip/HipState.h"
 
-#include "Load/CodeTarget.h"
 #include "Load/OffloadBundle.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <optional>
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <dlfcn.h>
 #include <sys/uio.h>
 #endif
 
@@ -373,3 +371,35 @@ int64_t lnbwdSimKernelArgument(void *Function, unsigned Index, int *IsBuffer) {
 }
 
 } // extern "C"
+
+/// This library; null: it is linked into the program.
+static void *thisLibrary() {
+  static void *const Handle = [] {
+    Dl_info Info = {};
+    return dladdr(reinterpret_cast<void *>(&hipGetProcAddress), &Info)
+               ? dlopen(Info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+               : nullptr;
+  }();
+  return Handle;
+}
+
+extern "C" hipError_t hipGetProcAddress(const char *Name, void **Function,
+                                        int Version, uint64_t /*Flags*/,
+                                        int *Status) {
+  if (!Name || !Function)
+    return refuse(__func__, "null pointer");
+  std::string Symbol = Name;
+  // Up to ROCm 5 the structure was another one. Versions are given as 600 or
+  // as 60000000.
+  if (Version >= 600 && Symbol == "hipGetDeviceProperties")
+    Symbol += "R0600";
+  void *Handle = thisLibrary();
+  *Function = dlsym(Handle ? Handle : RTLD_DEFAULT, Symbol.c_str());
+  // hipDriverProcAddressQueryResult: 0 for success, 1 for an unknown symbol.
+  if (Status)
+    *Status = *Function ? 0 : 1;
+  return *Function ? finish(hipSuccess)
+                   : finish(hipErrorInvalidValue,
+                            "hipGetProcAddress: there is no function '" +
+                                Symbol + "'");
+}

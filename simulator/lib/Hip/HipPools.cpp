@@ -20,8 +20,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <string>
 
 using namespace lnbwd::sim;
 

@@ -22,11 +22,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
 
 using namespace lnbwd::sim;
 

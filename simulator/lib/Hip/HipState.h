@@ -61,7 +61,7 @@ hipModuleLaunchCooperativeKernel(hipFunction_t Function, unsigned int GridX,
 #include "Core/Memory.h"
 #include "Load/CodeObject.h"
 #include "SimulatedChip.h"
-#include "Timing/Prediction.h"
+#include "Timing/TimedLaunch.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -185,6 +185,9 @@ hipError_t refuse(const char *Function, const std::string &Why,
                   hipError_t Code = hipErrorInvalidValue);
 /// A fault of the program, not of what it asks for: finish, and report.
 hipError_t finishFault(hipError_t Code, std::string Message);
+/// What a function of HIP that is not there returns: hipErrorNotSupported, with
+/// its name in the thread's message and in the report.
+int missingFunction(const char *Name);
 /// Ends a call that was given a "stream" or an "event" that does not exist.
 hipError_t noSuch(const char *Function, const char *What);
 

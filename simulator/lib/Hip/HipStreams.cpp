@@ -14,9 +14,6 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include <mutex>
-#include <string>
-
 using namespace lnbwd::sim;
 
 int lnbwd::sim::deviceOf(hipStream_t Stream) {

@@ -13,7 +13,7 @@
 #include "Hip/HipState.h"
 
 #include "Core/Environment.h"
-#include "Core/Kernel.h"
+#include "Core/InstructionTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,7 +21,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <vector>
 
 using namespace llvm;
 using namespace lnbwd::sim;

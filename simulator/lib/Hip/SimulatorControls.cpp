@@ -18,8 +18,6 @@
 #include "llvm/Support/JSON.h"
 
 #include <cstring>
-#include <mutex>
-#include <string>
 #include <utility>
 
 using namespace lnbwd::sim;

@@ -7,15 +7,18 @@
 //===----------------------------------------------------------------------===//
 //
 // What hipcc and clang put into a program or a file: clang-offload-bundler's
-// format, plain or compressed, with a code object for each chip.
+// format, plain or compressed, with a code object for each chip; and the chip
+// that a file's code is for.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_LOAD_OFFLOADBUNDLE_H
 #define LNBWD_LIB_SIMULATOR_LOAD_OFFLOADBUNDLE_H
 
-#include "Load/ObjectReader.h"
+#include "Load/CodeObject.h"
 #include "SimulatedChip.h"
+
+#include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
 #include <string>
@@ -51,6 +54,13 @@ const SimulatedChip *firstChipOf(const std::string &Target);
 /// targets there are objects.
 const BundledObject *findObject(const std::vector<BundledObject> &Objects,
                                 const SimulatedChip &Chip, std::string &Error);
+
+/// `Wanted` if the file has code for it; if that is null, the only chip that it
+/// has code for. Otherwise null and an Error, which begins after the file's
+/// name. Whether the code can be loaded is not looked at.
+const SimulatedChip *chooseChip(llvm::ArrayRef<uint8_t> File,
+                                const SimulatedChip *Wanted,
+                                std::string &Error);
 
 } // namespace lnbwd::sim
 

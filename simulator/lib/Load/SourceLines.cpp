@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Load/SourceLines.h"
+#include "Load/CodeObject.h"
 
-#include "Core/CrashGuard.h"
+#include "Core/Environment.h"
 
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/DebugInfo/DWARF/DWARFFormValue.h"

@@ -17,7 +17,7 @@
 
 #include "Core/Launch.h"
 #include "Timing/ClockInfo.h"
-#include "Timing/Trace.h"
+#include "Timing/TraceRecorder.h"
 
 #include "llvm/ADT/ArrayRef.h"
 

@@ -15,7 +15,6 @@
 #include "Timing/TimedLaunch.h"
 
 #include "Check/Resources.h"
-#include "Core/Scheduler.h"
 #include "Timing/TraceRecorder.h"
 
 #include <algorithm>

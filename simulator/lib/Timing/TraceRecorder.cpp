@@ -17,8 +17,6 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
-#include <algorithm>
-
 using namespace lnbwd;
 using namespace lnbwd::sim;
 

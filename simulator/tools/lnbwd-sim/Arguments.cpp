@@ -15,12 +15,18 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <optional>
 
 using namespace llvm;
 using namespace lnbwd::simtool;
@@ -286,4 +292,279 @@ std::string lnbwd::simtool::formatElement(Element Type, const uint8_t *Bytes) {
   }
   unsigned Unused = 64 - 8 * Size;
   return std::to_string(int64_t(Bits << Unused) >> Unused);
+}
+
+/// A value as a message shows it, a long one not in full.
+static std::string shown(const json::Value &V) {
+  std::string Text = formatv("{0}", V).str();
+  if (Text.size() > 40)
+    Text = Text.substr(0, 37) + "...";
+  return Text;
+}
+
+/// A JSON number as --arg would have it, or a string as it is.
+static std::optional<std::string> numberText(const json::Value &V) {
+  if (auto Text = V.getAsString())
+    return Text->str();
+  if (V.kind() == json::Value::Number)
+    return formatv("{0}", V).str();
+  return std::nullopt;
+}
+
+namespace {
+/// One object of the file.
+class ArgumentReader {
+public:
+  ArgumentReader(const json::Object &O, const Twine &Where, bool WithZeros)
+      : O(O), Where(Where.str()), WithZeros(WithZeros) {}
+
+  Expected<Argument> read() const {
+    if (O.get("bytes"))
+      return readBytes();
+    if (O.get("kind"))
+      return readBuffer();
+    return readNumber();
+  }
+
+private:
+  const json::Object &O;
+  const std::string Where;
+  const bool WithZeros;
+
+  std::string at(StringRef Key) const { return (Where + "." + Key).str(); }
+
+  /// Refuses keys that mean nothing here.
+  Error allow(ArrayRef<StringRef> Keys) const {
+    for (const auto &[Key, Value] : O)
+      if (!is_contained(Keys, StringRef(Key)))
+        return wrong(at(Key), "expected no key but " + join(Keys, ", ") +
+                                  " in such an argument");
+    return Error::success();
+  }
+
+  Expected<Element> type() const {
+    const json::Value *V = O.get("type");
+    const auto Name = V ? V->getAsString() : std::nullopt;
+    if (const auto Type = Name ? parseType(*Name) : std::nullopt)
+      return *Type;
+    return wrong(at("type"),
+                 "expected i8, i16, i32, i64, f16, bf16, f32 or f64, got " +
+                     (V ? shown(*V) : "nothing"));
+  }
+
+  Expected<uint64_t> number(Element Type, const json::Value *V,
+                            const Twine &Place) const {
+    const auto Text = V ? numberText(*V) : std::nullopt;
+    if (const auto Bits = Text ? parseNumber(Type, *Text) : std::nullopt)
+      return *Bits;
+    return wrong(Place, "expected a number that fits the type, got " +
+                            (V ? shown(*V) : "nothing"));
+  }
+
+  /// A key whose value is a string, which may be missing.
+  Expected<std::string> text(StringRef Key) const {
+    const json::Value *V = O.get(Key);
+    if (!V)
+      return "";
+    if (auto Text = V->getAsString(); Text && !Text->empty())
+      return Text->str();
+    return wrong(at(Key), "expected a string, got " + shown(*V));
+  }
+
+  Expected<Argument> readBytes() const {
+    if (Error E = allow({"bytes"}))
+      return E;
+    Expected<std::string> Value = text("bytes");
+    if (!Value)
+      return Value.takeError();
+    return bytesArgument(*Value, at("bytes"));
+  }
+
+  Expected<Argument> readNumber() const {
+    if (Error E = allow({"type", "value"}))
+      return E;
+    Expected<Element> Type = type();
+    if (!Type)
+      return Type.takeError();
+    Expected<uint64_t> Bits = number(*Type, O.get("value"), at("value"));
+    if (!Bits)
+      return Bits.takeError();
+    return numberArgument(*Type, *Bits, Where);
+  }
+
+  Expected<Argument> readBuffer() const {
+    const auto KindName = O.getString("kind");
+    const auto Kind = KindName ? parseKind(*KindName) : std::nullopt;
+    if (!Kind)
+      return wrong(at("kind"), "expected \"in\", \"inout\" or \"out\", got " +
+                                   shown(*O.get("kind")));
+    SmallVector<StringRef> Keys = {"kind", "type", "count"};
+    if (*Kind != Argument::Out)
+      Keys.append({"fill", "values"});
+    if (*Kind != Argument::In)
+      Keys.push_back("save");
+    if (Error E = allow(Keys))
+      return E;
+    Expected<Element> Type = type();
+    if (!Type)
+      return Type.takeError();
+    Expected<std::string> Save = text("save");
+    if (!Save)
+      return Save.takeError();
+    Expected<Argument> A =
+        O.get("values") ? readValues(*Kind, *Type) : readFilled(*Kind, *Type);
+    if (A)
+      A->File = *Save;
+    return A;
+  }
+
+  Expected<Argument> readFilled(Argument::Kind Kind, Element Type) const {
+    const json::Value *CountValue = O.get("count");
+    const auto Count = CountValue ? CountValue->getAsUINT64() : std::nullopt;
+    if (!Count || !*Count)
+      return wrong(at("count"),
+                   "expected the number of elements, 1 or more, got " +
+                       (CountValue ? shown(*CountValue) : "nothing"));
+    const json::Value *FillValue = O.get("fill");
+    const auto Fill = FillValue ? numberText(*FillValue) : std::string();
+    if (!Fill)
+      return wrong(at("fill"), "expected a number, \"iota\", \"random\", "
+                               "\"random:SEED\" or \"@FILE\", got " +
+                                   shown(*FillValue));
+    return bufferArgument(Kind, Type, *Count, *Fill, WithZeros, Where);
+  }
+
+  Expected<Argument> readValues(Argument::Kind Kind, Element Type) const {
+    const json::Array *Values = O.getArray("values");
+    if (!Values || Values->empty())
+      return wrong(at("values"), "expected an array of numbers, got " +
+                                     shown(*O.get("values")));
+    for (StringRef Other : {"count", "fill"})
+      if (O.get(Other))
+        return wrong(at(Other), "expected values, or count and fill; got both");
+    Expected<Argument> A = bufferArgument(Kind, Type, Values->size(), "0",
+                                          /*WithZeros=*/true, Where);
+    if (!A)
+      return A;
+    for (const auto &[K, V] : enumerate(*Values)) {
+      Expected<uint64_t> Bits =
+          number(Type, &V, at("values") + "[" + Twine(K) + "]");
+      if (!Bits)
+        return Bits.takeError();
+      setElement(*A, K, *Bits);
+    }
+    return A;
+  }
+};
+} // namespace
+
+Expected<std::vector<Argument>> lnbwd::simtool::readArguments(StringRef Path,
+                                                              bool WithZeros) {
+  auto File = MemoryBuffer::getFile(Path, /*IsText=*/true);
+  if (!File)
+    return wrong("--args-file",
+                 "cannot read '" + Path + "': " + File.getError().message());
+  Expected<json::Value> Root = json::parse((*File)->getBuffer());
+  if (!Root)
+    // "[LINE:COLUMN, byte=N]: ..."
+    return wrong(Path, toString(Root.takeError()));
+  const json::Array *Entries = Root->getAsArray();
+  if (!Entries)
+    return wrong(Path, "expected an array with an object for each argument, "
+                       "got " +
+                           shown(*Root));
+  std::vector<Argument> Arguments;
+  for (const auto &[K, Entry] : enumerate(*Entries)) {
+    const std::string Where = (Path + ": [" + Twine(K) + "]").str();
+    const json::Object *O = Entry.getAsObject();
+    if (!O)
+      return wrong(Where, "expected an object, as {\"type\": \"f32\", "
+                          "\"value\": 1}, got " +
+                              shown(Entry));
+    Expected<Argument> A = ArgumentReader(*O, Where, WithZeros).read();
+    if (!A)
+      return A.takeError();
+    Arguments.push_back(std::move(*A));
+  }
+  return Arguments;
+}
+
+std::optional<Tolerance> lnbwd::simtool::parseTolerance(StringRef Text) {
+  SmallVector<StringRef, 2> Parts;
+  Text.split(Parts, ',');
+  double Numbers[2] = {};
+  if (Parts.size() > 2)
+    return std::nullopt;
+  for (size_t K = 0; K < Parts.size(); ++K)
+    if (Parts[K].trim().getAsDouble(Numbers[K]) || !(Numbers[K] >= 0) ||
+        std::isinf(Numbers[K]))
+      return std::nullopt;
+  return Tolerance{Numbers[0], Numbers[1]};
+}
+
+/// How far two numbers lie apart by the larger one; infinite if there is no
+/// such number.
+static double relativeDistance(double X, double Y) {
+  const double Distance =
+      std::fabs(X - Y) / std::max(std::fabs(X), std::fabs(Y));
+  return std::isnan(Distance) ? INFINITY : Distance;
+}
+
+static bool isAllowed(double X, double Y, const Tolerance &Allowed) {
+  if (std::isnan(X) || std::isnan(Y))
+    return std::isnan(X) && std::isnan(Y);
+  if (X == Y)
+    return true;
+  return std::fabs(X - Y) <=
+         Allowed.Relative * std::max(std::fabs(X), std::fabs(Y)) +
+             Allowed.Absolute;
+}
+
+std::string lnbwd::simtool::describeDifference(Element Type,
+                                               ArrayRef<uint8_t> Usual,
+                                               ArrayRef<uint8_t> Other,
+                                               const Tolerance &Allowed) {
+  if (Usual == Other)
+    return "";
+  const unsigned Size = elementBytes(Type);
+  const bool Floats = isFloat(Type);
+  uint64_t Differing = 0;
+  size_t Worst = 0;
+  double Farthest = -1;
+  for (size_t K = 0; (K + 1) * Size <= Usual.size(); ++K) {
+    const uint8_t *A = &Usual[K * Size], *B = &Other[K * Size];
+    if (!std::memcmp(A, B, Size))
+      continue;
+    double Distance = 0;
+    if (Floats) {
+      const double X = elementValue(Type, A), Y = elementValue(Type, B);
+      if (!Allowed.isNone() && isAllowed(X, Y, Allowed))
+        continue;
+      Distance = relativeDistance(X, Y);
+    }
+    ++Differing;
+    if (Distance > Farthest) {
+      Farthest = Distance;
+      Worst = K;
+    }
+  }
+  if (!Differing)
+    return "";
+  std::string Text;
+  raw_string_ostream OS(Text);
+  OS << Differing << " of its " << Usual.size() / Size << ' ' << typeName(Type)
+     << " elements differ";
+  if (Floats && !Allowed.isNone())
+    OS << " by more than --tolerance";
+  OS << (Differing == 1 ? ", element "
+         : Floats       ? ", most of all element "
+                        : ", the first one element ")
+     << Worst << ": " << formatElement(Type, &Usual[Worst * Size])
+     << " in the usual order, " << formatElement(Type, &Other[Worst * Size])
+     << " in this one";
+  if (Floats && std::isfinite(Farthest))
+    OS << format("; their relative difference is %.2g, and --tolerance allows "
+                 "for sums that are rounded in another order",
+                 Farthest);
+  return Text;
 }

@@ -15,6 +15,7 @@
 #ifndef LNBWD_TOOLS_LNBWD_SIM_ARGUMENTS_H
 #define LNBWD_TOOLS_LNBWD_SIM_ARGUMENTS_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
@@ -107,6 +108,28 @@ std::string formatElement(Element Type, const uint8_t *Bytes);
 /// is no JSON, or the place of what is not as above: "args.json: [2].type".
 llvm::Expected<std::vector<Argument>> readArguments(llvm::StringRef Path,
                                                     bool WithZeros);
+
+// What a kernel leaves may depend on the order in which its waves run: by a
+// mistake, or since sums of floating-point numbers do. How far two results may
+// lie apart is the user's to say.
+
+/// How far two floating-point numbers x and y may lie apart:
+/// |x - y| <= Relative * max(|x|, |y|) + Absolute. A NaN equals a NaN, and an
+/// infinity the same one. Without a tolerance their bits are compared, as those
+/// of integers always are.
+struct Tolerance {
+  double Relative = 0, Absolute = 0;
+  bool isNone() const { return Relative == 0 && Absolute == 0; }
+};
+
+/// Understands R or R,A, numbers of 0 or more.
+std::optional<Tolerance> parseTolerance(llvm::StringRef Text);
+
+/// "37 of its 64 f16 elements differ, ..." for an argument whose elements are
+/// not alike in the usual order and another one; empty if they are.
+std::string describeDifference(Element Type, llvm::ArrayRef<uint8_t> Usual,
+                               llvm::ArrayRef<uint8_t> Other,
+                               const Tolerance &Allowed);
 
 } // namespace lnbwd::simtool
 

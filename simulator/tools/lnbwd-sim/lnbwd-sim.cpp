@@ -14,7 +14,6 @@
 
 #include "Arguments.h"
 #include "CheckedRun.h"
-#include "Comparison.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
@@ -30,12 +29,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
 #include <initializer_list>
-#include <optional>
 
 using namespace llvm;
 using namespace lnbwd::simtool;
