@@ -505,6 +505,18 @@ def test_a_gradient_that_is_zero(device):
     assert torch.equal(g.grad, torch.zeros_like(g))
 
 
+@pytest.mark.parametrize("saved", [None, ["h"]])
+def test_a_gradient_that_is_the_same_for_all_rows(device, saved):
+    def function(x: Rows, w: Columns):
+        h = x.tanh()
+        return h * h, (x * w + x).sum(0)
+
+    x, w = torch.randn(3, N, device=device, requires_grad=True), torch.randn(N, device=device)
+    [got], [want] = (torch.autograd.grad(f(x, w)[1].square().sum(), x)
+                     for f in (lnbwd.rowwise(saved=saved)(function), function))
+    torch.testing.assert_close(got, want)
+
+
 def saved_shapes(function, tensors):
     tensors = [t.detach().requires_grad_() for t in tensors]
     kept = []

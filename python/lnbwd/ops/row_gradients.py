@@ -340,25 +340,26 @@ class Plan:
     def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
                           at_hand: Sequence[Tensor | None]) -> list[Tensor]:
         """Computes :meth:`gradient` by PyTorch's operations in float32."""
-        self.check_kept()
+        gradient = self.gradient(of, wrt)
+        if gradient.name:  # (Otherwise it reads nothing that differs from row to row.)
+            self.check_kept()
         grads = [grad for grad in at_hand[:len(of)] if grad is not None]
         kept = dict(zip(self.training()[1], at_hand[len(of):], strict=False))
         tensors = [grads[0].new_zeros(self.shape_of(place, shape)) if tensor is None
                    else tensor.float() if tensor.is_floating_point() else tensor
                    for place in range(self.count) for tensor in (kept.get(place),)]
-        outputs = self.gradient(of, wrt).outputs
 
         def call(*inputs: Tensor) -> tuple[Tensor, ...]:
-            changed = dict(zip(outputs, inputs, strict=True))
+            changed = dict(zip(gradient.outputs, inputs, strict=True))
             results = self.call([changed.get(place, t) for place, t in enumerate(tensors)])
             results = results if isinstance(results, tuple) else (results,)
             return tuple(result for result, has in zip(results, of, strict=True) if has)
 
-        results, pull = _vjp(call, *(tensors[place] for place in outputs))
+        results, pull = _vjp(call, *(tensors[place] for place in gradient.outputs))
         found = pull(tuple(grad.to(result.dtype)
                            for grad, result in zip(grads, results, strict=True)))
-        return [gradient.to(self.dtypes[place])
-                for place, gradient in zip(outputs, found, strict=True)]
+        return [one.to(self.dtypes[place])
+                for place, one in zip(gradient.outputs, found, strict=True)]
 
     def check_kept(self) -> None:
         """Raises an error if the gradient does not follow from the tensors that are kept."""
@@ -377,7 +378,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     gradient = plan.gradient(of, needs)
     result: list[Tensor | None] = [None] * len(needs)
     at_hand = (*grads, *ctx.saved_tensors)
-    if not gradient.name and all(at_hand[place].dim() for place in gradient.inputs):
+    if not gradient.inputs:
         for tensor in gradient.outputs:
             like = next(grad for grad in grads if grad is not None)
             result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
