@@ -123,6 +123,29 @@ def test_cross_entropy(device, reduction, case):
     assert torch.equal(nn.CrossEntropyLoss(reduction=reduction, **options)(x, t), y)
 
 
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0, 0.25])
+def test_class_weights(device, dtype, reduction, smoothing):
+    x, t = random(9, 37, dtype=dtype).to(device), torch.arange(9, device=device) * 4
+    weight = random(37).abs().to(device).index_fill(0, t[4:6], 0)
+    t[0] = -100
+    options = {"reduction": reduction, "label_smoothing": smoothing}
+
+    def ours(x, t):
+        return functional.cross_entropy(x, t, weight, **options)
+
+    y, _ = assert_same(ours, lambda x, t: losses(x, t, weight=weight.double(), **options), [x], t)
+    torch.testing.assert_close(nn.CrossEntropyLoss(weight, **options)(x, t), y)
+    weight = weight.to(dtype)
+    torch.testing.assert_close(torch.vmap(ours)(x[None], t[None])[0], ours(x, t))
+    torch._dynamo.reset()
+    compiled = torch.compile(ours, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, t), ours(x, t))
+    wrong = ours(x, t.index_fill(0, t.new_tensor([1]), 37))
+    assert wrong.isnan().sum() == 1
+
+
 @pytest.mark.parametrize("dtype", [BF16, pytest.param(F32, marks=pytest.mark.full)])
 def test_a_large_vocabulary(device, dtype):
     x, t = random(2, 50257, dtype=dtype).to(device), torch.tensor([50256, 0], device=device)
