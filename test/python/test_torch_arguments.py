@@ -105,6 +105,7 @@ FUNCTIONS = [
      r"target: expected the shape of classes \[.*\[3\]"),
     (lambda f: f.cross_entropy(torch.zeros(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)),
      ValueError, r"it is both. Pass input.flatten\(0, -2\)"),
+    (lambda f: f.cross_entropy(S[:, :0], T), ValueError, "input: expected one class or more, got "),
     (lambda f: f.cross_entropy(S, T, torch.ones(9)), ValueError, r"weight: expected the shape \["),
     (lambda f: f.cross_entropy(S, T, size_average=True), ValueError, "size_average.*reduction"),
     (lambda f: f.cross_entropy(S, T, reduction="max"), ValueError, "reduction: expected 'mean', "),

@@ -196,6 +196,33 @@ def test_empty_tensors(device, shape):
     for y in ys:
         assert y.shape == shape
         assert torch.autograd.grad(y.sum(), x, retain_graph=True)[0].shape == shape
+    image = torch.empty(2, 0, 8, device=device)
+    assert functional.instance_norm(image).shape == image.shape
+    loss = functional.linear_cross_entropy(image[0, :0].new_empty(3, 0), image.new_empty(7, 0),
+                                           torch.zeros(3, dtype=torch.int64, device=device))
+    torch.testing.assert_close(loss.item(), math.log(7))
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, w: functional.softmax(x, -1), functional.swiglu, functional.gated_rms_norm,
+    lambda x, w: functional.group_norm(x[None], 3),
+    lambda x, w: lnbwd.layer_norm_linear(x, (64,), w[0], None, w, w[:, 0])])
+def test_negations_that_are_left_to_do(device, function):
+    """A part of a complex number that is conjugated is a view, whose memory has the other sign."""
+    inputs = [torch._neg_view(random(3, 64, seed=i).to(device)) for i in range(2)]
+    results = []
+    for cast in (lambda t: t, torch.resolve_neg):
+        leaves = [cast(t.detach()).requires_grad_() for t in inputs]
+        y = function(*leaves)
+        results.append([y, *torch.autograd.grad(y, leaves, y.detach(), allow_unused=True)])
+    torch.testing.assert_close(*results, rtol=1e-3, atol=1e-3)
+
+
+def test_dropout_norms_in_float64(device):
+    x, residual = random(2, 3, 40, dtype=F64).to(device) / 3
+    y, total = functional.dropout_add_layer_norm(x, residual)
+    assert torch.equal(total, x + residual)
+    torch.testing.assert_close(y, F.layer_norm(total, (40,)), rtol=1e-12, atol=1e-12)
 
 
 def test_the_second_dimension_of_logits(device):

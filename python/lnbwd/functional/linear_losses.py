@@ -423,7 +423,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     z_loss = check_number("z_loss", z_loss, "a number of 0 or more", 0, math.inf)
     softcap = check_number("softcap", softcap, "a number of 0 or more", 0, math.inf)
-    rows, places = input.reshape(-1, input.shape[-1]), target.reshape(-1)
+    rows, places = input.reshape(target.numel(), input.shape[-1]), target.reshape(-1)
     if is_pytorchs:
         loss = _by_torch(rows, linear_weight, places, linear_bias, weight, reduction, ignore_index,
                          label_smoothing, z_loss, softcap)

@@ -156,6 +156,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
         raise ValueError("size_average, reduce: expected None; pass reduction='mean', 'sum' or "
                          "'none'")
     input = _classes_last(input, target)
+    if not input.shape[-1]:
+        raise ValueError(f"input: expected one class or more, got {list(input.shape)}")
     check_parameter("weight", weight, input.shape[-1:], "input", input,
                     [torch.float32, *{*TYPES} & {input.dtype}])
     label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
