@@ -105,6 +105,14 @@ def results_like(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | Non
             *gradients_like(input, (input, linear_weight, linear_bias), wanted))
 
 
+def _refuse_second_derivative() -> None:
+    """Raises RuntimeError in a backward pass whose results are to be differentiated."""
+    if torch.is_grad_enabled():
+        raise RuntimeError("lnbwd.functional.linear_cross_entropy: create_graph=True: expected a "
+                           "function with second derivatives; call "
+                           "torch.nn.functional.cross_entropy of the logits")
+
+
 class _Reduced(torch.autograd.Function):
     """The sum of the scaled losses."""
 
@@ -121,6 +129,7 @@ class _Reduced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        _refuse_second_derivative()
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
             raise RuntimeError("lnbwd.functional.linear_cross_entropy: expected one backward pass, "
@@ -147,6 +156,7 @@ class _Each(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        _refuse_second_derivative()
         input, linear_weight, linear_bias, target, scale, weight = ctx.saved_tensors
         wanted = list(ctx.needs_input_grad[1:4])
         _, *gradients = ctx.compute(input, linear_weight, target, scale * grads[0], linear_bias,
