@@ -332,11 +332,10 @@ class RowFunction(Generic[P, R]):
         from ..program.watching import MAX_DIMENSIONS, Signature
         from .row_gradients import Plan
 
-        first = values[self._first]
+        first, name = values[self._first], self._parameters[self._first].name
         if first.dim() > MAX_DIMENSIONS:
-            raise ValueError(self._error(
-                f"{self._parameters[self._first].name}: expected at most {MAX_DIMENSIONS} "
-                f"dimensions, got {first.dim()}; flatten the leading ones"))
+            raise ValueError(self._error(f"{name}: expected at most {MAX_DIMENSIONS} dimensions, "
+                                         f"got {first.dim()}; flatten the leading ones"))
         pairs = list(zip(self._parameters, values, strict=True))
         tensors = {p.name: value for p, value in pairs if p.kind and value is not None}
         constants = {p.name: value for p, value in pairs if p.name not in tensors}
@@ -361,6 +360,9 @@ class RowFunction(Generic[P, R]):
 
         with self._lock:
             found = self._trace(short, call, signature).of_rows(first.shape)
+            if first.dim() == 1 and "column" in found.shapes:
+                raise ValueError(self._error(f"{name}: expected two dimensions or more to "
+                                             f"combine rows, got one; pass {name}[None]"))
             is_flat = found.parts == 1 and found.program.is_elementwise
             if is_flat and (length := choices.flat_length(
                     first.shape, found.program)) != first.shape[-1]:
