@@ -132,15 +132,14 @@ static void addExtremum(AdjointBuilder &b) {
   }
 }
 
-/// 0 at 0, and what came for a NaN.
+/// g times the sign of x, which is 0 for 0 and for a NaN.
 static void addMagnitude(AdjointBuilder &b) {
-  Value g = b.getAdjoint(), x = b.x();
-  Value minus = b.negate(g);
-  Value isNegative = b.compare(Predicate::OLT, x, b.constant(0));
-  Value side = b.select(isNegative, minus, g);
-  Value none = b.constant(0);
-  Value isKink = b.compare(Predicate::OEQ, x, b.constant(0));
-  b.addToAdjoint(0, b.select(isKink, none, side));
+  Value x = b.x(), zero = b.constant(0);
+  Value isNegative = b.compare(Predicate::OLT, x, zero);
+  Value sign = b.select(isNegative, b.constant(-1), zero);
+  Value isPositive = b.compare(Predicate::OGT, x, zero);
+  sign = b.select(isPositive, b.constant(1), sign);
+  b.addToAdjoint(0, b.mul(b.getAdjoint(), sign));
 }
 
 /// The size of operand 0 with the sign of operand 1: constant in that, but

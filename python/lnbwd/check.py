@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := [name for name in options.dtype if name not in _DTYPES]:
         parser.error(f"--dtype: expected {', '.join(_DTYPES)}, got {unknown[0]!r}")
     lengths = options.n or (["1024", "4096"] if on_gpu else ["64", "257"])
-    if not all(text.isdigit() and int(text) for text in lengths):
+    if not all(text.isdecimal() and int(text) for text in lengths):
         parser.error(f"--n: expected numbers of 1 or more, got {','.join(lengths)!r}")
     rows = options.rows if options.rows is not None else 512 if on_gpu else 12
     if rows < 1:

@@ -159,6 +159,8 @@ def _become(request: dict) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
+    if torch.cuda._is_in_bad_fork():  # The imports have asked for a card, which no fork may use.
+        os.execv(sys.executable, [sys.executable, *request["arguments"]])
     first, *rest = request["arguments"]
     folder = {"-c": "", "-m": os.getcwd()}.get(first, os.path.dirname(os.path.abspath(first)))
     path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
@@ -187,9 +189,11 @@ if __name__ == "__main__":
     # Programs need not look for garbage in all of PyTorch when they end, which takes a second, nor
     # nanobind say that it stays: this is the last that is called.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
+    # A fork may use a card only if the imports do not ask CUDA whether there is one.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     import torch
     import torch._dynamo
-    import torch._inductor.compile_fx  # noqa: F401
+    import torch._inductor.compile_fx
 
     gc.freeze()
     _request = _serve()

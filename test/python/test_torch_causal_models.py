@@ -100,12 +100,18 @@ def test_elsewhere_logits_are_tensors(device):
     assert lnbwd.nn.patching.unpatch(model) > 1 and type(model.lm_head) is torch.nn.Linear
 
 
-def test_compiled(device, fresh_inductor):
-    model = model_of("Llama", device)
-    want = step(model, device)[0].loss
+@pytest.mark.parametrize("name,settings,is_deferred", [
+    ("Llama", {}, True), ("Gemma2", {"final_logit_softcapping": 2.0}, False)])
+def test_compiled(device, fresh_inductor, losses, name, settings, is_deferred):
+    model = model_of(name, device, **settings)
+    want, gradients = step(model, device)
     lnbwd.patch(model, linear_cross_entropy=True)
-    compiled = torch.compile(model, backend="eager")
-    torch.testing.assert_close(compiled(**batch(device)).loss, want)
+    model.compile(backend="aot_eager", fullgraph=True)
+    got, found = step(model, device)
+    assert len(losses) == is_deferred and (type(got.logits) is Logits) == is_deferred
+    torch.testing.assert_close(got.loss, want.loss)
+    torch.testing.assert_close(found, gradients, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(torch.softmax(got.logits, -1), want.logits.softmax(-1))
 
 
 def test_on_the_cpu_it_is_pytorchs(losses):

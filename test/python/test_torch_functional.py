@@ -123,6 +123,29 @@ def test_cross_entropy(device, reduction, case):
     assert torch.equal(nn.CrossEntropyLoss(reduction=reduction, **options)(x, t), y)
 
 
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0, 0.25])
+def test_class_weights(device, dtype, reduction, smoothing):
+    x, t = random(9, 37, dtype=dtype).to(device), torch.arange(9, device=device) * 4
+    weight = random(37).abs().to(device).index_fill(0, t[4:6], 0)
+    t[0] = -100
+    options = {"reduction": reduction, "label_smoothing": smoothing}
+
+    def ours(x, t):
+        return functional.cross_entropy(x, t, weight, **options)
+
+    y, _ = assert_same(ours, lambda x, t: losses(x, t, weight=weight.double(), **options), [x], t)
+    torch.testing.assert_close(nn.CrossEntropyLoss(weight, **options)(x, t), y)
+    weight = weight.to(dtype)
+    torch.testing.assert_close(torch.vmap(ours)(x[None], t[None])[0], ours(x, t))
+    torch._dynamo.reset()
+    compiled = torch.compile(ours, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, t), ours(x, t))
+    wrong = ours(x, t.index_fill(0, t.new_tensor([1]), 37))
+    assert wrong.isnan().sum() == 1
+
+
 @pytest.mark.parametrize("dtype", [BF16, pytest.param(F32, marks=pytest.mark.full)])
 def test_a_large_vocabulary(device, dtype):
     x, t = random(2, 50257, dtype=dtype).to(device), torch.tensor([50256, 0], device=device)
@@ -173,6 +196,33 @@ def test_empty_tensors(device, shape):
     for y in ys:
         assert y.shape == shape
         assert torch.autograd.grad(y.sum(), x, retain_graph=True)[0].shape == shape
+    image = torch.empty(2, 0, 8, device=device)
+    assert functional.instance_norm(image).shape == image.shape
+    loss = functional.linear_cross_entropy(image[0, :0].new_empty(3, 0), image.new_empty(7, 0),
+                                           torch.zeros(3, dtype=torch.int64, device=device))
+    torch.testing.assert_close(loss.item(), math.log(7))
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, w: functional.softmax(x, -1), functional.swiglu, functional.gated_rms_norm,
+    lambda x, w: functional.group_norm(x[None], 3),
+    lambda x, w: lnbwd.layer_norm_linear(x, (64,), w[0], None, w, w[:, 0])])
+def test_negations_that_are_left_to_do(device, function):
+    """A part of a complex number that is conjugated is a view, whose memory has the other sign."""
+    inputs = [torch._neg_view(random(3, 64, seed=i).to(device)) for i in range(2)]
+    results = []
+    for cast in (lambda t: t, torch.resolve_neg):
+        leaves = [cast(t.detach()).requires_grad_() for t in inputs]
+        y = function(*leaves)
+        results.append([y, *torch.autograd.grad(y, leaves, y.detach(), allow_unused=True)])
+    torch.testing.assert_close(*results, rtol=1e-3, atol=1e-3)
+
+
+def test_dropout_norms_in_float64(device):
+    x, residual = random(2, 3, 40, dtype=F64).to(device) / 3
+    y, total = functional.dropout_add_layer_norm(x, residual)
+    assert torch.equal(total, x + residual)
+    torch.testing.assert_close(y, F.layer_norm(total, (40,)), rtol=1e-12, atol=1e-12)
 
 
 def test_the_second_dimension_of_logits(device):

@@ -140,3 +140,14 @@ def test_a_second_backward_pass():
         loss.backward(retain_graph=True)
         with pytest.raises(RuntimeError, match="expected one backward pass"):
             loss.backward()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_second_derivatives_are_refused(reduction):
+    """They would be missing in a penalty's gradient, without a word."""
+    x = normal(ROWS, SIZE).requires_grad_()
+    with simulated():
+        x, weight, target = on_device([x, normal(CLASSES, SIZE, seed=1), TARGET])
+        loss = linear_cross_entropy(x, weight, target, reduction=reduction).sum()
+        with pytest.raises(RuntimeError, match="create_graph=True: expected a function "):
+            torch.autograd.grad(loss, x, create_graph=True)

@@ -221,6 +221,27 @@ def test_slopes_at_kinks(device, place):
                        function(infinite)[place].nan_to_num(7))
 
 
+@pytest.mark.parametrize("function", [
+    torch.abs, lambda x: x.abs().sqrt(), lambda x: x.clamp(-1, 1), lambda x: x.clamp(min=0),
+    lambda x: x.clamp(max=0), lambda x: x.clamp(2, 1), F.hardsigmoid, F.softplus,
+    lambda x: F.softplus(x, 2.0, 3.0), lambda x: F.l1_loss(x, torch.ones_like(x), reduction="none"),
+    lambda x: F.smooth_l1_loss(x, torch.ones_like(x), reduction="none", beta=0.5),
+    lambda x: F.smooth_l1_loss(x, torch.ones_like(x), reduction="none", beta=0.0),
+    lambda x: F.huber_loss(x, torch.ones_like(x), reduction="none", delta=2.0)])
+def test_slopes_at_infinity_and_of_nans(device, function):
+    def rows(x: Rows):
+        return function(x)
+
+    x = torch.tensor([[0.0, 0.7, -2.0, float("inf"), float("-inf"), float("nan"), 30.0, 1.0]],
+                     device=device)
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    results = [f(leaf) for leaf, f in zip(leaves, (lnbwd.rowwise(rows), rows), strict=True)]
+    for result in results:
+        result.backward(torch.full_like(result, 1.5))
+    torch.testing.assert_close(results[0], results[1], equal_nan=True)
+    torch.testing.assert_close(leaves[0].grad, leaves[1].grad, equal_nan=True)
+
+
 @pytest.mark.parametrize("has_slopes", [False, True])
 def test_slopes_of_clamp_are_those_of_the_version(device, monkeypatch, has_slopes):
     """From PyTorch 2.14 on they are 0 at the bounds."""
@@ -503,6 +524,18 @@ def test_a_gradient_that_is_zero(device):
     steps(x, g).sum().backward()
     assert torch.equal(x.grad, torch.zeros_like(x))
     assert torch.equal(g.grad, torch.zeros_like(g))
+
+
+@pytest.mark.parametrize("saved", [None, ["h"]])
+def test_a_gradient_that_is_the_same_for_all_rows(device, saved):
+    def function(x: Rows, w: Columns):
+        h = x.tanh()
+        return h * h, (x * w + x).sum(0)
+
+    x, w = torch.randn(3, N, device=device, requires_grad=True), torch.randn(N, device=device)
+    [got], [want] = (torch.autograd.grad(f(x, w)[1].square().sum(), x)
+                     for f in (lnbwd.rowwise(saved=saved)(function), function))
+    torch.testing.assert_close(got, want)
 
 
 def saved_shapes(function, tensors):

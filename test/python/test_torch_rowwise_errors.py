@@ -342,6 +342,17 @@ def test_arguments(args, options, error, words):
         function(*args, **options)
 
 
+@pytest.mark.parametrize("total", [lambda x: x.sum(0), lambda x: x.amax((0,))])
+def test_one_dimension_has_no_rows_to_add(total):
+    """PyTorch adds the elements there."""
+    def function(x: Rows):
+        return total(x)
+
+    lnbwd.rowwise(function)(X)
+    with pytest.raises(ValueError, match=r"x: expected two dimensions or more.*pass x\[None\]"):
+        lnbwd.rowwise(function)(X[0])
+
+
 def test_constants_that_change_are_warned_of():
     function = lnbwd.rowwise(all_kinds)
     with warnings.catch_warnings(record=True) as record:

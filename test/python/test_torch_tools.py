@@ -52,6 +52,7 @@ def test_check_notices_what_is_wrong(device, monkeypatch, capsys):
 @pytest.mark.parametrize("arguments,code,words", [
     (["--device", "tpu"], 2, "--device: expected gpu, sim or sim:CHIP, got 'tpu'"),
     (["--n", "0"], 2, "--n: expected numbers of 1 or more"),
+    (["--n", "²"], 2, "--n: expected numbers of 1 or more"),
     (["--dtype", "f8"], 2, "--dtype: expected f32, bf16, f16, got 'f8'"),
     (["--rows", "0"], 2, "--rows: expected 1 or more"),
     pytest.param(["--device", "sim:gfx1"], 2, "has no chip 'gfx1'", marks=pytest.mark.simulator),

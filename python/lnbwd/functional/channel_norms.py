@@ -430,7 +430,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
     if math.prod(input.shape[2:]) == 1:
         raise ValueError("input: expected two elements or more in a channel, got "
                          f"{list(input.shape)}; one has no statistics of its own (use_input_stats)")
-    if (running_mean is not None or running_var is not None or input.is_meta
+    if (running_mean is not None or running_var is not None or input.is_meta or not input.shape[1]
             or torch.compiler.is_compiling()):
         return F.instance_norm(input, running_mean, running_var, weight, bias, True, momentum,
                                check_eps(eps))

@@ -17,7 +17,7 @@ from ..ops.row_functions import Columns, Rows, Seed, rowwise, uniform
 def _dropout_add_norm(input: Rows, residual: Rows | None, weight: Columns | None,
                       bias: Columns | None, seed: Seed | None, p: float, eps: float,
                       is_centred: bool) -> tuple[Tensor, Tensor]:
-    total = input.float()
+    total = input if input.dtype == torch.float64 else input.float()
     if seed is not None:
         total = torch.where(uniform(seed, input) >= p, total * (1 / (1 - p)), 0)
     if residual is not None:

@@ -391,7 +391,7 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                          f"{norm} and torch.nn.functional.linear, whose product is PyTorch's")
     arguments = (*tensors, norm, float(eps))
     if (x.dtype == torch.float64 or x.shape[-1] == 0 or _is_compiling()
-            or not is_plain((x, weight))
+            or not is_plain([t for t in tensors if t is not None])
             or (x.is_cpu and falls_back(f"lnbwd.{norm}_linear"))):
         return _by_torch(norm, float(eps), *tensors)
     check_device(x)

@@ -98,6 +98,14 @@ def results_like(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | Non
             *gradients_like(input, (input, linear_weight, linear_bias), wanted))
 
 
+def _refuse_second_derivative() -> None:
+    """Raises RuntimeError in a backward pass whose results are to be differentiated."""
+    if torch.is_grad_enabled():
+        raise RuntimeError("lnbwd.functional.linear_cross_entropy: create_graph=True: expected a "
+                           "function with second derivatives; call "
+                           "torch.nn.functional.cross_entropy of the logits")
+
+
 class _Reduced(torch.autograd.Function):
     """The sum of the scaled losses."""
 
@@ -114,6 +122,7 @@ class _Reduced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        _refuse_second_derivative()
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:
             raise RuntimeError("lnbwd.functional.linear_cross_entropy: expected one backward pass, "
@@ -140,6 +149,7 @@ class _Each(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        _refuse_second_derivative()
         input, linear_weight, linear_bias, target, scale, weight = ctx.saved_tensors
         wanted = list(ctx.needs_input_grad[1:4])
         _, *gradients = ctx.compute(input, linear_weight, target, scale * grads[0], linear_bias,
@@ -413,7 +423,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     z_loss = check_number("z_loss", z_loss, "a number of 0 or more", 0, math.inf)
     softcap = check_number("softcap", softcap, "a number of 0 or more", 0, math.inf)
-    rows, places = input.reshape(-1, input.shape[-1]), target.reshape(-1)
+    rows, places = input.reshape(target.numel(), input.shape[-1]), target.reshape(-1)
     if is_pytorchs:
         loss = _by_torch(rows, linear_weight, places, linear_bias, weight, reduction, ignore_index,
                          label_smoothing, z_loss, softcap)

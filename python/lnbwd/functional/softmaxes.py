@@ -11,9 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..ops.arguments import HALVES, TYPES, check_classes, check_dense, check_loss, check_whole
+from ..ops.arguments import (
+    HALVES,
+    TYPES,
+    check_classes,
+    check_dense,
+    check_loss,
+    check_parameter,
+    check_whole,
+)
 from ..ops.launching import falls_back
-from ..ops.row_functions import Rows, Scalars, rowwise
+from ..ops.row_functions import Columns, Rows, Scalars, rowwise
 from ..program.torch_internals.eager import transforms_are_active
 
 
@@ -77,22 +85,30 @@ def log_softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Te
 
 
 @rowwise(saved=("largest", "total"))
-def _cross_entropy(input: Rows, target: Scalars, ignore_index: int, label_smoothing: float,
-                   is_summed: bool) -> Any:
-    """The losses; or their sum, and how many of them count."""
+def _cross_entropy(input: Rows, target: Scalars, weight: Columns | None, ignore_index: int,
+                   label_smoothing: float, is_summed: bool) -> Any:
+    """The losses; or their sum, and the sum of the weights of those that count."""
     logits, target = input.float(), target.float()
     largest = logits.amax(-1, keepdim=True).detach()
     shifted = logits - largest
     total = shifted.exp().sum(-1, keepdim=True)
     classes = torch.arange(input.shape[-1], dtype=torch.float32, device=input.device)
-    loss = total.log() - (1 - label_smoothing) * torch.where(classes == target, shifted, 0).sum(
-        -1, keepdim=True)
-    if label_smoothing:
-        loss = loss - label_smoothing * shifted.mean(-1, keepdim=True)
+    logarithm, is_target = total.log(), classes == target
+    own: Any = 1.0
+    picked = torch.where(is_target, shifted, 0).sum(-1, keepdim=True)
+    if weight is None:
+        loss = logarithm - (1 - label_smoothing) * picked
+        if label_smoothing:
+            loss = loss - label_smoothing * shifted.mean(-1, keepdim=True)
+    else:
+        own = torch.where(is_target, weight, 0).sum(-1, keepdim=True)
+        loss = (1 - label_smoothing) * own * (logarithm - picked)
+        if label_smoothing:
+            loss = loss + label_smoothing * (weight * (logarithm - shifted)).mean(-1, keepdim=True)
     is_ignored = target == ignore_index
     is_right = is_ignored | ((target >= 0) & (target < input.shape[-1]))
     losses = torch.where(is_ignored, 0, loss * torch.where(is_right, 1.0, math.nan))
-    return (losses.sum(), torch.where(is_ignored, 0.0, 1.0).sum()) if is_summed else losses
+    return (losses.sum(), torch.where(is_ignored, 0.0, own).sum()) if is_summed else losses
 
 
 def _classes_last(input: Tensor, target: Tensor) -> Tensor:
@@ -120,7 +136,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
             two dimensions is copied unless it is channels_last, and refused if a target fits both.
         target: classes ``[...]``, int64, from 0 to V - 1 or ``ignore_index``; others give NaN.
             A kernel takes them as float32, which is exact for these numbers.
-        weight: not supported: None.
+        weight: of the classes, ``[V]``, float32 or input's type, which gets no gradient. It
+            multiplies the losses, and a mean is divided by the weights of the targets.
         size_average, reduce: None; PyTorch has reduction in their place.
         ignore_index: the target whose rows have the loss 0 and do not count in the mean.
         reduction: "mean", "sum" or "none".
@@ -135,29 +152,33 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
     """
     check_dense("input", input)
     check_classes(target, input)
-    if weight is not None:
-        raise ValueError("weight: expected None, got class weights, which are not supported; "
-                         "multiply the losses of reduction='none' by weight[target], or call "
-                         "torch.nn.functional.cross_entropy")
     if size_average is not None or reduce is not None:
         raise ValueError("size_average, reduce: expected None; pass reduction='mean', 'sum' or "
                          "'none'")
     input = _classes_last(input, target)
+    if not input.shape[-1]:
+        raise ValueError(f"input: expected one class or more, got {list(input.shape)}")
+    check_parameter("weight", weight, input.shape[-1:], "input", input,
+                    [torch.float32, *{*TYPES} & {input.dtype}])
     label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     classes = target.reshape(-1)
     rows = input.reshape(classes.numel(), input.shape[-1])
+    weight = None if weight is None else weight.detach()
     if (torch.compiler.is_compiling() or input.dtype == torch.float64
             or (input.is_cpu and falls_back("lnbwd.functional.cross_entropy"))):
         losses = torch.nn.functional.cross_entropy(
-            rows, classes, ignore_index=ignore_index, reduction=reduction,
-            label_smoothing=label_smoothing)
+            rows, classes, None if weight is None else weight.to(rows.dtype),
+            ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
-    arguments = rows, classes.unsqueeze(1), ignore_index, label_smoothing
+    arguments = rows, classes.unsqueeze(1), weight, ignore_index, label_smoothing
     if reduction == "none" or transforms_are_active():
         each: Tensor = _cross_entropy(*arguments, False)
         if reduction == "none":
             return each.view(target.shape).to(_widened(input))
-        total, count = each.sum(), (classes != ignore_index).sum()
+        counts = classes != ignore_index
+        if weight is not None:
+            counts = counts * weight.float()[classes.clamp(0, len(weight) - 1)]
+        total, count = each.sum(), counts.sum()
     else:
         total, count = _cross_entropy(*arguments, True)
     loss: Tensor = total / count.detach() if reduction == "mean" else total

@@ -46,7 +46,7 @@ class LogSoftmax(torch.nn.LogSoftmax):
 
 
 class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
-    """torch.nn.CrossEntropyLoss by lnbwd's kernels, without class weights."""
+    """torch.nn.CrossEntropyLoss by lnbwd's kernels."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """See :func:`lnbwd.functional.cross_entropy`."""

@@ -69,7 +69,7 @@ class LastLinear(torch.nn.Linear):
         """The logits; at once where a kernel would not get them, or FSDP2 shards this layer by
         itself and its weight is not whole when the loss is computed."""
         weight, bias = self.weight, self.bias
-        if (not self.training or not torch.is_grad_enabled() or torch.compiler.is_compiling()
+        if (not self.training or not torch.is_grad_enabled()
                 or type(self) is not LastLinear or type(input) is not Tensor
                 or type(weight) not in (Tensor, torch.nn.Parameter)
                 or (input.is_cpu and falls_back("lnbwd.functional.linear_cross_entropy"))):

@@ -240,9 +240,9 @@ def patch(model: torch.nn.Module, *,
         override: False leaves PyTorch's norms alone, and with them those outside of the model.
         linear_cross_entropy: for a causal language model of transformers: in training, its loss is
             that of :func:`lnbwd.functional.linear_cross_entropy`, and its result's logits are
-            computed only if they are used. In graphs of torch.compile, with a last layer that is a
-            DTensor or that FSDP2 shards by itself, and where the model changes its logits before
-            the loss, it computes them as before.
+            computed only if they are used. With a last layer that is a DTensor or that FSDP2 shards
+            by itself, and where the model changes its logits before the loss, it computes them as
+            before.
 
     Returns:
         A :class:`Patch`, which says what was changed if it is printed, and undoes it by ``undo()``

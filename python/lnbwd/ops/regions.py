@@ -34,7 +34,7 @@ import functools
 import math
 import operator
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -266,12 +266,13 @@ call_of = functools.lru_cache(4096)(lambda text, device: region_call(text, str(d
 _plain = frozenset((Tensor, torch.nn.Parameter))
 
 
-def is_plain(tensors: Iterable[Tensor]) -> bool:
+def is_plain(tensors: Collection[Tensor]) -> bool:
     """Whether nothing intercepts operators on the tensors: no subclass, no dispatch mode, no
-    transform of torch.func. The operators' functions may then be called without PyTorch's
-    dispatcher, which takes the host as long as both products of a linear layer's forward pass."""
+    transform of torch.func, no negation that is left to do. The operators' functions may then be
+    called without PyTorch's dispatcher, which takes the host as long as both products of a linear
+    layer's forward pass."""
     return (not count_dispatch_modes() and not transforms_are_active()
-            and _plain.issuperset(map(type, tensors)))
+            and _plain.issuperset(map(type, tensors)) and True not in map(Tensor.is_neg, tensors))
 
 
 def run_rows(text: str, rows: int | tuple[int, ...], inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -120,23 +120,25 @@ def _run(plan: Plan, tensors: Sequence[Tensor]) -> Any:
 def _gradient_by_torch(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
                       at_hand: Sequence[Tensor | None]) -> list[Tensor]:
     """Computes :meth:`.Plan.gradient` by PyTorch's operations in float32."""
-    plan.check_kept()
+    gradient = plan.gradient(of, wrt)
+    if gradient.text:  # (Otherwise it reads nothing that differs from row to row.)
+        plan.check_kept()
     grads = [grad for grad in at_hand[:len(of)] if grad is not None]
     kept = dict(zip(plan.training()[1], at_hand[len(of):], strict=False))
     tensors = [grads[0].new_zeros(plan.shape_of(place, shape)) if tensor is None
                else tensor.float() if tensor.is_floating_point() else tensor
                for place in range(plan.count) for tensor in (kept.get(place),)]
-    outputs = plan.gradient(of, wrt).outputs
 
     def call(*inputs: Tensor) -> tuple[Tensor, ...]:
-        changed = dict(zip(outputs, inputs, strict=True))
+        changed = dict(zip(gradient.outputs, inputs, strict=True))
         results = plan.call([changed.get(place, t) for place, t in enumerate(tensors)])
         results = results if isinstance(results, tuple) else (results,)
         return tuple(result for result, has in zip(results, of, strict=True) if has)
 
-    results, pull = _vjp(call, *(tensors[place] for place in outputs))
+    results, pull = _vjp(call, *(tensors[place] for place in gradient.outputs))
     found = pull(tuple(grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
-    return [gradient.to(plan.dtypes[place]) for place, gradient in zip(outputs, found, strict=True)]
+    return [one.to(plan.dtypes[place])
+            for place, one in zip(gradient.outputs, found, strict=True)]
 
 
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -146,7 +148,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     gradient = plan.gradient(of, needs)
     result: list[Tensor | None] = [None] * len(needs)
     at_hand = (*grads, *ctx.saved_tensors)
-    if not gradient.text and all(at_hand[place].dim() for place in gradient.inputs):
+    if not gradient.inputs:
         for tensor in gradient.outputs:
             like = next(grad for grad in grads if grad is not None)
             result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
@@ -320,11 +322,11 @@ class RowFunction(Generic[P, R]):
         from ..program.watching import MAX_DIMENSIONS, Signature
         from .row_gradients import Plan
 
-        first = values[self._first]
+        first, name = values[self._first], self._parameters.all[self._first].name
         if first.dim() > MAX_DIMENSIONS:
             raise ValueError(self._parameters.error(
-                f"{self._parameters.all[self._first].name}: expected at most {MAX_DIMENSIONS} "
-                f"dimensions, got {first.dim()}; flatten the leading ones"))
+                f"{name}: expected at most {MAX_DIMENSIONS} dimensions, got {first.dim()}; "
+                "flatten the leading ones"))
         pairs = list(zip(self._parameters.all, values, strict=True))
         tensors = {p.name: value for p, value in pairs if p.kind and value is not None}
         constants = {p.name: value for p, value in pairs if p.name not in tensors}
@@ -349,6 +351,10 @@ class RowFunction(Generic[P, R]):
 
         with self._lock:
             found = self._trace(short, call, signature).of_rows(first.shape)
+            if first.dim() == 1 and "column" in found.shapes:
+                raise ValueError(self._parameters.error(
+                    f"{name}: expected two dimensions or more to combine rows, got one; pass "
+                    f"{name}[None]"))
             is_flat = found.parts == 1 and found.program.is_elementwise
             if is_flat and (length := choices.flat_length(
                     first.shape, found.program)) != first.shape[-1]:

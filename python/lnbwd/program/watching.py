@@ -321,6 +321,24 @@ def _logit(x: Tensor, eps: float | None = None) -> Tensor:
     return x.log() - torch.log1p(-x)
 
 
+def _softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """The gradient at infinity is 1."""
+    is_linear = x * beta > threshold
+    return torch.where(is_linear, x, torch.where(is_linear, 0.0, x * beta).exp().log1p() / beta)
+
+
+def _reduced(loss: Tensor, reduction: int) -> Tensor:
+    return loss.mean() if reduction == 1 else loss.sum() if reduction == 2 else loss
+
+
+def _smooth_l1(x: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
+    """The loss, whose gradient at an infinite difference is 1 or -1."""
+    size = (x - target).abs()
+    is_far = size >= beta
+    near = torch.where(is_far, 0.0, x - target)
+    return _reduced(torch.where(is_far, size - beta / 2, near * near / (2 * beta or 1)), reduction)
+
+
 def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None,
                           reduction: int = 1) -> Tensor:
     """The loss, whose gradient at 0 and 1 is a difference times 1e12, not infinite."""
@@ -330,8 +348,7 @@ def _binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = Non
     loss = torch.where(
         is_end, 100 * (end + target - 2 * end * target) + (x - end) * (1e12 * (end - target)),
         (target - 1) * torch.log1p(-inner).clamp(min=-100) - target * inner.log().clamp(min=-100))
-    loss = loss if weight is None else loss * weight
-    return loss.mean() if reduction == 1 else loss.sum() if reduction == 2 else loss
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _lerp(start: Tensor, end: Tensor, weight: float) -> Tensor:
@@ -344,8 +361,11 @@ _KINKS: dict[Any, Callable[..., Any]] = {
     aten.std.correction: _std, aten.std_mean.correction: _std_mean, aten.sinc.default: _sinc,
     aten.pow.Tensor_Scalar: _power, aten.logit.default: _logit,
     aten.binary_cross_entropy.default: _binary_cross_entropy,
+    aten.softplus.default: _softplus, aten.smooth_l1_loss.default: _smooth_l1,
+    aten.huber_loss.default: lambda x, target, reduction=1, delta=1.0: (
+        delta * _smooth_l1(x, target, reduction, delta)),
     aten.hardtanh.default: _hardtanh, aten.lerp.Scalar: _lerp,
-    aten.hardsigmoid.default: lambda x: _hardtanh(x + 3, 0, 6) / 6,
+    aten.hardsigmoid.default: lambda x: torch.where(x == x, _hardtanh(x + 3, 0, 6) / 6, math.nan),
     aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
 """Functions whose gradient by Inductor's decomposition is somewhere another, often NaN."""
 

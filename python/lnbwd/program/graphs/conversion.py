@@ -290,6 +290,9 @@ def _clamp(c: Conversion, node: Node) -> int:
     names = {aten.clamp_min.default: (below,), aten.clamp_max.default: (above,)}
     bounds = names.get(node.target, (below, above))  # type: ignore[call-overload]
     given = list(node.args[1:]) + [None] * (len(bounds) - len(node.args) + 1)
+    # A NaN has no slope. (The forward pass has nothing of this.)
+    value = c.builder.add("select", c.builder.add("eq", value, value), value,
+                          c.builder.add("detach", value))
     for position, (name, bound) in enumerate(zip(bounds, given, strict=False)):
         if bound is None:
             bound = node.kwargs.get(("min", "max")[position])
