@@ -159,7 +159,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
     if not input.shape[-1]:
         raise ValueError(f"input: expected one class or more, got {list(input.shape)}")
     check_parameter("weight", weight, input.shape[-1:], "input", input,
-                    [torch.float32, *{*TYPES} & {input.dtype}])
+                    types=[torch.float32, *{*TYPES} & {input.dtype}])
     label_smoothing, ignore_index = check_loss(reduction, label_smoothing, ignore_index)
     classes = target.reshape(-1)
     rows = input.reshape(classes.numel(), input.shape[-1])
