@@ -36,7 +36,7 @@ using namespace lnbwd::sim;
 /// The instructions of the row loop. Row r of workgroup g is at byte
 /// (g * rows + r) * 4096 of x (argument 0); its result goes there in y
 /// (argument 1); argument 2 is the number of rows.
-static std::string rowLoop(int Generation, bool IsCdna5) {
+static std::string rowLoop(int Generation, bool WaitsForAddress) {
   const bool Gfx9 = Generation == 9;
   const bool Gfx12 = Generation == 12;
   // What memory instructions are called.
@@ -145,8 +145,8 @@ static std::string rowLoop(int Generation, bool IsCdna5) {
     S.insert(0, "\ts_mov_b32 s12, 0xffff0000\n");
   }
   Line("global_store_" + Load + " v1, v[50:53], s[6:7]");
-  if (IsCdna5)
-    Line("s_wait_xcnt 0x0"); // Its address is to be translated first.
+  if (WaitsForAddress)
+    Line("s_wait_xcnt 0x0"); // It is to be translated first.
   Line(Gfx12 ? "s_add_co_u32 s4, s4, 0x1000" : "s_add_u32 s4, s4, 0x1000");
   Line(Gfx12 ? "s_add_co_ci_u32 s5, s5, 0" : "s_addc_u32 s5, s5, 0");
   Line(Gfx12 ? "s_add_co_u32 s6, s6, 0x1000" : "s_add_u32 s6, s6, 0x1000");
@@ -175,13 +175,18 @@ struct Result {
 static bool measure(int Device, const std::string &Chip, int Generation,
                     unsigned Rows, Result &R) {
   KernelText K;
-  K.Body = rowLoop(Generation, Chip == "gfx1250");
   K.KernargBytes = 24;
   K.LdsBytes = 1024;
   K.MaxFlatWorkgroupSize = 256;
   std::string Error;
-  std::vector<uint8_t> Code =
-      assembleCodeObject(kernelText(K, Chip), Chip, 5, Error);
+  std::vector<uint8_t> Code;
+  // A chip that has no such instruction needs none.
+  for (bool WaitsForAddress : {true, false}) {
+    if (!Code.empty())
+      break;
+    K.Body = rowLoop(Generation, WaitsForAddress);
+    Code = assembleCodeObject(kernelText(K, Chip), Chip, 5, Error);
+  }
   if (Code.empty()) {
     std::fprintf(stderr, "lnbwd-sim-bench: %s: %s\n", Chip.c_str(),
                  Error.c_str());
