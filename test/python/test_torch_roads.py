@@ -107,7 +107,7 @@ def test_the_key_of_cached_graphs_covers_the_package(tmp_path):
                     ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", tmp_path / "lnbwd" / "chips.json")
     program = ("from lnbwd.core.compile import spec; print(spec.__file__); "
-               "from lnbwd.inductor import Key; print(Key().uuid())")
+               "from lnbwd.inductor.backend import Key; print(Key().uuid())")
 
     def key():
         done = loaded_python.run(["-c", program], env={**os.environ, "PYTHONPATH": str(tmp_path)})
