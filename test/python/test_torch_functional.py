@@ -295,6 +295,19 @@ def test_group_norms_of_pytorch_take_several_types(device):
     assert torch.equal(y[0].flatten(), parameters[1].to(BF16))
 
 
+@pytest.mark.parametrize("groups,norm", [
+    (2, lambda *tensors: functional.group_norm(tensors[0], 2, *tensors[1:])),
+    (64, lambda x, *tensors: functional.instance_norm(x, None, None, *tensors))])
+@pytest.mark.parametrize("needs", [False, True])
+def test_gradients_of_parameters_alone(groups, norm, needs):
+    """PyTorch's kernel for channels_last writes the gradient of the input, wanted or not."""
+    x = random(2, 64, 6, 5).to(memory_format=torch.channels_last).requires_grad_(needs)
+    assert_same(lambda *tensors: norm(x, *tensors),
+                lambda *tensors: F.group_norm(
+                    x.detach().double().contiguous(), groups, *tensors),
+                [random(64, seed=i) for i in (1, 2)])
+
+
 @pytest.mark.parametrize("name,flag", [("batch_norm", "training"),
                                        ("instance_norm", "use_input_stats")])
 @pytest.mark.parametrize("channels", [3, 1])

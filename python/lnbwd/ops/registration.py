@@ -108,8 +108,12 @@ def gradients_like(x: Tensor, tensors: Sequence[Tensor | None],
 
 def group_norm_by_torch(input: Tensor, groups: int, weight: Tensor | None,
                         bias: Tensor | None, eps: float) -> Tensor:
-    """PyTorch's function. Without autocast it refuses several types on a GPU: they are widened."""
-    tensors = [t for t in (input, weight, bias) if t is not None]
+    """PyTorch's function. Without autocast it refuses several types on a GPU: they are widened.
+    Its kernel for channels_last on CPUs crashes for the gradients of parameters alone (2.13)."""
+    parameters = [t for t in (weight, bias) if t is not None]
+    if any(t.requires_grad for t in parameters):
+        input = input.contiguous()
+    tensors = [input, *parameters]
     widest = functools.reduce(torch.promote_types, (t.dtype for t in tensors))
     if all(t.dtype == widest for t in tensors) or torch.is_autocast_enabled(input.device.type):
         return F.group_norm(input, groups, weight, bias, eps)
