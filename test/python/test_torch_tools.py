@@ -36,6 +36,13 @@ def test_check_on_the_simulator():
     assert result.stdout.endswith("verdict: 38 of 38 right\n")
 
 
+@pytest.mark.parametrize("n", [1, 2, 8])
+def test_check_of_short_rows(device, n):
+    """In rows of one element the terms of the input's gradient cancel; of a product of 16-bit
+    types one factor is rounded."""
+    assert all(row.is_right for row in check.run_checks(device, 2, [n], ["f32", "f16"]))
+
+
 def test_check_notices_what_is_wrong(device, monkeypatch, capsys):
     def wrong(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         return torch.nn.functional.layer_norm(input, normalized_shape, weight, bias, eps + 1e-2)
