@@ -124,7 +124,7 @@ def test_one_command_sweeps_and_makes_trees(tmp_path):
 @pytest.mark.parametrize("arguments,words", [
     (["--ops", "softmax"], "--ops: expected some of layer_norm, "),
     (["--shapes", "4096"], "--shapes: "),
-    (["--candidates", "-1"], "expected --candidates of at least 0"),
+    (["--candidates", "-1"], "--candidates: expected 0 or more, got -1"),
     (["--sweep", "/nowhere/s.xz"], "--sweep: cannot write /nowhere/s.xz"),
     (["--learn", "/nowhere/s.trees"], "--learn: cannot write /nowhere/s.trees"),
     (["--shapes", ""], "--shapes: expected a shape like"),
@@ -156,7 +156,7 @@ def test_shapes_are_drawn_until_the_minutes_are_over(tmp_path, monkeypatch, caps
     seen = []
     monkeypatch.setattr(tune.time, "monotonic", lambda: float(len(seen)))
     monkeypatch.setattr(tune, "time_shape", lambda shape, op, device: seen.append((shape, op)) or (
-        {"us": [1.0], "schedules": [""]}, 1.0, 1.0))
+        {"us": [1.0]}, 1.0, {"": 1.0}))
     monkeypatch.setattr(tune, "append", lambda *_: None)
     arguments = ["--chip", "gfx942", "--ops", "layer_norm,rms_norm", "--shapes", "24x256",
                  "--sweep", str(tmp_path / "s.jsonl.xz")]
@@ -172,3 +172,6 @@ def test_what_cannot_be_timed_is_named(tmp_path):
                  "--sweep", tmp_path / "s.jsonl.xz")
     assert result.returncode == 2 and "the simulator has no chip 'sm_90'" in result.stderr
     assert not (tmp_path / "s.jsonl.xz").exists()
+    result = run("--chip", "gfx942", "--shapes", "24x256", "--time-options", "no=1",
+                 "--sweep", tmp_path / "s.jsonl.xz")
+    assert result.returncode == 2 and result.stderr.count("there is no parameter 'no'") == 1
