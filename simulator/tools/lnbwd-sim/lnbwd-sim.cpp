@@ -712,7 +712,7 @@ int main(int Argc, char **Argv) {
     return BadInput;
   if (ProgramName.getNumOccurrences())
     return runProgram(Arguments);
-  if (CodeFile.empty() || KernelName.empty())
+  if (CodeFile.empty())
     return complain("expected CODE and --kernel, or --program");
   return run();
 }
