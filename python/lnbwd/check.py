@@ -182,11 +182,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := [name for name in options.dtype if name not in _DTYPES]:
         parser.error(f"--dtype: expected {', '.join(_DTYPES)}, got {unknown[0]!r}")
     lengths = options.n or (["1024", "4096"] if on_gpu else ["64", "257"])
-    if not all(text.isdecimal() and int(text) for text in lengths):
-        parser.error(f"--n: expected numbers of 1 or more, got {','.join(lengths)!r}")
+    if not all(text.isdecimal() and 0 < int(text) < 2**31 for text in lengths):
+        parser.error(f"--n: expected numbers from 1 to {2**31 - 1}, got {','.join(lengths)!r}")
     rows = options.rows if options.rows is not None else 512 if on_gpu else 12
-    if rows < 1:
-        parser.error(f"--rows: expected 1 or more, got {rows}")
+    if not 0 < rows < 2**31:
+        parser.error(f"--rows: expected 1 to {2**31 - 1}, got {rows}")
     if on_gpu and not torch.cuda.is_available():
         print("error: --device gpu: PyTorch has no GPU here; use --device sim", file=sys.stderr)
         return 2
@@ -218,7 +218,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return run()
     except LnbwdError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+    except RuntimeError as error:
+        if not any(word in str(error) for word in ("to allocate", "overflowed")):
+            raise
+        print(f"error: a case does not fit in memory: expected smaller --rows and --n, got {rows} "
+              f"and {','.join(lengths)}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

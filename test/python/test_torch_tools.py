@@ -58,10 +58,12 @@ def test_check_notices_what_is_wrong(device, monkeypatch, capsys):
 
 @pytest.mark.parametrize("arguments,code,words", [
     (["--device", "tpu"], 2, "--device: expected gpu, sim or sim:CHIP, got 'tpu'"),
-    (["--n", "0"], 2, "--n: expected numbers of 1 or more"),
-    (["--n", "²"], 2, "--n: expected numbers of 1 or more"),
+    (["--n", "0"], 2, "--n: expected numbers from 1 to 2147483647"),
+    (["--n", "²"], 2, "--n: expected numbers from 1 to 2147483647"),
+    pytest.param(["--device", "sim", "--dtype", "f32", "--rows", "2147483647", "--n", "2147483647"],
+                 2, "expected smaller --rows and --n", marks=pytest.mark.simulator),
     (["--dtype", "f8"], 2, "--dtype: expected f32, bf16, f16, got 'f8'"),
-    (["--rows", "0"], 2, "--rows: expected 1 or more"),
+    (["--rows", "0"], 2, "--rows: expected 1 to 2147483647"),
     pytest.param(["--device", "sim:gfx1"], 2, "has no chip 'gfx1'", marks=pytest.mark.simulator),
     pytest.param(["--device", "gpu"], 2, "PyTorch has no GPU here",
                  marks=pytest.mark.skipif(HAS_GPU, reason="there is one")),
