@@ -171,6 +171,7 @@ pack_bench() {
   "$python" -m pip download -q --no-deps --only-binary=:all: -d "$folder/bench/wheels" liger-kernel ||
     echo "note: the wheel of liger-kernel could not be fetched; the peer will be left out" >&2
   write_run bench <<'RUN'
+python3 -c 'import numpy, torch' 2>/dev/null || { echo "error: expected a python3 with NumPy and PyTorch, got $(command -v python3)" >&2; exit 2; }
 site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
 for wheel in wheels/*.whl; do
@@ -197,7 +198,7 @@ pack_tune() {
   # A sample is not sent anywhere.
   [ -n "$sample" ] || xz -T0 -6 "$folder/tune/compiler.tar"
   rm -rf "$staging"
-  write_run tune <<'RUN'
+  { echo "few=(${sample:+--shapes 64x1024 --candidates 2})"; cat; } <<'RUN' | write_run tune
 # More arguments go to lnbwd-tune (--shapes 8192x4096).
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -206,7 +207,7 @@ printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s/lnbwd-opt "$@"\n' "$dir" "$dir" >"
 chmod +x "$dir/run"
 export LNBWD_OPT=$dir/run PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
 # It ends with 1 where the model's choice is not the best.
-python3 tools/lnbwd-tune/lnbwd-tune --chip "$chip" --device "$device" --sweep "$out/sweep.jsonl.xz" "$@" || [ $? = 1 ]
+python3 tools/lnbwd-tune/lnbwd-tune --chip "$chip" --device "$device" --sweep "$out/sweep.jsonl.xz" "${few[@]}" "$@" || [ $? = 1 ]
 RUN
 }
 

@@ -94,6 +94,9 @@ class GpuMachine(_Machine):
     is_simulated = False
 
     def __init__(self) -> None:
+        if not torch.cuda.is_available():
+            raise RuntimeError(f"expected a PyTorch with a GPU, got {torch.__version__} without; "
+                               "--dry-run needs none")
         self.device = torch.device("cuda", torch.cuda.current_device())
         properties = torch.cuda.get_device_properties(self.device)
         self.name = properties.name

@@ -217,6 +217,15 @@ def test_a_folder_without_kernels_is_named(tmp_path, monkeypatch, capsys):
     assert f"error: {tmp_path / 'operations.json'} names no kernels" in capsys.readouterr().err
 
 
+def test_a_missing_gpu_is_named(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from lnbwd_bench.machine import GpuMachine
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(RuntimeError, match="expected a PyTorch with a GPU"):
+        GpuMachine()
+
+
 def test_a_folder_that_has_no_kernels_is_refused(tmp_path):
     result = run_with("--kernels", str(tmp_path))
     assert result.returncode == 2

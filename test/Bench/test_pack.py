@@ -99,3 +99,14 @@ def test_python(pack):
     assert "lnbwd.check                  exit code 0" in output, output
     last = (out / "pytest.txt").read_text().splitlines()[-1]
     assert "passed" in last and "failed" not in last, last
+
+
+@pytest.mark.parametrize("part", ["bench", "python"])
+def test_a_python_without_pytorch_is_named(pack, part, tmp_path):
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    result = subprocess.run(
+        ["bash", pack / part / "run.sh", tmp_path / "out"], capture_output=True, text=True,
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}, check=False)
+    assert result.returncode == 2
+    assert f"expected a python3 with NumPy and PyTorch, got {tmp_path}/python3" in result.stderr

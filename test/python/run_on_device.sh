@@ -10,6 +10,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(mkdir -p "${1:?expected a folder for the results}" && cd "$1" && pwd)
+python3 -c 'import numpy, torch' 2>/dev/null || { echo "error: expected a python3 with NumPy and PyTorch, got $(command -v python3)" >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for wheel in "$here"/wheels/*.whl; do
