@@ -162,6 +162,28 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                             max(rows, n, _OUTPUTS), two(rounded))
 
 
+def _print_checks(device: torch.device, rows: int, lengths: Sequence[int],
+                  types: Sequence[str]) -> int:
+    """Prints a table of the cases; gives 1 if one is wrong, else 0."""
+    info = launching.open_device(device).info
+    print(f"lnbwd on {info.name} ({info.arch}, {info.compute_units} compute units, "
+          f"{info.driver})\nagainst torch {torch.__version__}, float64 autograd")
+    wrong = total = 0
+    case = ""
+    for row in run_checks(device, rows, lengths, types):
+        if row.case != case:
+            case = row.case
+            print(f"\n{case}\n  {'':24} {'max abs error':>14} {'max rel error':>14} "
+                  f"{'allowed':>11}  verdict")
+        total += 1
+        wrong += not row.is_right
+        print(f"  {row.quantity:24} {row.absolute:14.3e} {row.relative:14.3e} "
+              f"{row.allowed:11.3e}  {'ok' if row.is_right else 'WRONG'}", flush=True)
+    print(f"\nverdict: {total - wrong} of {total} right"
+          + ("" if not wrong else f", {wrong} WRONG"))
+    return 1 if wrong else 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit code."""
     parser = argparse.ArgumentParser(
@@ -191,31 +213,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: --device gpu: PyTorch has no GPU here; use --device sim", file=sys.stderr)
         return 2
 
-    def run() -> int:
-        device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else (
-            torch.device("cpu"))
-        info = launching.open_device(device).info
-        print(f"lnbwd on {info.name} ({info.arch}, {info.compute_units} compute units, "
-              f"{info.driver})\nagainst torch {torch.__version__}, float64 autograd")
-        wrong = total = 0
-        case = ""
-        for row in run_checks(device, rows, [int(text) for text in lengths], options.dtype):
-            if row.case != case:
-                case = row.case
-                print(f"\n{case}\n  {'':24} {'max abs error':>14} {'max rel error':>14} "
-                      f"{'allowed':>11}  verdict")
-            total += 1
-            wrong += not row.is_right
-            print(f"  {row.quantity:24} {row.absolute:14.3e} {row.relative:14.3e} "
-                  f"{row.allowed:11.3e}  {'ok' if row.is_right else 'WRONG'}", flush=True)
-        print(f"\nverdict: {total - wrong} of {total} right"
-              + ("" if not wrong else f", {wrong} WRONG"))
-        return 1 if wrong else 0
-
+    device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else (
+        torch.device("cpu"))
     try:
         with contextlib.nullcontext() if on_gpu else launching.simulate(
                 options.device.partition(":")[2] or DEFAULT_CHIP):
-            return run()
+            return _print_checks(device, rows, [int(text) for text in lengths], options.dtype)
     except LnbwdError as error:
         print(f"error: {error}", file=sys.stderr)
     except RuntimeError as error:

@@ -373,6 +373,15 @@ def test_steps(device):
     compare_with_double(device, [torch.round, torch.sign, torch.trunc, torch.sgn], x)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_logic_over_no_dimension(device, rows):
+    def logic(x: Rows):
+        return (x > 0).any(()), x.all((), keepdim=True), x * x.sign().any(dim=())
+
+    x = torch.randn(rows, N).relu().to(device)
+    assert all(map(torch.equal, lnbwd.rowwise(logic)(x), logic(x)))
+
+
 def test_waves_of_any_length(device):
     """The angle is reduced right however large it is."""
     x = torch.cat([torch.linspace(-10, 10, 37), torch.logspace(-30, 38, 59),

@@ -99,6 +99,10 @@ def reads_an_element(x: Rows):
     return x * x.max().item()  # HERE: item looks at a tensor's elements
 
 
+def drops_a_dimension_of_one_row(x: Rows):
+    return x.sum(-1, keepdim=True).squeeze()  # HERE: squeeze drops a dimension of one row
+
+
 def counts_rows(x: Rows):
     return x / x.shape[0]  # HERE: div computes with the number of rows
 
@@ -183,7 +187,7 @@ def numbers_from_one(x: Rows):
 
 REFUSED = [sums_rows, uses_all_rows, smallest_of_rows, transposes, multiplies, rolls, accumulates,
            takes_the_mean_of_all, regroups, splits, splits_what_it_computed, takes_unequal_parts,
-           takes_parts_between,
+           takes_parts_between, drops_a_dimension_of_one_row,
            takes_no_part, takes_every_other, branches, reads_an_element, counts_rows,
            asks_for_the_number_of_rows, draws_numbers, drops_out, takes_another_tensor,
            changes_its_argument, takes_a_power,

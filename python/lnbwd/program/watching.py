@@ -210,6 +210,9 @@ class Watch(TorchFunctionMode):
             if "FakeTensor" in words:
                 words = "it takes a tensor that is no parameter of the function"
             raise self.refuse(f"{name} fails: {words}; {EXPECTED}") from error
+        if name == "squeeze" and self._drops_rows(*args, **(kwargs or {})):
+            raise self.refuse("squeeze drops a dimension of one row but not of more; expected "
+                              "squeeze(-1) of [..., 1], or none")
         if (name in _CASTS and isinstance(result, Tensor) and result is args[0]
                 and result.dtype in (torch.float16, torch.bfloat16)):
             # It has the type already, for PyTorch, but has not been rounded to it.
@@ -219,6 +222,12 @@ class Watch(TorchFunctionMode):
         self._label(Label(self.line, _SPELLINGS.get(name, name), name in _CASTS,
                           is_detach or not torch.is_grad_enabled()))
         return result
+
+    @staticmethod
+    def _drops_rows(x: Tensor, dim: int | Sequence[int] | None = None, *dims: int) -> bool:
+        """Whether a squeeze is of a dimension of rows, whose number is a symbol."""
+        places = range(x.dim()) if dim is None else (dim,) if isinstance(dim, int) else dim
+        return any(isinstance(x.shape[place], torch.SymInt) for place in (*places, *dims))
 
     def _label(self, label: Label) -> None:
         for node in reversed(graph_in_progress().nodes):
@@ -357,6 +366,14 @@ def _lerp(start: Tensor, end: Tensor, weight: float) -> Tensor:
     return start + weight * step if abs(weight) < 0.5 else end - (1 - weight) * step
 
 
+def _truth(rule: Callable[..., Any] | None, x: Tensor, dim: Sequence[int] | None = None,
+           keepdim: bool = False) -> Tensor:
+    """any and all, which combine nothing over no dimensions; by the decomposition, all rows."""
+    if dim is not None and not dim:
+        return x != 0
+    return rule(x, dim, keepdim) if rule else NotImplemented
+
+
 _KINKS: dict[Any, Callable[..., Any]] = {
     aten.std.correction: _std, aten.std_mean.correction: _std_mean, aten.sinc.default: _sinc,
     aten.pow.Tensor_Scalar: _power, aten.logit.default: _logit,
@@ -367,7 +384,7 @@ _KINKS: dict[Any, Callable[..., Any]] = {
     aten.hardtanh.default: _hardtanh, aten.lerp.Scalar: _lerp,
     aten.hardsigmoid.default: lambda x: torch.where(x == x, _hardtanh(x + 3, 0, 6) / 6, math.nan),
     aten.hardswish.default: lambda x: x * _hardtanh(x + 3, 0, 6) / 6}
-"""Functions whose gradient by Inductor's decomposition is somewhere another, often NaN."""
+"""Functions whose result or gradient by Inductor's decomposition is another, often NaN."""
 
 
 def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
@@ -387,7 +404,9 @@ def run_function(function: Callable[..., Any], call: Callable[[Sequence[Tensor]]
 
     # Softmaxes are kept, of the largest element of a row they need no gradient, and so are norms,
     # whose gradient is 0 where they are.
-    table = {op: rule for op, rule in {**decompositions(aten.glu), **_KINKS}.items()
+    rules = {**decompositions(aten.glu), **_KINKS}
+    rules |= {op: functools.partial(_truth, rules.get(op)) for op in (aten.any.dims, aten.all.dims)}
+    table = {op: rule for op, rule in rules.items()
              if known(op).kind not in ("softmax", "norm", "columns")}
     tracer = Tracer()
     arguments = _stand_ins(signature, tracer)
