@@ -169,6 +169,12 @@ def rotated_rows(x, angle):
     return heads * angle.cos() + turned * angle.sin()
 
 
+def changed_row(x, row):
+    """Reads a copy after its only row was changed: the index is known to be 0."""
+    y = x.index_copy(0, torch.zeros_like(row[:, 0], dtype=torch.int64), row)
+    return y, y.softmax(-1)
+
+
 def windows_of_windows(x):
     """Pixels by windows of 2 by 2 pixels, and those by windows of such."""
     x = x.reshape(3, 4, 2, 4, 2, 16).permute(0, 2, 4, 1, 3, 5).reshape(12, 4, 4, 16)
@@ -273,6 +279,7 @@ TABLE = Table({
     "heads side by side": Case(heads_side_by_side, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),
     "heads stacked": Case(heads_stacked, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),
     "rotated rows": Case(rotated_rows, [normal(2, 5, 48), normal(1, 1, 5, 16, seed=1)]),
+    "changed row": Case(changed_row, [normal(1, 40), normal(1, 40, seed=1)]),
     "windows of windows": Case(windows_of_windows, [normal(3, 8, 8, 16)]),
     "patches": Case(patches, [normal(2, 16, 8, 8)]),
     "bias of heads": Case(bias_of_heads, [normal(6, 5, 16)]),

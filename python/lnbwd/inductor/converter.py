@@ -75,7 +75,12 @@ class Accesses(Loads):
         dtype = self.memory.dtype(name)
         if value.is_condition != (dtype == torch.bool) or value.is_integer or dtype in INTEGERS:
             value = self.to_dtype(value, dtype)
-        self.stored[name] = form, value
+        memory = self.memory.same(name)
+        before = self.stored.get(memory, (form, value))[0]
+        if before != form:
+            raise NotConvertible("writes a tensor twice, in two orders")
+        self.stored[memory] = form, value
+        self.outputs = [one for one in self.outputs if one[0].buffer != memory]
         if not self.is_needed(name):
             return
         element = element_of(dtype) or EIGHTS.get(dtype)
@@ -109,7 +114,7 @@ class Accesses(Loads):
 
     def _combine(self, name: str, form: Form, value: Combined) -> None:
         """Writes a combination of rows."""
-        self.combined.add(name)
+        self.combined.add(self.memory.same(name))
         if not self.is_needed(name):
             return
         dtype = self.memory.dtype(name)

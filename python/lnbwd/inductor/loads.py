@@ -38,8 +38,8 @@ LARGEST_COPY = 1 << 16
 class Loads(Operations):
     """The handler of loads too: ``space`` says how loops run through the row block, ``memory`` what
     is known of buffers, ``later`` which of them are read after the program. ``inputs`` has what is
-    read, and the values, ``stored`` the values, and elements, of buffers that bodies have written,
-    ``combined`` buffers that combine rows, ``indirect`` what is read from memory, by the symbol
+    read, and the values, ``stored`` the values, and elements, of memory that bodies have written,
+    ``combined`` memory that combines rows, ``indirect`` what is read from memory, by the symbol
     that an index has for it, and the number of elements that it counts. Of the loop body at hand,
     ``body``, ``variables`` says what its variables are; ``is_swapped``, ``is_rows`` and
     ``reduces``, whether it reduces rows, has one element for each row, and reduces."""
@@ -69,16 +69,17 @@ class Loads(Operations):
 
     def load(self, name: str, index: Any) -> Value:
         dtype = self.memory.dtype(name)
-        if name in self.combined:
+        memory = self.memory.same(name)  # A node may have changed it under another name.
+        if memory in self.combined:
             raise NotConvertible("reads sums over rows that it makes")
         try:
             form = self.form(index)
         except NotConvertible:
-            if name in self.stored:
+            if memory in self.stored:
                 raise
             return self._elements(name, self._computed(index), dtype)
-        if name in self.stored:
-            stored, value = self.stored[name]
+        if memory in self.stored:
+            stored, value = self.stored[memory]
             if stored != form:
                 raise NotConvertible("reads what it makes in another order")
             if value.dtype.is_floating_point and dtype in FLOATS and dtype != torch.float32 and (
