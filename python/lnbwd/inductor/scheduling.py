@@ -49,12 +49,12 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
     if len(symbols) > len(_SAMPLES[0]):
         raise NotConvertible("has too many sizes that are symbols")
     samples = [dict(zip(symbols, numbers, strict=False)) for numbers in _SAMPLES]
-    unit = math.gcd(*(math.prod(int(_number(size, values)) for sizes in bodies[0].sizes
-                                for size in sizes) for values in samples))
+    unit = _divisor(math.prod(size for sizes in bodies[0].sizes for size in sizes))
     first, second = (convert(bodies, _memory(nodes, values, unit)) for values in samples)
     if len(first) != len(second):
         raise NotConvertible("has sizes that are symbols")
-    return [_for_any_rows(one, other, bodies) for one, other in zip(first, second, strict=True)]
+    return [_for_any_rows(one, other, bodies, samples)
+            for one, other in zip(first, second, strict=True)]
 
 
 def count_programs(nodes: Sequence[Any]) -> int | None:
@@ -75,6 +75,12 @@ def _number(expression: Any, values: Mapping[Any, int]) -> int:
     return int(result)
 
 
+def _divisor(size: Any) -> int:
+    """A divisor of a size, whatever numbers its symbols are: that of all of its terms."""
+    factors = size.expand().as_coefficients_dict() if hasattr(size, "expand") else {1: size}
+    return math.gcd(*(int(one) if int(one) == one else 1 for one in factors.values()))
+
+
 def _memory(nodes: Sequence[Any], values: Mapping[Any, int], unit: int = 0) -> Memory:
     def size_of(name: str) -> int:
         layout = internals.layout_of(name)
@@ -90,7 +96,8 @@ def _memory(nodes: Sequence[Any], values: Mapping[Any, int], unit: int = 0) -> M
                   lambda name: not internals.is_local(name, nodes), values, unit)
 
 
-def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any]) -> Call:
+def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any],
+                  samples: Sequence[Mapping[Any, int]]) -> Call:
     """A call for any number of rows, of those for two numbers."""
     one, other = first.program, second.program
     rows, others = one.rows or 0, other.rows or 0
@@ -108,13 +115,15 @@ def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any]) -> Call:
     if same[0] != same[1] or [(a.buffer, a.offset) for a in first.arguments] != [
             (a.buffer, a.offset) for a in second.arguments]:
         raise NotConvertible("has sizes that are symbols, and is another program for each")
-    size: Any = next((size for size in (
-        math.prod(size for sizes in bodies[place].sizes for size in sizes)
-        for place in first.bodies)
-        if size.subs(dict(zip(sorted(size.free_symbols, key=str), _SAMPLES[0], strict=False)))
-        == rows * one.length), None)
+    # Of a size that rows, or groups of them, may not divide, the last elements would be left out.
+    whole = one.length * ((of_group if groups is None else groups) if one.has_groups else 1)
+    sizes = (math.prod(size for sizes in bodies[place].sizes for size in sizes)
+             for place in first.bodies)
+    size: Any = next((size for size in sizes if _divisor(size) % whole == 0 and [
+        _number(size, values) for values in samples] == [rows * one.length, others * one.length]),
+        None)
     if size is None:
-        raise NotConvertible("has sizes that are symbols")
+        raise NotConvertible("has sizes that are symbols, and may end within a row")
     count = FloorDiv(size, one.length)
     numbers: tuple[Any, ...] = (count,)
     if one.has_groups:
