@@ -24,10 +24,12 @@ from ..ops import launching, regions
 from ..program.torch_internals import graph as internals
 from ..program.torch_internals.attempts import LeftError, attempt
 from ..program.torch_internals.loops import FloorDiv
+from .calls import Argument, Call, may_reuse
 from .choice import Choice, is_timed
-from .converter import Argument, Call, Memory, convert
+from .converter import convert
 from .decisions import Decision, as_text, set_up_log
 from .places import NotConvertible
+from .values import Memory
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -138,25 +140,6 @@ def _reference(argument: Argument, name: str) -> tuple[str, tuple[int, ...]]:
     return f"reinterpret_tensor({name}, ({count},), (1,), {argument.offset})", ()
 
 
-def _may_reuse(calls: Sequence[Call], old: str, new: str) -> bool:
-    """Whether the output ``new`` of calls may have the memory of the input ``old``: a kernel reads
-    each element of a row block before it writes that."""
-    uses = [(number, place, one) for number, call in enumerate(calls)
-            for place, one in enumerate(call.arguments) if one.buffer in (old, new)]
-    if len(uses) < 2 or any(one.offset for *_, one in uses):
-        return False
-    *earlier, (number, place, written) = uses
-    inputs = calls[number].program.inputs
-    if written.buffer != new or place < len(inputs) or any(
-            one.buffer == new for *_, one in earlier):
-        return False
-    output = calls[number].program.outputs[place - len(inputs)]
-    return all(other < number or (
-        at < len(inputs) and inputs[at].kind == output.kind == "row" and output.block == 1
-        and inputs[at].parts == output.parts and inputs[at].dtype == output.dtype
-        and one.count == written.count) for other, at, one in earlier)
-
-
 @dataclass
 class _Prepared:
     """A fused node that was converted, or the reason why it was not."""
@@ -243,7 +226,10 @@ class _Rows:
                 found.reason = _report_kernel(error)
                 found.calls, kernels = (), []
             if found.calls and is_timed(node.get_device()):
-                found.choice = Choice(node, found.calls, kernels, node.get_device(),
+                device = node.get_device()
+                functions = [regions.region_call(program.text, str(device))
+                             for program in found.programs]
+                found.choice = Choice(node, found.calls, functions, kernels, device,
                                       internals.is_changed(found.nodes))
         self._choose([*result.values()])
         return result
@@ -319,7 +305,7 @@ class _Rows:
             return definitions, lines
 
         internals.write_call(
-            nodes, removed, lambda old, new: _may_reuse(calls, old, new), write,
+            nodes, removed, lambda old, new: may_reuse(calls, old, new), write,
             ["from lnbwd.regions_op import region_call as lnbwd_region_call"])
 
     def _before_calls(self) -> None:
