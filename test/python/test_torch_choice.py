@@ -17,8 +17,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from conftest import HAS_GPU
 from lnbwd.inductor import choice, scheduling
+from lnbwd.inductor.calls import Argument, Call
 from lnbwd.inductor.choice import Choice
-from lnbwd.inductor.converter import Argument, Call
 from lnbwd.program.operands import Input, Output
 from lnbwd.program.row_program import Builder
 from lnbwd.program.torch_internals import attempts, fusion, graph, registration
@@ -247,7 +247,7 @@ def make(monkeypatch, no_compiler):
     def made(ours, torch_us=None, is_changed=False, **fields):
         kernel = types.SimpleNamespace(microseconds=ours, program=types.SimpleNamespace(
             arguments=[types.SimpleNamespace(alignment=16)] * 2))
-        found = Priced(Nodes(), [dataclasses.replace(call, **fields)], [kernel],
+        found = Priced(Nodes(), [dataclasses.replace(call, **fields)], (), [kernel],
                        torch.device(DEVICE), is_changed)
         found.ours, found.torch_us = ours, torch_us
         monkeypatch.setattr(fusion, "compiled_kernels", lambda node: [lambda: None])
@@ -294,7 +294,7 @@ def test_kernels_of_a_node_are_added_up(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 40, 1 << 40))
     monkeypatch.setattr(graph, "dtype_of", lambda name: F32)
     monkeypatch.setattr(Choice, "_arguments", lambda self: [Argument("x", 0, 8)])
-    assert Choice(None, (), (), torch.device(DEVICE))._measured(kernels) == {
+    assert Choice(None, (), (), (), torch.device(DEVICE))._measured(kernels) == {
         "rows": 9.0, "torch": 8.0}
 
 

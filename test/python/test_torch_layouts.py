@@ -150,6 +150,11 @@ def some_columns(x, weight):
     return y, y.sum((0, 1))
 
 
+def listed_columns(x):
+    """The list and the numbers are constants of the graph."""
+    return norm(x[..., [3, 0, 2, 2]]) * torch.tensor([1.0, 2.0, 3.0, 4.0], device=x.device)
+
+
 def heads_side_by_side(q, k, v):
     """The gradient of what heads are cut out of, each behind the other."""
     rows = torch.cat([h.permute(0, 2, 1, 3).reshape(2, 5, 48) for h in (q, k * 0.5, v)], -1)
@@ -276,6 +281,7 @@ TABLE = Table({
     "part of a split": Case(part_of_a_split, [normal(2, 5, 40)]),
     "some columns": Case(some_columns, [normal(2, 5, 40), normal(16, seed=1)]),
     "some columns of odd rows": Case(some_columns, [normal(2, 5, 41), normal(16, seed=1)]),
+    "listed columns": Case(listed_columns, [normal(2, 5, 16)]),
     "heads side by side": Case(heads_side_by_side, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),
     "heads stacked": Case(heads_stacked, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),
     "rotated rows": Case(rotated_rows, [normal(2, 5, 48), normal(1, 1, 5, 16, seed=1)]),

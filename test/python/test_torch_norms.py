@@ -10,6 +10,7 @@ from compiled import (
     BF16,
     Case,
     Table,
+    as_list,
     assert_near,
     check,
     evaluate,
@@ -133,6 +134,25 @@ def test_rows_may_be_a_symbol(fresh_inductor):
     for program in (program for one in made for program in one.programs):
         assert program.rows is None and program.expected_rows
         assert type(program).from_text(program.text()) == program
+
+
+def of_next_tokens(logits, tokens):
+    return F.cross_entropy(logits[:, :-1].reshape(-1, 11), tokens[:, 1:].reshape(-1))
+
+
+@pytest.mark.parametrize(("function", "operands"), [
+    (lambda x: (x[1:] + x[:-1]).exp(), lambda n: [leaf(n)]),
+    (of_next_tokens, lambda n: [leaf(2, n, 11), torch.arange(2 * n).view(2, n) % 11]),
+    (lambda x: x.reshape(x.shape[0] // 2, -1, 16).exp(), lambda n: [leaf(n, 16)])],
+    ids=["neighbours", "next tokens", "pairs"])
+def test_sizes_that_a_symbol_does_not_multiply(function, operands, fresh_inductor):
+    """Such as n - 1: no length of rows divides those of all n."""
+    with simulated():
+        compiled = torch.compile(function, backend="lnbwd", fullgraph=True, dynamic=True)
+        for size in (6, 4, 10):
+            given = on_device(operands(size))
+            [results] = evaluate([function], [given], lambda x: [as_list(compiled(*x))])
+            assert_near(results, Case(function, given))
 
 
 def test_training_with_rows_that_are_a_symbol(fresh_inductor):

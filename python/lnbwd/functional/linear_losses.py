@@ -192,18 +192,19 @@ def check_operands(input: Tensor, linear_weight: Tensor, target: Tensor,
 
 
 def scales_of(target: Tensor, classes: int, weight: Tensor | None, is_mean: bool,
-              ignore_index: int) -> Tensor:
+              ignore_index: int) -> tuple[Tensor, Tensor | None]:
     """The factor of each row's loss, float32: 0 where the target is ``ignore_index``, NaN where it
     is no class, else 1. For a mean these are divided by the sum of the weights of the rows that
-    count; ``weight`` has a number for each class, and None stands for ones. The weights themselves
-    are no part of the factor."""
+    count, the second result; ``weight`` has a number for each class, and None stands for ones. The
+    weights themselves are no part of the factor."""
     is_ignored = target == ignore_index
     is_right = is_ignored | ((target >= 0) & (target < classes))
     scale = (~is_ignored).float().masked_fill(~is_right, math.nan)
     if not is_mean:
-        return scale
+        return scale, None
     counted = scale if weight is None else scale * weight[target.clamp(0, classes - 1)].float()
-    return scale / counted.sum()
+    count = counted.sum()
+    return (scale / count).masked_fill(is_ignored, 0), count
 
 
 def _logits_of(logits: Any, bias: Any, softcap: float) -> tuple[Any, Any]:
@@ -428,8 +429,10 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
         loss = _by_torch(rows, linear_weight, places, linear_bias, weight, reduction, ignore_index,
                          label_smoothing, z_loss, softcap)
         return loss.view(target.shape) if reduction == "none" else loss
+    scale, count = scales_of(places, classes, weight, reduction == "mean", ignore_index)
     result: Tensor = compute(
-        reduction != "none", rows, linear_weight, linear_bias, places,
-        scales_of(places, classes, weight, reduction == "mean", ignore_index),
+        reduction != "none", rows, linear_weight, linear_bias, places, scale,
         None if weight is None else weight.float(), label_smoothing, z_loss, softcap)
+    if count is not None:  # As in PyTorch, a mean of no rows is NaN, and its gradient 0.
+        result = result + 0 / count
     return result.view(target.shape) if reduction == "none" else result

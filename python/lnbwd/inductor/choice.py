@@ -28,10 +28,10 @@ from ..core.base.errors import LnbwdError
 from ..core.compile import compiler, tuning
 from ..core.compile.spec import MeasurementSpec
 from ..core.compile.store import kernel_cache
-from ..ops import launching, regions
+from ..ops import launching
 from ..program.torch_internals import fusion
 from ..program.torch_internals import graph as internals
-from .values import Argument, Call
+from .calls import Argument, Call
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -62,6 +62,7 @@ class Choice:
     Attributes:
         node: the node of Inductor's scheduler.
         calls: the row programs and their arguments.
+        functions: the function of each call, as generated code has it.
         kernels: the loaded kernel of each call.
         device: where they run.
         is_changed: whether Inductor by itself would have lowered or fused the node otherwise.
@@ -70,6 +71,7 @@ class Choice:
 
     node: Any
     calls: Sequence[Call]
+    functions: Sequence[Callable[..., object]]
     kernels: Sequence[runtime.Kernel]
     device: torch.device
     is_changed: bool = False
@@ -185,11 +187,9 @@ class Choice:
         free, _ = torch.cuda.mem_get_info(self.device)
         if size * count > _MOST_OF_MEMORY * free:
             raise LnbwdError("its operands take too much of the device's memory")
-        functions = [regions.region_call(call.program.text(), str(self.device))
-                     for call in self.calls]
 
         def run(tensors: dict[Argument, Tensor]) -> None:
-            for function, call in zip(functions, self.calls, strict=True):
+            for function, call in zip(self.functions, self.calls, strict=True):
                 function(*call.numbers, *(tensors[one] for one in call.arguments))
 
         # One after the other: sets of both at once take twice the memory.

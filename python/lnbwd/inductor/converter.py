@@ -23,14 +23,13 @@ from ..program.mlir import mlir
 from ..program.operands import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Input, Output
 from ..program.row_program import operands_of, reached
 from ..program.torch_internals.loops import LoopBody, run_body
+from .calls import Argument, Call
 from .loads import Loads
 from .places import Digits, Form, NeedsCut, NotConvertible, add
 from .values import (
     EIGHTS,
     FLOATS,
     INTEGERS,
-    Argument,
-    Call,
     Combined,
     Memory,
     Space,
@@ -237,7 +236,7 @@ class Accesses(Loads):
                     raise NotConvertible("writes a buffer that it reads elsewhere")
 
 
-__all__ = ["Argument", "Call", "Memory", "convert"]
+__all__ = ["convert"]
 
 USUAL_LENGTH = 2048
 """Elements of a row if no sum defines it."""

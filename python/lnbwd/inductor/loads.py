@@ -15,6 +15,7 @@ import torch
 
 from ..program.operands import Input, Output
 from ..program.torch_internals import loops
+from .calls import Argument
 from .operations import Operations
 from .places import Digits, Form, NotConvertible
 from .values import (
@@ -23,7 +24,6 @@ from .values import (
     INTEGERS,
     LARGEST_EXACT,
     WIDE,
-    Argument,
     Memory,
     Space,
     Value,

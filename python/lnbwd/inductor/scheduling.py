@@ -24,10 +24,12 @@ from ..ops import launching, regions
 from ..program.torch_internals import graph as internals
 from ..program.torch_internals.attempts import LeftError, attempt
 from ..program.torch_internals.loops import FloorDiv
+from .calls import Argument, Call, may_reuse
 from .choice import Choice, is_timed
-from .converter import Argument, Call, Memory, convert
+from .converter import convert
 from .decisions import Decision, as_text, set_up_log
 from .places import NotConvertible
+from .values import Memory
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -49,12 +51,12 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
     if len(symbols) > len(_SAMPLES[0]):
         raise NotConvertible("has too many sizes that are symbols")
     samples = [dict(zip(symbols, numbers, strict=False)) for numbers in _SAMPLES]
-    unit = math.gcd(*(math.prod(int(_number(size, values)) for sizes in bodies[0].sizes
-                                for size in sizes) for values in samples))
+    unit = _divisor(math.prod(size for sizes in bodies[0].sizes for size in sizes))
     first, second = (convert(bodies, _memory(nodes, values, unit)) for values in samples)
     if len(first) != len(second):
         raise NotConvertible("has sizes that are symbols")
-    return [_for_any_rows(one, other, bodies) for one, other in zip(first, second, strict=True)]
+    return [_for_any_rows(one, other, bodies, samples)
+            for one, other in zip(first, second, strict=True)]
 
 
 def count_programs(nodes: Sequence[Any]) -> int | None:
@@ -75,6 +77,12 @@ def _number(expression: Any, values: Mapping[Any, int]) -> int:
     return int(result)
 
 
+def _divisor(size: Any) -> int:
+    """A divisor of a size, whatever numbers its symbols are: that of all of its terms."""
+    factors = size.expand().as_coefficients_dict() if hasattr(size, "expand") else {1: size}
+    return math.gcd(*(int(one) if int(one) == one else 1 for one in factors.values()))
+
+
 def _memory(nodes: Sequence[Any], values: Mapping[Any, int], unit: int = 0) -> Memory:
     def size_of(name: str) -> int:
         layout = internals.layout_of(name)
@@ -90,7 +98,8 @@ def _memory(nodes: Sequence[Any], values: Mapping[Any, int], unit: int = 0) -> M
                   lambda name: not internals.is_local(name, nodes), values, unit)
 
 
-def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any]) -> Call:
+def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any],
+                  samples: Sequence[Mapping[Any, int]]) -> Call:
     """A call for any number of rows, of those for two numbers."""
     one, other = first.program, second.program
     rows, others = one.rows or 0, other.rows or 0
@@ -108,13 +117,15 @@ def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any]) -> Call:
     if same[0] != same[1] or [(a.buffer, a.offset) for a in first.arguments] != [
             (a.buffer, a.offset) for a in second.arguments]:
         raise NotConvertible("has sizes that are symbols, and is another program for each")
-    size: Any = next((size for size in (
-        math.prod(size for sizes in bodies[place].sizes for size in sizes)
-        for place in first.bodies)
-        if size.subs(dict(zip(sorted(size.free_symbols, key=str), _SAMPLES[0], strict=False)))
-        == rows * one.length), None)
+    # Of a size that rows, or groups of them, may not divide, the last elements would be left out.
+    whole = one.length * ((of_group if groups is None else groups) if one.has_groups else 1)
+    sizes = (math.prod(size for sizes in bodies[place].sizes for size in sizes)
+             for place in first.bodies)
+    size: Any = next((size for size in sizes if _divisor(size) % whole == 0 and [
+        _number(size, values) for values in samples] == [rows * one.length, others * one.length]),
+        None)
     if size is None:
-        raise NotConvertible("has sizes that are symbols")
+        raise NotConvertible("has sizes that are symbols, and may end within a row")
     count = FloorDiv(size, one.length)
     numbers: tuple[Any, ...] = (count,)
     if one.has_groups:
@@ -136,25 +147,6 @@ def _reference(argument: Argument, name: str) -> tuple[str, tuple[int, ...]]:
             return name, order
     count = internals.V.graph.wrapper_code.codegen_sizevar(argument.count)
     return f"reinterpret_tensor({name}, ({count},), (1,), {argument.offset})", ()
-
-
-def _may_reuse(calls: Sequence[Call], old: str, new: str) -> bool:
-    """Whether the output ``new`` of calls may have the memory of the input ``old``: a kernel reads
-    each element of a row block before it writes that."""
-    uses = [(number, place, one) for number, call in enumerate(calls)
-            for place, one in enumerate(call.arguments) if one.buffer in (old, new)]
-    if len(uses) < 2 or any(one.offset for *_, one in uses):
-        return False
-    *earlier, (number, place, written) = uses
-    inputs = calls[number].program.inputs
-    if written.buffer != new or place < len(inputs) or any(
-            one.buffer == new for *_, one in earlier):
-        return False
-    output = calls[number].program.outputs[place - len(inputs)]
-    return all(other < number or (
-        at < len(inputs) and inputs[at].kind == output.kind == "row" and output.block == 1
-        and inputs[at].parts == output.parts and inputs[at].dtype == output.dtype
-        and one.count == written.count) for other, at, one in earlier)
 
 
 @dataclass
@@ -243,7 +235,10 @@ class _Rows:
                 found.reason = _report_kernel(error)
                 found.calls, kernels = (), []
             if found.calls and is_timed(node.get_device()):
-                found.choice = Choice(node, found.calls, kernels, node.get_device(),
+                device = node.get_device()
+                functions = [regions.region_call(program.text, str(device))
+                             for program in found.programs]
+                found.choice = Choice(node, found.calls, functions, kernels, device,
                                       internals.is_changed(found.nodes))
         self._choose([*result.values()])
         return result
@@ -319,7 +314,7 @@ class _Rows:
             return definitions, lines
 
         internals.write_call(
-            nodes, removed, lambda old, new: _may_reuse(calls, old, new), write,
+            nodes, removed, lambda old, new: may_reuse(calls, old, new), write,
             ["from lnbwd.regions_op import region_call as lnbwd_region_call"])
 
     def _before_calls(self) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 
-from ..program.operands import ELEMENT_NAMES, TABLES
-from ..program.row_program import RowProgram
+from ..program.operands import ELEMENT_NAMES
 from ..program.torch_internals.loops import LoopBody
 from .places import Form, NotConvertible
 
@@ -28,45 +27,6 @@ WIDE = (torch.int64, torch.int32)
 EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
     torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)}
 """Types of row blocks only."""
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a call: its buffer, its first element, their number or an expression of it."""
-
-    buffer: str
-    offset: int
-    count: Any
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call of a row program.
-
-    Attributes:
-        program: the row program.
-        arguments: its inputs and then its outputs.
-        bodies: the places of the loop bodies that it computes.
-        numbers: M, and where there are groups of rows B, which stand before the tensors; with
-            dynamic shapes they may be expressions.
-        indices: buffers whose integers are indices, each with the number of what they count.
-    """
-
-    program: RowProgram
-    arguments: tuple[Argument, ...]
-    bodies: tuple[int, ...]
-    numbers: tuple[Any, ...]
-    indices: tuple[tuple[str, int], ...] = ()
-
-    def elements(self) -> dict[Argument, int]:
-        """How many elements the program reads or writes of each argument."""
-        program, found = self.program, dict[Argument, int]()
-        for one, operand in zip(self.arguments, (*program.inputs, *program.outputs), strict=True):
-            count = math.prod(part[1] for part in operand.parts) if operand.parts else one.count
-            if operand.kind in TABLES and program.rows is not None:
-                count = program.rows * program.length
-            found[one] = max(found.get(one, 0), min(count, one.count))
-        return found
 
 
 @dataclass(frozen=True)
