@@ -428,11 +428,10 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     if is_pytorchs:
         loss = _by_torch(rows, linear_weight, places, linear_bias, weight, reduction, ignore_index,
                          label_smoothing, z_loss, softcap)
-        return loss.view(target.shape) if reduction == "none" else loss
-    scale, count = scales_of(places, classes, weight, reduction == "mean", ignore_index)
-    result: Tensor = compute(
-        reduction != "none", rows, linear_weight, linear_bias, places, scale,
-        None if weight is None else weight.float(), label_smoothing, z_loss, softcap)
-    if count is not None:  # As in PyTorch, a mean of no rows is NaN, and its gradient 0.
-        result = result + 0 / count
-    return result.view(target.shape) if reduction == "none" else result
+    else:
+        scale, count = scales_of(places, classes, weight, reduction == "mean", ignore_index)
+        loss = compute(reduction != "none", rows, linear_weight, linear_bias, places, scale,
+                       None if weight is None else weight.float(), label_smoothing, z_loss, softcap)
+        # As in PyTorch, a mean of no rows is NaN, and its gradient 0.
+        loss = loss if count is None else loss + 0 / count
+    return loss.view(target.shape) if reduction == "none" else loss
