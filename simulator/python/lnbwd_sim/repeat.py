@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from .errors import access, relative
 from .library import SEVERAL, Library
-
-if TYPE_CHECKING:
-    from .torch_device import Buffer, Comparison, Device, Stride
+from .torch_device import Buffer, Comparison, Device, Stride
 
 _MOST_BYTES = 64 << 20
 """Of the storages of a launch that is repeated."""

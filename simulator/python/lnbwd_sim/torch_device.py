@@ -26,7 +26,6 @@ import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .library import Library
-from .repeat import Repeat
 
 _DEVICE = torch.device("cuda", 0)
 _MARK = "_lnbwd_sim_buffer"
@@ -236,8 +235,8 @@ class Device(TorchFunctionMode):
         """In the order in which they were made."""
         self.strides: dict[str, Stride] = {}
         """Of the arguments of the launch, by name, those that are."""
-        self.launches: collections.deque[Repeat] = collections.deque(maxlen=_MOST_LAUNCHES)
-        """The last ones of the present test that can be repeated."""
+        self.launches: collections.deque[Any] = collections.deque(maxlen=_MOST_LAUNCHES)
+        """The last ones of the present test that can be repeated, by :mod:`.repeat`."""
         self.failed: Comparison | None = None
         """The last comparison of the present test that did."""
         self._scratch: str | None = None
