@@ -93,12 +93,11 @@ static double getFilledShare(int64_t workgroups, const ChipInfo &chip) {
   return each / std::ceil(each);
 }
 
-/// As many splits as have columns for all lanes of a large workgroup, or fewer,
-/// down to none, where a workgroup cannot hold those.
+/// As many splits as have `partColumns`, or fewer, down to none, where a
+/// workgroup cannot hold those.
 static int64_t chooseSplits(RowwiseOp op, const ChipInfo &chip) {
   int64_t splits =
-      std::clamp<int64_t>(op.getRowLength() / (largeWorkgroup * accessesAtOnce),
-                          1, mostUsualSplits);
+      std::clamp<int64_t>(op.getRowLength() / partColumns, 1, mostUsualSplits);
   while (splits && !getSplitSchedule(op, splits, chip))
     --splits;
   return splits;

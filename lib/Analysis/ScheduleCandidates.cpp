@@ -267,14 +267,14 @@ void ScheduleSpace::forEachOfPieces(Visitor visit) {
 
 /// Bytes of a row that a lane holds.
 static constexpr int64_t heldRowBytes = 256;
-/// Such workgroups for each compute unit, and rows of each of them at least.
-static constexpr int64_t heldRowWorkgroups = 8, heldRowsPerWorkgroup = 2;
 void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
   Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.vectorWidth = chooseAccessWidth(op, chip);
-  fields.rowsPerWorkgroup = heldRowsPerWorkgroup;
-  fields.workgroupsPerComputeUnit = heldRowWorkgroups;
+  // As many workgroups of either size as a compute unit has at once.
+  fields.rowsPerWorkgroup = triedIterations[0];
+  fields.workgroupsPerComputeUnit =
+      chip.limits.computeUnitThreads / (2 * smallWorkgroup);
   fields.prefetch = 1;
   for (int64_t threads : {smallWorkgroup, 2 * smallWorkgroup})
     for (int64_t split = 2; split <= chip.workgroups.clusterWorkgroups;
@@ -290,8 +290,6 @@ void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
     }
 }
 
-/// Where no row of such a length is summed, columns of a lane, at least.
-static constexpr int64_t elementwiseColumns = 16;
 void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   Schedule fields;
   auto getNeeded = [&] { return getResources(op, fields, chip); };
@@ -305,8 +303,7 @@ void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   // wave's accesses to each of several rows.
   if (!op.hasRowSums() && op.getScalarOuts().empty()) {
     fields.threadsPerRow = smallWorkgroup;
-    fields.columnTile =
-        smallWorkgroup * std::max(fields.vectorWidth, elementwiseColumns);
+    fields.columnTile = partColumns;
     visit(fields);
     return;
   }
