@@ -13,22 +13,19 @@
 #include "lnbwd/Analysis/RowAccess.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/StageLayout.h"
 
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-/// Bits of an access below which rows are aligned, and accesses of a row that
-/// are worth the partial ones at its ends.
-static constexpr int64_t leastAccessBits = 64, leastAlignedAccesses = 4;
+/// Accesses of a row that are worth the partial ones at its ends.
+static constexpr int64_t leastAlignedAccesses = 4;
 /// Columns of rows that are summed, at least, where they are aligned.
 static constexpr int64_t leastSummedColumns = 512;
 
-/// Columns of which each workgroup of a shared row has a multiple, where its
-/// parts are not equal: 16 bytes of 16-bit elements, with which copies begin.
-static constexpr int64_t sharedColumnUnit = 8;
-
+/// Rows are aligned where accesses would have less than half of their bytes.
 /// Not where rows are summed and not written: bulk copies bring them at once
 /// whatever the width. On an H100 softmaxes of 647 to 50257 columns took 0.85
 /// to 1.0 of the time with wide accesses, one of 407 columns 1.24, and cross
@@ -36,8 +33,8 @@ static constexpr int64_t sharedColumnUnit = 8;
 int64_t lnbwd::chooseAccessWidth(RowwiseOp op, const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op), bits = op.getRowElementBits();
   int64_t widest = accessBytes * 8 / bits;
-  bool isWorthIt = width * bits < leastAccessBits &&
-                   op.getRowLength() >= leastAlignedAccesses * widest;
+  bool isWorthIt =
+      2 * width < widest && op.getRowLength() >= leastAlignedAccesses * widest;
   if (op.hasRowSums())
     isWorthIt &=
         !op.getRowOuts().empty() && op.getRowLength() >= leastSummedColumns;
@@ -155,9 +152,8 @@ static int64_t getBytesAcross(RowwiseOp op, unsigned operand) {
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   bool isAcross =
       isOfColumns && bytes > 0 &&
-      getBytesAside(form.getRowTerms(), bytes, leastBytesAcross) >=
-          leastBytesAcross &&
-      getBytesAside(columns, bytes, op.getRowLength()) < leastBytesAcross;
+      getBytesAside(form.getRowTerms(), bytes, sectorBytes) >= sectorBytes &&
+      getBytesAside(columns, bytes, op.getRowLength()) < sectorBytes;
   return isAcross ? bytes : 0;
 }
 
@@ -173,10 +169,9 @@ SmallVector<AcrossBlock> lnbwd::getAcrossBlocks(RowwiseOp op) {
 static RowAccess getAcrossAccess(int64_t bytes, int64_t lanes, int64_t groups,
                                  const ChipInfo &chip) {
   int64_t rowsOfWave = std::min(groups, chip.waveSize / lanes);
-  if (rowsOfWave * bytes >= leastBytesAcross)
+  if (rowsOfWave * bytes >= sectorBytes)
     return RowAccess::Aside;
-  return groups * bytes >= leastBytesAcross &&
-                 llvm::isPowerOf2_64(uint64_t(groups))
+  return groups * bytes >= sectorBytes && llvm::isPowerOf2_64(uint64_t(groups))
              ? RowAccess::Transposed
              : RowAccess::Apart;
 }
@@ -212,8 +207,9 @@ int64_t lnbwd::getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
 int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
   if (length % (split * width) == 0)
     return length / split;
+  // Parts that are not equal begin with a copy of 16-bit elements.
   return int64_t(llvm::alignTo(llvm::divideCeil(uint64_t(length), split),
-                               uint64_t(std::max(width, sharedColumnUnit))));
+                               uint64_t(std::max(width, bulkCopyUnit / 2))));
 }
 
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, const Schedule &schedule) {

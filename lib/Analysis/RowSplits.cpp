@@ -73,9 +73,7 @@ std::optional<Schedule> lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
   return {};
 }
 
-/// Columns of a split, at least, as long as there are no more splits of a row
-/// than so many, which each tile adds up.
-static constexpr int64_t splitColumns = 2048;
+/// Splits of a row, which each tile adds up, at most.
 static constexpr int64_t mostUsualSplits = 8;
 /// Narrower tiles, as halvings of a wave's, and how much more evenly each of
 /// them has to fill the chip.
@@ -95,11 +93,11 @@ static double getFilledShare(int64_t workgroups, const ChipInfo &chip) {
   return each / std::ceil(each);
 }
 
-/// As many splits as have enough columns, or fewer, down to none, where a
+/// As many splits as have `partColumns`, or fewer, down to none, where a
 /// workgroup cannot hold those.
 static int64_t chooseSplits(RowwiseOp op, const ChipInfo &chip) {
   int64_t splits =
-      std::clamp<int64_t>(op.getRowLength() / splitColumns, 1, mostUsualSplits);
+      std::clamp<int64_t>(op.getRowLength() / partColumns, 1, mostUsualSplits);
   while (splits && !getSplitSchedule(op, splits, chip))
     --splits;
   return splits;
@@ -135,12 +133,11 @@ static int64_t chooseTileLanes(int64_t length, int64_t width, bool isInOrder,
 /// passes, one of 16384 columns 1.12 times.
 static constexpr int64_t leastSplitColumns = 16384, mostRowsOfComputeUnit = 2;
 static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
-/// The same in the canonical order, for all types: columns of a row, at least,
-/// and compute units for which there are chains of rows, at most. A compute
-/// unit would add up each chain, one row after another. With the best tiles 12
+/// The same in the canonical order, for all types, of rows that are not short:
+/// compute units for which there are chains of rows, at most. A compute unit
+/// would add up each chain, one row after another. With the best tiles 12
 /// of 15 shapes took 0.4 to 0.86 of the time on an H200, the others 0.92 to 1;
 /// four with chains for more units took longer.
-static constexpr int64_t leastSplitColumnsInOrder = 1024;
 static constexpr double mostUnitsInOrder = 0.75;
 /// Compute units that a chain of rows of an odd length counts for: of such rows
 /// 178 of 2001 took 0.4 times as long in splits on an H200, 1014 of 1465 took
@@ -161,7 +158,7 @@ bool ScheduleSpace::areFasterInSplits() {
     int64_t slices = std::min(countSlices(length, length),
                               chip.workgroups.clusterWorkgroups);
     int64_t units = chooseVectorWidth(op) > 1 ? 1 : unitsOfOddRows;
-    return length >= leastSplitColumnsInOrder &&
+    return length >= shortRowInOrder &&
            double(chains * slices * units) <=
                mostUnitsInOrder * double(chip.computeUnits);
   }

@@ -44,11 +44,6 @@ static constexpr int64_t mostComputeUnitThreads = 2048, leastThreads = 32;
 /// Columns of a lane, at most, where each tile of rows has a workgroup of its
 /// own.
 static constexpr int64_t mostUnboundedColumns = 48;
-/// Columns of a row, at most, where workgroups may have a leaf of the canonical
-/// order, or several, and end with them, if there is one for each compute unit.
-/// On an H200 50 shapes took 0.988 times as long so in the mean, the fastest
-/// 0.85; longer rows gained nothing.
-static constexpr int64_t mostColumnsOfLeafGrids = 1024;
 /// What is tried, in this order: iterations of a workgroup at least, workgroups
 /// of a compute unit.
 static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
@@ -60,8 +55,8 @@ static constexpr std::array<int64_t, 8> triedWorkgroups = {1, 2, 3,  4,
 static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
-/// Of column tiles: lanes of a row, and columns of a lane, at least.
-static constexpr int64_t leastTileLanes = 2, narrowTileWidth = 2;
+/// Columns of a lane in narrow column tiles.
+static constexpr int64_t narrowTileWidth = 2;
 /// Rows, or rows of a group, up to which a workgroup may have all rows of its
 /// columns, and where it writes row blocks as well.
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
@@ -75,7 +70,7 @@ void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
   if (op.hasRowSums() && mayTakeLanesAcross(op)) {
     fields.lanesAcross = width = 1;
     leastColumns = leastPartColumnsAcross;
-    leastGroups = leastBytesAcross * 8 / bits;
+    leastGroups = sectorBytes * 8 / bits;
   }
   fields.vectorWidth = width;
   // A leaf of the canonical order bounds the rows side by side.
@@ -161,10 +156,11 @@ void ScheduleSpace::forEachGrid(Schedule fields, int64_t laneColumns,
       }
     }
     // A workgroup for each leaf, or for several, which begins when another
-    // ends.
+    // ends, if there is one for each compute unit. On an H200 50 shapes took
+    // 0.988 times as long so in the mean, the fastest 0.85; longer rows gained
+    // nothing.
     int64_t length = op.getRowLength();
-    if (hasLeaves && !isAMD && !op.getOwnRows() &&
-        length <= mostColumnsOfLeafGrids &&
+    if (hasLeaves && !isAMD && !op.getOwnRows() && length <= shortRowInOrder &&
         program.rows >= double(getLeafRows(length) * chip.computeUnits) &&
         getLeafParts(length, fields.rowGroups) == 1) {
       fields.workgroupsPerComputeUnit = 0;
@@ -197,13 +193,13 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
     widths.push_back(narrowTileWidth);
   Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  for (int64_t lanes = leastTileLanes; lanes <= smallWorkgroup; lanes *= 2)
+  for (int64_t lanes = 1; lanes <= smallWorkgroup; lanes *= 2)
     for (int64_t tileWidth : widths) {
       fields.threadsPerRow = lanes;
       fields.vectorWidth = tileWidth;
       fields.columnTile = lanes * tileWidth;
       // A row of a tile fills a sector of memory.
-      if (fields.columnTile * op.getRowElementBits() < leastBytesAcross * 8)
+      if (fields.columnTile * op.getRowElementBits() < sectorBytes * 8)
         continue;
       for (int64_t threads = std::max(smallWorkgroup / 2, lanes);
            threads <= chip.maxThreadsPerWorkgroup; threads *= 2) {
@@ -271,14 +267,14 @@ void ScheduleSpace::forEachOfPieces(Visitor visit) {
 
 /// Bytes of a row that a lane holds.
 static constexpr int64_t heldRowBytes = 256;
-/// Such workgroups for each compute unit, and rows of each of them at least.
-static constexpr int64_t heldRowWorkgroups = 8, heldRowsPerWorkgroup = 2;
 void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
   Schedule fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   fields.vectorWidth = chooseAccessWidth(op, chip);
-  fields.rowsPerWorkgroup = heldRowsPerWorkgroup;
-  fields.workgroupsPerComputeUnit = heldRowWorkgroups;
+  // As many workgroups of either size as a compute unit has at once.
+  fields.rowsPerWorkgroup = triedIterations[0];
+  fields.workgroupsPerComputeUnit =
+      chip.limits.computeUnitThreads / (2 * smallWorkgroup);
   fields.prefetch = 1;
   for (int64_t threads : {smallWorkgroup, 2 * smallWorkgroup})
     for (int64_t split = 2; split <= chip.workgroups.clusterWorkgroups;
@@ -294,8 +290,6 @@ void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
     }
 }
 
-/// Where no row of such a length is summed, columns of a lane, at least.
-static constexpr int64_t elementwiseColumns = 16;
 void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   Schedule fields;
   auto getNeeded = [&] { return getResources(op, fields, chip); };
@@ -309,8 +303,7 @@ void ScheduleSpace::forEachOfLongRows(Visitor visit) {
   // wave's accesses to each of several rows.
   if (!op.hasRowSums() && op.getScalarOuts().empty()) {
     fields.threadsPerRow = smallWorkgroup;
-    fields.columnTile =
-        smallWorkgroup * std::max(fields.vectorWidth, elementwiseColumns);
+    fields.columnTile = partColumns;
     visit(fields);
     return;
   }
@@ -339,14 +332,9 @@ void ScheduleSpace::forEachOfLongRows(Visitor visit) {
 // Partial sums
 //===----------------------------------------------------------------------===//
 
-/// Columns of a workgroup that finalises column sums: two to four cache lines.
-static constexpr int64_t finalizeColumns = 32;
-/// Of a workgroup that adds partial sums which are leaves of a tree: columns at
-/// least, and workgroups of a compute unit, at most, that run at the same time:
-/// fewer have too little in flight. Where columns are too few for all compute
-/// units, there are many leaves: half as many columns, and twice as many
-/// leaves.
-static constexpr int64_t leavesColumns = 8, leavesWorkgroups = 2;
+/// Workgroups of a compute unit that add partial sums which are leaves of a
+/// tree, at most: what runs at the same time.
+static constexpr int64_t leavesWorkgroups = 2;
 /// Workgroups of a product in parts for each compute unit, which run at once
 /// there; more parts than the maximum cost more memory than they save time.
 static constexpr int64_t productWorkgroups = 4, maxParts = 16;
@@ -356,6 +344,10 @@ void ScheduleSpace::forEachOfLeaves(Visitor visit) {
   int64_t columns =
       llvm::divideCeil(op.getRowLength() * groupsOfRows,
                        uint64_t(leavesWorkgroups * chip.computeUnits));
+  // A sector at least: fewer columns have too little in flight. Where there are
+  // too few for all compute units, there are many leaves: half as many columns,
+  // and twice as many leaves.
+  int64_t leavesColumns = sectorBytes / int64_t(sizeof(float));
   int64_t fewer =
       2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;
   columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
@@ -381,8 +373,8 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
              (writing.workgroupsPerRow * groupsOfRows));
   Schedule fields;
   fields.vectorWidth = chooseVectorWidth(op);
-  fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
-  fields.columnTile = finalizeColumns;
+  fields.columnTile = lineBytes / int64_t(sizeof(float));
+  fields.threadsPerRow = fields.columnTile / fields.vectorWidth;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // As many groups as take all partial rows in one iteration.
   int64_t mostGroups = largeWorkgroup / fields.threadsPerRow;

@@ -28,35 +28,27 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Bytes of an access where those of `accessBytes` leave too many lanes idle.
-static constexpr int64_t narrowBytes = 4;
 /// Registers of a lane over those that it can have, by the model, up to which
 /// schedules are taken in the canonical order, whose best schedules the model
 /// rules out, and where nothing takes fewer, if compiling always says whether a
 /// kernel spills.
 static constexpr double mostTriedRegisters = 1.05,
                         mostUncertainRegisters = 1.15;
-/// Registers of a schedule that is tried after one that has spilled, over that
-/// one's, by the model: less than so many.
-static constexpr double rejectedShare = 0.875;
-/// Rules that a schedule counts as breaking for each time as many registers
-/// that it has too few of.
-static constexpr double doubtsOfRegisters = 8;
-/// On AMD's chips, accesses of a lane to a row, which are added one after
-/// another, so that four of a constant are still added exactly; bytes of
-/// columns that all workgroups load, and of partial sums, over those of rows;
-/// work-items of a compute unit for which one clock does an instruction; and
-/// instructions of a wave that reduces a row.
-static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32,
-                        mostPartialShare = 1.0 / 12;
+/// The least difference of registers that counts, as a share: a schedule breaks
+/// one rule for each by which it has too few, and one that is tried after a
+/// spill takes less than the spilled one by as much.
+static constexpr double registerStep = 0.125;
+/// On AMD's chips, bytes of columns that all workgroups load, and of partial
+/// sums, over those of rows; work-items of a compute unit for which one clock
+/// does an instruction; and instructions of a wave that reduces a row.
+static constexpr double mostColumnShare = 1.0 / 32, mostPartialShare = 1.0 / 12;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
-/// Times are compared in steps of a tenth of a nanosecond.
-static constexpr double stepsPerMicrosecond = 1e4;
 /// In the canonical order, leaves that clusters of so many workgroups add up
 /// before they store them, at most: four took 1.3 times as long as two. How
 /// many times as long as rows sums of leaves of as many bytes take.
 static constexpr int64_t largeCluster = 4, mostLeavesOfCluster = 2;
 static constexpr double leafSumCost = 2;
+
 //===----------------------------------------------------------------------===//
 // Two passes and held rows, where they were measured
 //===----------------------------------------------------------------------===//
@@ -71,11 +63,9 @@ static constexpr double mostTwoPassBytes = 16.0 * 1024 * 1024,
 /// Rows of 14928 to 53475 columns took 1.24 to 1.45 times as long.
 static constexpr int64_t mostTwoPassColumns = 12288;
 
-/// The same in the canonical order: columns of a row, and bytes of all row
-/// blocks that are read, at most. Of 35 programs within these limits 33 took
-/// 0.28 to 0.99 times as long on an H200, the others 1.0 and 1.1. Longer rows
-/// took 1.2 times as long in the mean.
-static constexpr int64_t mostTwoPassColumnsInOrder = 1024;
+/// The same in the canonical order, of short rows. Of 35 programs within this
+/// limit 33 took 0.28 to 0.99 times as long on an H200, the others 1.0 and 1.1.
+/// Longer rows took 1.2 times as long in the mean.
 static constexpr double mostTwoPassBytesInOrder = 5.0 * 1024 * 1024;
 
 /// Whether a cache holds all rows that are read.
@@ -95,7 +85,7 @@ static bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
     return false;
   ProgramFacts program = ProgramFacts::of(op, rows);
   if (hasLeaves(op))
-    return op.getRowLength() <= mostTwoPassColumnsInOrder &&
+    return op.getRowLength() <= shortRowInOrder &&
            program.rows * program.length * program.bytesRead <
                mostTwoPassBytesInOrder;
   return op.getRowLength() <= mostTwoPassColumns && areFewRows(program);
@@ -123,14 +113,13 @@ static bool areFasterHeld(const ScheduleSpace &space) {
 
 /// Of sums of gathered rows, the bytes of a row, and the sums for each compute
 /// unit and for each row of a table, at least, where small workgroups were
-/// measured to be faster; their lanes, at most; and how many of them a compute
-/// unit has at least. Most of these are sums of nothing, and take as long as a
-/// workgroup waits to know it. On an H200 32000 to 256000 such sums of 4 to
-/// 16 KiB took 0.53 to 0.75 times as long; 32000 of as many rows took 1.4
-/// times.
+/// measured to be faster; and how many of them a compute unit has at least.
+/// Most of these are sums of nothing, and take as long as a workgroup waits to
+/// know it. On an H200 32000 to 256000 such sums of 4 to 16 KiB took 0.53 to
+/// 0.75 times as long; 32000 of as many rows took 1.4 times.
 static constexpr double leastGatheredBytes = 4096, leastGatheredSums = 64,
                         leastSumsOfRow = 4;
-static constexpr int64_t mostGatheredLanes = 256, leastGatheredWorkgroups = 6;
+static constexpr int64_t leastGatheredWorkgroups = 6;
 
 /// Whether rows are such sums, by that measurement.
 static bool areGatheredSums(const ScheduleSpace &space) {
@@ -205,8 +194,8 @@ using Exception = double (*)(const Candidate &);
 static constexpr Exception exceptions[] = {
     // Registers: what the model counts beyond those of a lane may spill.
     [](const Candidate &c) {
-      return std::max(0.0, c.registerShare - c.ranking.mostShare) *
-             doubtsOfRegisters;
+      return std::max(0.0, c.registerShare - c.ranking.mostShare) /
+             registerStep;
     },
     // Accesses to rows apart waste most of each sector: of 35 measured programs
     // that have other schedules, 32 are slower with the best of these.
@@ -232,7 +221,7 @@ static constexpr Exception exceptions[] = {
     [](const Candidate &c) {
       return c.ranking.isOfGatheredSums
                  ? double(c.fields.threadsPerRow * c.fields.rowGroups >
-                          mostGatheredLanes) +
+                          2 * smallWorkgroup) +
                        double(c.fields.workgroupsPerComputeUnit <
                               leastGatheredWorkgroups)
                  : 0.0;
@@ -261,9 +250,9 @@ static constexpr Exception exceptions[] = {
     // On AMD's chips accesses of a lane to a row are added one after another,
     // four of a constant still exactly.
     [](const Candidate &c) {
-      return c.ranking.isAMD
-                 ? std::max(0.0, c.get(Feature::accesses) - mostAccesses)
-                 : 0.0;
+      return c.ranking.isAMD ? std::max(0.0, c.get(Feature::accesses) -
+                                                 double(accessesAtOnce))
+                             : 0.0;
     },
     // There, each workgroup loads the columns, where as few as compute units
     // could: the clock does not know how caches serve them.
@@ -386,7 +375,7 @@ double Ranking::getSpillingShare() {
     if (!op.hasRowSums() || !rejected.columnTile)
       spilling = std::min(
           spilling,
-          rejectedShare *
+          (1 - registerStep) *
               predictRegisterShare(getFeatures(program, rejected, chip), chip));
   return spilling;
 }
@@ -401,7 +390,8 @@ void Ranking::findCandidates(function_ref<bool(Candidates &)> take) {
   // Of blocks apart, which one wave has, it counts what repeats along the row
   // as if each element were another.
   SmallVector<std::pair<int64_t, double>> bounds{
-      {accessBytes, isOfWave ? any : mostShare}, {narrowBytes, mostShare}};
+      {accessBytes, isOfWave ? any : mostShare},
+      {int64_t(sizeof(float)), mostShare}};
   if (isAMD)
     bounds.insert(bounds.begin() + 1, {accessBytes, mostUncertainRegisters});
   if (hasLeaves)
@@ -444,16 +434,16 @@ SmallVector<size_t> Ranking::sort(Candidates &found,
   times.assign(found.fields.size(), 0);
   if (!hasLeaves)
     times = predictMicroseconds(program, found.features, chip);
-  // Rules that each breaks, its time in steps, and its number: of those that
-  // are as good the first, whatever the last bits say.
-  SmallVector<std::tuple<int64_t, double, size_t>, 0> order;
+  // Rules that each breaks, its time, and its number: of those that are as good
+  // the first, whatever the last bits of a double say.
+  SmallVector<std::tuple<int64_t, float, size_t>, 0> order;
   for (auto [i, fields] : llvm::enumerate(found.fields)) {
     if (hasLeaves)
       times[i] = takeLeaves(fields);
     times[i] += getAddedMicroseconds(fields);
     order.emplace_back(countBrokenRules({*this, fields, found.features[i],
                                          found.registerShares[i]}),
-                       std::round(times[i] * stepsPerMicrosecond), i);
+                       float(times[i]), i);
   }
   llvm::sort(order);
   return llvm::map_to_vector(order,

@@ -33,8 +33,6 @@ static constexpr double usualBytes = 128 * 1024 * 1024;
 static constexpr double usualGroups = 8;
 /// Instructions of a wave for a function, and for a step of a reduction.
 static constexpr double functionInstructions = 8, stepInstructions = 3;
-/// Bytes of a cache line.
-static constexpr double lineBytes = 128;
 /// From a load to its value, and an exchange between waves, in microseconds.
 static constexpr double loadMicroseconds = 0.6, exchangeMicroseconds = 0.3;
 /// Workgroups of a compute unit where the grid has no bound, at most.
@@ -169,9 +167,9 @@ struct FeatureTerms {
                       program.columnBytes +
                       (schedule.lanesAcross ? 0 : groups * program.bytesAcross))
           : 0;
-  double sharedShare =
-      (1024 + double(schedule.stages) * rowBytes + combinedBytes) /
-      double(chip.limits.computeUnitSharedMemoryBytes);
+  double sharedShare = (double(reservedSharedBytes) +
+                        double(schedule.stages) * rowBytes + combinedBytes) /
+                       double(chip.limits.computeUnitSharedMemoryBytes);
   double room = std::max(
       1.0, std::min({std::floor(ofUnit / (taken * waves * wave)) /
                          double(chip.limits.computeUnitsTogether),
@@ -220,8 +218,8 @@ struct FeatureTerms {
   double estimate = std::max(roofline * std::clamp(busiest, 1.0, 50.0), issue) +
                     latency + launchMicroseconds;
   double accessLanes = std::min(schedule.lanesAcross ? groups : lanes, wave) *
-                       width * elementBytes / lineBytes;
-  bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;
+                       width * elementBytes / double(lineBytes);
+  bool isApart = std::fmod(columns * elementBytes, double(lineBytes)) != 0;
   // A workgroup that has all rows of its columns leaves no partial sums.
   double partials = schedule.rowsPerWorkgroup ? grid : 0;
 

@@ -38,20 +38,6 @@ using Predicate = arith::CmpFPredicate;
 // Arithmetic. In each rule g is the adjoint of the result.
 //===----------------------------------------------------------------------===//
 
-static void addSum(AdjointBuilder &b) {
-  b.addToAdjoint(0, b.getAdjoint());
-  b.addToAdjoint(1, b.getAdjoint());
-}
-
-static void addDifference(AdjointBuilder &b) {
-  b.addToAdjoint(0, b.getAdjoint());
-  b.addToAdjoint(1, b.negate(b.getAdjoint()));
-}
-
-static void addNegation(AdjointBuilder &b) {
-  b.addToAdjoint(0, b.negate(b.getAdjoint()));
-}
-
 static void addFactors(AdjointBuilder &b) {
   Value g = b.getAdjoint();
   if (b.isActive(0))
@@ -92,25 +78,6 @@ static void addQuotient(AdjointBuilder &b) {
     Value divisor = b.y();
     b.addToAdjoint(1, b.negate(b.div(b.mul(g, b.result()), divisor)));
   }
-}
-
-static void addFusedProduct(AdjointBuilder &b) {
-  addFactors(b);
-  b.addToAdjoint(2, b.getAdjoint());
-}
-
-/// Adjoints are of float32 on both sides of a conversion.
-static void addConversion(AdjointBuilder &b) {
-  b.addToAdjoint(0, b.getAdjoint());
-}
-
-/// Steps are constant but where they jump.
-static void addStep(AdjointBuilder &) {}
-
-static void addSelection(AdjointBuilder &b) {
-  Value g = b.getAdjoint(), none = b.constant(0), condition = b.getOperand(0);
-  b.addToAdjoint(1, b.select(condition, g, none));
-  b.addToAdjoint(2, b.select(condition, none, g));
 }
 
 /// Of two operands g goes to the one that is the result, half of it to each
@@ -161,10 +128,6 @@ static void addCopiedSign(AdjointBuilder &b) {
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
-
-static void addBroadcast(AdjointBuilder &b) {
-  b.addToAdjoint(0, b.rowSum(b.getAdjoint()));
-}
 
 /// A row sum spreads its adjoint over the row. (That of a row of one element
 /// folds to the element.)
@@ -346,16 +309,35 @@ static void addFunctions(DerivativeRules &rules) {
 const DerivativeRules &lnbwd::getDerivativeRules() {
   static const auto all = [] {
     DerivativeRules rules;
-    give<arith::AddFOp>(rules, addSum);
-    give<arith::SubFOp>(rules, addDifference);
-    give<arith::NegFOp>(rules, addNegation);
+    give<arith::AddFOp>(rules, [](AdjointBuilder &b) {
+      b.addToAdjoint(0, b.getAdjoint());
+      b.addToAdjoint(1, b.getAdjoint());
+    });
+    give<arith::SubFOp>(rules, [](AdjointBuilder &b) {
+      b.addToAdjoint(0, b.getAdjoint());
+      b.addToAdjoint(1, b.negate(b.getAdjoint()));
+    });
+    give<arith::NegFOp>(rules, [](AdjointBuilder &b) {
+      b.addToAdjoint(0, b.negate(b.getAdjoint()));
+    });
     give<arith::MulFOp>(rules, addProduct);
     give<arith::DivFOp>(rules, addQuotient);
-    give<math::FmaOp, vector::FMAOp>(rules, addFusedProduct);
-    give<arith::ExtFOp, arith::TruncFOp>(rules, addConversion);
+    give<math::FmaOp, vector::FMAOp>(rules, [](AdjointBuilder &b) {
+      addFactors(b);
+      b.addToAdjoint(2, b.getAdjoint());
+    });
+    // Adjoints are of float32 on both sides of a conversion.
+    give<arith::ExtFOp, arith::TruncFOp>(
+        rules, [](AdjointBuilder &b) { b.addToAdjoint(0, b.getAdjoint()); });
+    // Steps are constant but where they jump.
     give<arith::UIToFPOp, arith::SIToFPOp, math::FloorOp, math::CeilOp,
-         math::RoundOp, math::RoundEvenOp, math::TruncOp>(rules, addStep);
-    give<arith::SelectOp>(rules, addSelection);
+         math::RoundOp, math::RoundEvenOp, math::TruncOp>(
+        rules, [](AdjointBuilder &) {});
+    give<arith::SelectOp>(rules, [](AdjointBuilder &b) {
+      Value g = b.getAdjoint(), none = b.constant(0), is = b.getOperand(0);
+      b.addToAdjoint(1, b.select(is, g, none));
+      b.addToAdjoint(2, b.select(is, none, g));
+    });
     give<arith::MaximumFOp>(rules, addExtremum<Predicate::OLT, false>);
     give<arith::MinimumFOp>(rules, addExtremum<Predicate::OGT, false>);
     give<arith::MaxNumFOp>(rules, addExtremum<Predicate::OLT, true>);
@@ -364,7 +346,9 @@ const DerivativeRules &lnbwd::getDerivativeRules() {
     give<math::PowFOp>(rules, addPower);
     give<math::AbsFOp>(rules, addMagnitude);
     give<math::CopySignOp>(rules, addCopiedSign);
-    give<vector::BroadcastOp>(rules, addBroadcast);
+    give<vector::BroadcastOp>(rules, [](AdjointBuilder &b) {
+      b.addToAdjoint(0, b.rowSum(b.getAdjoint()));
+    });
     give<vector::ReductionOp, vector::ExtractOp>(rules, addRowSum);
     give<LinearOp>(rules, addLinear);
     return rules;

@@ -21,8 +21,9 @@
 
 namespace lnbwd {
 
-/// Bytes of the widest access of one lane.
-constexpr int64_t accessBytes = 16;
+/// Bytes of the widest access of one lane, of a sector of memory, and of a line
+/// of the cache.
+inline constexpr int64_t accessBytes = 16, sectorBytes = 32, lineBytes = 128;
 
 /// Numbers of the operands of `op` that are row blocks, those it reads first.
 llvm::SmallVector<unsigned> getRowOperands(RowwiseOp op);
@@ -45,12 +46,9 @@ int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
 /// Whether rows lie in pieces of an odd number of elements, each of which then
 /// is an access with an address of its own.
 bool hasOddPieces(RowwiseOp op);
-/// Bytes of neighbouring rows that lie side by side, at least, where lanes go
-/// across: a sector of memory.
-inline constexpr int64_t leastBytesAcross = 32;
 /// Whether lanes of `op` may go across rows: of most rows elements of
-/// neighbours lie side by side, as those of the channels of channels-last
-/// images, and nothing depends on which lane has which column.
+/// neighbours lie side by side in sectors, as those of the channels of
+/// channels-last images, and nothing depends on which lane has which column.
 bool mayTakeLanesAcross(RowwiseOp op);
 
 /// How lanes access a row block: `Aside` where those of a wave have elements

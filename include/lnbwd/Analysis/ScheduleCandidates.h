@@ -25,6 +25,13 @@ inline constexpr int64_t smallWorkgroup = 128, largeWorkgroup = 512;
 /// Accesses of a lane, or tiles of rows, that keep enough in flight where no
 /// model says how many.
 inline constexpr int64_t accessesAtOnce = 4;
+/// Columns that all work-items of a large workgroup have in flight, one for
+/// each access: a part of a long row has as many.
+inline constexpr int64_t partColumns = largeWorkgroup * accessesAtOnce;
+/// Columns of the longest row that is short in the canonical order, where
+/// leaves have 64 rows: short rows gain by two passes and by a workgroup for
+/// each leaf, others by splits.
+inline constexpr int64_t shortRowInOrder = 1024;
 
 /// The schedules of a program that are tried.
 struct ScheduleSpace {

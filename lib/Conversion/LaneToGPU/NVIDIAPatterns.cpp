@@ -13,6 +13,7 @@
 
 #include "Patterns.h"
 
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -411,14 +412,12 @@ static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
 // Dead rows
 //===----------------------------------------------------------------------===//
 
-/// A line of the cache, which one instruction gives up.
-static constexpr int64_t lineBytes = 128;
 /// Measured on an H200: with 768 columns and more kernels take 0.95 to 1.01 of
 /// the time if partial sums are given up, with 128 to 512 up to 1.07.
 static constexpr int64_t leastDiscardedColumns = 768;
 
-/// Whether no line has columns of other rows or workgroups as well, given
-/// that the memory begins with a line.
+/// Whether no line, which one instruction gives up, has columns of other rows
+/// or workgroups as well, given that the memory begins with a line.
 static bool hasWholeLines(lane::LayoutType layout, MemRefType type) {
   int64_t columns = lineBytes * 8 / type.getElementTypeBitWidth();
   return layout.getRowLength() % columns == 0 &&

@@ -48,8 +48,6 @@ using lane::blockBytes, lane::rowBlocks, lane::fragmentSize;
 using lane::FragmentPlaces, lane::MatrixWave;
 
 static constexpr int64_t tileSize = RowwiseOp::productTile;
-/// Elements of the widest access to the result.
-static constexpr int64_t accessElements = 4;
 /// Waves of a workgroup, with matrix instructions: two rows of two.
 static constexpr int64_t numWaves = 4;
 
@@ -358,8 +356,8 @@ ProductKernel::Pieces ProductKernel::locatePieces(int64_t columns, Value row,
   SmallVector<std::pair<Value, Value>> runs;
   for (auto [rows, columns] : wave.result.offsets)
     runs.emplace_back(b.add(ofRow, rows), b.add(ofColumn, columns));
-  int64_t length = wave.getRunLength();
-  Pieces pieces{std::gcd(std::min(length, accessElements), columns), {}};
+  int64_t length = wave.getRunLength(), access = accessBytes / sizeof(float);
+  Pieces pieces{std::gcd(std::min(length, access), columns), {}};
   for (int64_t i = 0; i < waveSize; i += fragmentSize)
     for (int64_t j = 0; j < waveSize; j += fragmentSize) {
       auto &ofFragment = pieces.fragments.emplace_back();
