@@ -72,7 +72,20 @@ SymbolRedzones::Owner SymbolRedzones::ownerOf(const Effects &E) const {
   return Several ? Owner() : Found;
 }
 
+/// Whether a scalar result may be the upper half of a variable's address.
+inline bool SymbolRedzones::mayBegin(const Effects &E) const {
+  for (const RegisterSpan &S : E.ScalarWrite)
+    for (unsigned Slot = S.First | 1u; Slot < unsigned(S.First + S.Count);
+         Slot += 2)
+      if (W.S[Slot] >= Symbols.front().Begin >> 32 &&
+          W.S[Slot] <= Symbols.back().Begin >> 32)
+        return true;
+  return false;
+}
+
 void SymbolRedzones::follow(const Inst *I, const Effects &E, uint64_t Exec) {
+  if (!IsTainted && !mayBegin(E))
+    return;
   Owner From;
   if (IsTainted && E.Access == MemoryAccess::None) {
     From = ownerOf(E);

@@ -27,6 +27,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -447,7 +448,17 @@ void Finder::summary() {
   uint64_t Written = 0;
   Note(Written, E.ScalarWrite);
   E.WritesScalars = Written != 0;
-  E.ScalarsUsed |= Written | (E.BranchOnVcc ? bitsOf({SlotVCC, 1}) : 0);
+  for (const RegisterSpan &S : E.ScalarWrite) {
+    E.WritesShared |= S.Count && S.First < NumSharedScalars;
+    E.WritesUpper |=
+        (S.Count > 1 || (S.Count && S.First % 2)) &&
+        (I.Class == InstClass::Scalar || I.Class == InstClass::ScalarMemory);
+  }
+  E.ScalarsUsed |= Written | (E.BranchOnVcc ? bitsOf({SlotVCC, 1}) : 0) |
+                   (E.ReadsScc || E.WritesScc ? bitsOf({SlotSCC, 1}) : 0);
+  E.IsScalar =
+      !E.VectorsUsed && (E.How == Flow::None || E.How == Flow::ScalarAll ||
+                         E.How == Flow::ScalarBits);
   if (I.Lane && E.VectorWrite[0].Count)
     E.KeptBits = bitsKept(&I);
   E.IsPlain = (E.How == Flow::Lane || E.How == Flow::Bits) && I.Lane &&
@@ -489,12 +500,16 @@ Effects Finder::find() {
   summary();
   E.MayNeed = E.BranchOnScc || E.BranchOnVcc || E.NeedsScalars ||
               E.How == Flow::ScalarIndexed || E.Access != MemoryAccess::None;
+  E.IsFollowed = E.Access != MemoryAccess::None || I.Class == InstClass::LDS ||
+                 E.CacheWrite || E.CacheLoad;
   return E;
 }
 
 CodeEffects::CodeEffects(const InstructionTable &P)
     : Begin(P.instructions().data()), Covered(Coverage::create(P)) {
   List.reserve(P.instructions().size());
+  std::bitset<NumScalarSlots> Used;
+  Used.set(SlotSCC);
   for (const Inst &I : P.instructions()) {
     if (!I.Size) {
       List.emplace_back(); // the end of the code
@@ -504,8 +519,16 @@ CodeEffects::CodeEffects(const InstructionTable &P)
     MaxVgpr = std::max(MaxVgpr, E.MaxVgpr);
     MaxAgpr = std::max(MaxAgpr, E.MaxAgpr);
     MaxSgpr = std::max(MaxSgpr, E.MaxSgpr);
+    for (ArrayRef<RegisterSpan> Spans :
+         {ArrayRef(E.ScalarRead), ArrayRef(E.ScalarWrite)})
+      for (const RegisterSpan &S : Spans)
+        for (unsigned K = 0; K < S.Count; ++K)
+          Used.set(S.First + K);
     List.push_back(E);
   }
+  for (uint16_t Slot = 0; Slot < NumScalarSlots; ++Slot)
+    if (Used[Slot])
+      ScalarSlots.push_back(Slot);
 }
 
 uint32_t lnbwd::sim::accessedBits(const Inst *I, unsigned Generation,

@@ -116,6 +116,9 @@ inline bool overlap(RegisterSpan A, RegisterSpan B) {
          B.First < A.First + A.Count;
 }
 
+/// Scalar registers that vector and scalar ALU share, VCC included.
+constexpr unsigned NumSharedScalars = SlotVCC + 2;
+
 using isa::BarrierKind;
 using isa::CountClass;
 using isa::Flow;
@@ -187,6 +190,10 @@ struct alignas(64) Effects {
   bool WritesScalars = false; ///< has any of ScalarWrite
   bool MayNeed = false;       ///< something that has to be defined
   bool WritesExec = false;
+  bool IsFollowed = false; ///< the checks ask what it has done
+  bool IsScalar = false;   ///< no vector, nor a register whose number it reads
+  bool WritesShared = false; ///< a scalar register that the vector ALU may read
+  bool WritesUpper = false;  ///< one that an address may have its upper half in
 
   /// By source operand, then the second scale; Count 0: not a vector.
   RegisterSpan VectorRead[5];
@@ -222,6 +229,7 @@ struct CodeEffects {
   std::vector<Effects> List;
   const Inst *Begin;
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< of all
+  std::vector<uint16_t> ScalarSlots;              ///< that any of them uses
   std::unique_ptr<Coverage> Covered;              ///< null if nobody asks
   // What follows is filled in by CodeAnalysis.
   /// Those that have a MemoryUse::Id of their own, by it.

@@ -25,7 +25,6 @@
 using namespace lnbwd;
 using namespace lnbwd::sim;
 
-constexpr unsigned NumShared = HazardChecker::NumShared;
 /// So many later writes of the scalar ALU end it.
 constexpr uint64_t SharedExpires = 11;
 
@@ -34,7 +33,7 @@ void HazardChecker::start() {
   llvm::fill(Last, 0);
   llvm::fill(History, Past());
   Next = 0;
-  Vectors = Transcendentals = Scalars = MayBeOverwritten = 0;
+  Vectors = Transcendentals = Scalars = MayBeRead = MayBeOverwritten = 0;
   llvm::fill(Slow, TransResult());
   llvm::fill(ReadByVectors, false);
   llvm::fill(Overwritten, SharedWrite());
@@ -144,8 +143,9 @@ bool HazardChecker::newerFault(const Inst *I, const Inst *First,
 
 /// The end of those scalar registers that the hazard of gfx12 is about.
 static unsigned endOf(RegisterSpan S) {
-  return S.First < NumShared ? std::min<unsigned>(S.First + S.Count, NumShared)
-                             : 0;
+  return S.Count && S.First < NumSharedScalars
+             ? std::min<unsigned>(S.First + S.Count, NumSharedScalars)
+             : 0;
 }
 
 /// A scalar register that the vector ALU has read, that the scalar ALU has
@@ -173,8 +173,10 @@ bool HazardChecker::checkShared(const Inst *I, const Effects &E) {
 void HazardChecker::noteShared(const Effects &E) {
   if (E.ReadsScalars)
     for (const RegisterSpan &S : E.ScalarRead)
-      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
         ReadByVectors[Slot / 2] = true;
+        MayBeRead |= bitsOf({uint16_t(Slot & ~1u), 2});
+      }
   if (!E.WritesScalars)
     return;
   // For these LLVM does not always wait.
@@ -350,15 +352,14 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     return true;
   if (!checkShared(I, E))
     return false;
-  bool Writes = false;
+  Scalars += E.WritesShared ? 1 : 0;
+  if (!(E.ScalarsUsed & MayBeRead))
+    return true;
   for (const RegisterSpan &S : E.ScalarWrite)
-    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
-      Writes = true;
+    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
       if (ReadByVectors[Slot / 2]) {
-        Overwritten[Slot] = {I, Scalars + 1};
+        Overwritten[Slot] = {I, Scalars};
         MayBeOverwritten |= 1ull << Slot % 64;
       }
-    }
-  Scalars += Writes ? 1 : 0;
   return true;
 }

@@ -119,14 +119,11 @@ struct CodeHazards {
 
 class HazardChecker {
 public:
-  /// Scalar registers that vector and scalar ALU share, VCC included.
-  static constexpr unsigned NumShared = SlotVCC + 2;
-
   HazardChecker(const CodeEffects &Code, const CodeHazards &Hazards, Wave &W)
       : Begin(Code.Begin), W(W), Hazards(Hazards) {}
   void start();
   /// The next instruction of the wave. False: the wave has been stopped.
-  bool check(const Inst *I, const Effects &E) {
+  [[gnu::always_inline]] bool check(const Inst *I, const Effects &E) {
     if (Hazards.Newer)
       return checkNewer(I, E);
     if (Hazards.Rules.empty())
@@ -199,9 +196,10 @@ private:
     const Inst *I = nullptr;
     uint64_t Scalars = 0;
   };
-  bool ReadByVectors[NumShared / 2];  ///< pairs
-  SharedWrite Overwritten[NumShared]; ///< by the scalar ALU
-  uint64_t MayBeOverwritten = 0;      ///< by their numbers modulo 64
+  bool ReadByVectors[NumSharedScalars / 2];  ///< pairs
+  uint64_t MayBeRead = 0;                    ///< by their numbers modulo 64
+  SharedWrite Overwritten[NumSharedScalars]; ///< by the scalar ALU
+  uint64_t MayBeOverwritten = 0;             ///< by their numbers modulo 64
   struct VectorResult {
     const Inst *I = nullptr;
     RegisterSpan Result;

@@ -175,6 +175,7 @@ bool WaveChecker::before(const Inst *I) {
     Branched = I;
   Previous = I;
   Current = &E;
+  W.IsFollowed = E.IsFollowed || Redzones.mayFollow(E);
   const uint64_t Exec = W.exec();
   if (L.counts() && I->Class != InstClass::Uncounted) {
     ++Counts.Issued[unsigned(E.Counted)];
@@ -199,6 +200,9 @@ bool WaveChecker::before(const Inst *I) {
   }
   if (L.hazards() && !Hazards.check(I, E))
     return false;
+  if (!E.MayNeed && !E.ControlsCache && E.Barrier == BarrierKind::None &&
+      !Races.isUnsettled() && Registers.isKeptBy(E))
+    return true;
   if (L.races())
     Races.before(E);
   if (L.registers()) {
@@ -238,8 +242,10 @@ void WaveChecker::letOthersGoOn(const Inst *I, const Effects &E) {
 
 void WaveChecker::after(const Inst *I) {
   const Effects &E = *Current;
-  if (__builtin_expect(Redzones.anything(), 0))
-    Redzones.after(I, E, W.exec());
+  if (Redzones.mayFollow(E))
+    Redzones.follow(I, E, W.exec());
+  if (!E.IsFollowed)
+    return;
   if (E.Access != MemoryAccess::None) {
     Races.accessed();
     if (L.registers())
@@ -247,7 +253,7 @@ void WaveChecker::after(const Inst *I) {
     Waits.issue(I, E, Races.number(E), Lds.Filled, IsPrivate);
     if (__builtin_expect(L.IsInterleaved, 0))
       letOthersGoOn(I, E);
-  } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
+  } else {
     Waits.issue(I, E, Races.number(E), Lds.Filled, IsPrivate);
   }
 }
@@ -387,8 +393,8 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                                            : Current->Access;
   IsPrivate = false;
   Lds.start(*Current);
-  const LdsPattern &P =
-      Lds.pattern(*Current, A, Mask, Bytes, Access == MemoryAccess::Load);
+  const LdsPattern &P = Lds.pattern(*Current, A, Mask, Bytes,
+                                    Access == MemoryAccess::Load, LdsPart);
   if (Current->ToLds || Current->FromLds)
     for (const LdsRun &R : P.runs())
       Lds.Filled.emplace_back(R.Address, R.Address + R.Bytes);

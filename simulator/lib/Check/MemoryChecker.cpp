@@ -78,14 +78,14 @@ static bool lanesMeet(const uint32_t *A, uint64_t Mask, unsigned Bytes) {
 LdsChecker::LdsChecker(WorkgroupShadow &WG, Wave &W)
     : L(WG.L), WG(WG), W(W),
       Patterns(std::min<size_t>(
-          llvm::PowerOf2Ceil(L.TheEffects.MemoryInstructions.size() + 1),
+          llvm::PowerOf2Ceil(L.TheEffects.MemoryInstructions.size() * 2 + 2),
           MostPatterns)) {}
 
 const LdsPattern &LdsChecker::pattern(const Effects &E, const uint32_t *A,
                                       uint64_t Mask, unsigned Bytes,
-                                      bool IsLoad) {
+                                      bool IsLoad, unsigned Part) {
   // An instruction mostly asks for the same places, only further on.
-  auto &Known = Patterns[E.Use.Id & (Patterns.size() - 1)];
+  auto &Known = Patterns[(E.Use.Id * 2u + Part) & (Patterns.size() - 1)];
   if (!Known)
     Known = std::make_unique<LdsPattern>();
   LdsPattern &P = *Known;
@@ -224,22 +224,29 @@ bool LdsChecker::isPlain(const LdsPattern &P, MemoryAccess Access) {
     return true;
   // Bytes side by side mostly hold the same.
   uint8_t Before = LdsDefined, After = LdsDefined;
+  uint32_t Same = Before * 0x01010101u;
+  uint8_t *Written = WG.Written.data();
   for (const LdsRun &R : P.runs()) {
-    uint8_t *Known = &WG.Written[R.Address];
+    uint8_t *Known = Written + R.Address;
     if (Access == MemoryAccess::Store) {
       std::memset(Known, Stored, R.Bytes);
       continue;
     }
+    // Lanes that are not side by side mostly load a dword each.
+    uint32_t Word;
+    if (R.Bytes == 4 && After == Before &&
+        (std::memcpy(&Word, Known, 4), Word == Same))
+      continue;
     for (uint8_t *End = Known + R.Bytes; Known != End;) {
-      uint32_t Word;
-      if (End - Known >= 4 &&
-          (std::memcpy(&Word, Known, 4), Word == Before * 0x01010101u)) {
-        std::memset(Known, After, 4);
+      if (End - Known >= 4 && (std::memcpy(&Word, Known, 4), Word == Same)) {
+        if (After != Before)
+          std::memset(Known, After, 4);
         Known += 4;
         continue;
       }
       if (*Known != Before) {
         Before = *Known;
+        Same = Before * 0x01010101u;
         if (!isThere(*Known))
           return false;
         After = Access == MemoryAccess::Atomic ? Stored : *Known;

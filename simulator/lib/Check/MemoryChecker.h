@@ -40,11 +40,12 @@ public:
   /// A new wave. Symbols are sorted by address.
   void start(llvm::ArrayRef<DataSymbol> Variables);
   bool anything() const { return !Symbols.empty(); }
-  /// An instruction has been executed, with these lanes.
-  void after(const Inst *I, const Effects &E, uint64_t Exec) {
-    if (IsTainted || (E.WritesScalars && I->Class != InstClass::Vector))
-      follow(I, E, Exec);
+  /// Whether an instruction may make or move an address of a variable.
+  bool mayFollow(const Effects &E) const {
+    return IsTainted || (E.WritesUpper && anything());
   }
+  /// It has been executed, with these lanes.
+  void follow(const Inst *I, const Effects &E, uint64_t Exec);
   /// Whether the lanes' accesses stay in the variable that their address is
   /// made from. False: the wave has been stopped.
   bool check(const Inst *I, const Effects &E, const uint64_t *A, uint64_t Mask,
@@ -60,7 +61,7 @@ private:
     uint32_t Symbol = 0;
     uint64_t Lanes = 0;
   };
-  void follow(const Inst *I, const Effects &E, uint64_t Exec);
+  bool mayBegin(const Effects &E) const;
   uint32_t startingAt(uint64_t Address) const;
   Owner ownerOf(const Effects &E) const;
   bool fault(const Inst *I, int Lane, uint64_t Address, unsigned Bytes,
@@ -100,9 +101,10 @@ public:
               MemoryAccess Access);
   /// All lanes' access, if it is nothing that access() would have to look at.
   bool isPlain(const LdsPattern &P, MemoryAccess Access);
-  /// The pattern of an access, until the next one.
+  /// The pattern of an access, until the next one; Part: which of two that an
+  /// instruction makes.
   const LdsPattern &pattern(const Effects &E, const uint32_t *A, uint64_t Mask,
-                            unsigned Bytes, bool IsLoad);
+                            unsigned Bytes, bool IsLoad, unsigned Part);
 
   uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
   bool Fresh = false;   ///< nor has anybody written any beside them
@@ -119,7 +121,7 @@ private:
   WorkgroupShadow &WG;
   Wave &W;
   uint8_t Stored = LdsDefined; ///< in Written, by the present instruction
-  static constexpr size_t MostPatterns = 64;
+  static constexpr size_t MostPatterns = 128;
   /// The latest ones, by instruction; a power of two of them.
   std::vector<std::unique_ptr<LdsPattern>> Patterns;
 };

@@ -44,7 +44,7 @@ void RaceChecker::start() {
   Kept = 0;
   for (VectorClock *K : {&All, &Near, &Far, &Scalar})
     K->reset(NumWaves);
-  findLdsLimits();
+  LdsLimits.clear();
   WrittenBack.assign(NumWaves, 0);
   HasWrittenBack = false;
   Takes.clear();
@@ -53,7 +53,7 @@ void RaceChecker::start() {
   Claimed.clear();
   Logged.reset();
   Log = nullptr;
-  Barrier = false;
+  Barrier = IsUnsettled = false;
   Named = AwaitedInCluster = 0;
   Learned = true;
   Passed = 0;
@@ -181,11 +181,14 @@ void RaceChecker::settle() {
     }
     return true;
   });
-  findLdsLimits();
+  LdsLimits.clear();
+  IsUnsettled = !Arriving.empty();
 }
 
 void RaceChecker::findLdsLimits() {
-  LdsLimits.assign(All.Local.ldsLimits(), All.Local.ldsLimits() + NumWaves);
+  const uint64_t *Limits = All.Local.ldsLimits();
+  for (unsigned K = 0; K < NumWaves; ++K)
+    LdsLimits.push_back(Epoch(First + K, 0, 0).Bits | Limits[K]);
   LdsLimits[W.Index] = ~0ull;
 }
 
@@ -273,7 +276,7 @@ void RaceChecker::passBarrier() {
   };
   Acquire(B.releaseOf(Passed));
   // Nobody waits for waves that have ended: their end came first.
-  for (unsigned K = 0; K < NumWaves; ++K)
+  for (unsigned K = 0; B.AnyEnded && K < NumWaves; ++K)
     if (B.Ended[K] && B.Signals[K] < Passed) {
       Learned = true;
       Acquire(*B.Ended[K]);
@@ -365,6 +368,7 @@ void RaceChecker::clusterSignalled() {
 void RaceChecker::clusterAwaited() {
   if (const Cluster *C = W.WG->Of.get())
     AwaitedInCluster = C->Generation + !W.ClusterComplete;
+  IsUnsettled |= AwaitedInCluster != 0;
 }
 
 void RaceChecker::passClusterBarrier() {
@@ -443,6 +447,7 @@ void RaceChecker::take() {
   }
   Takes.clear();
   Arriving.push_back({Now, std::move(K)});
+  IsUnsettled = true;
 }
 
 bool RaceChecker::storesOneValue(const Effects &E, uint64_t Mask,

@@ -41,12 +41,13 @@ public:
   void start();
   /// Before an instruction of any kind; after the waits.
   void before(const Effects &E) {
-    if (__builtin_expect(
-            Barrier || Named || AwaitedInCluster || !Arriving.empty(), 0))
+    if (__builtin_expect(IsUnsettled, 0))
       settle();
     if (E.Access != MemoryAccess::None || E.ControlsCache)
       issue(E);
   }
+  /// Whether an instruction of any kind finds something that has come.
+  bool isUnsettled() const { return IsUnsettled; }
   /// An access of the present instruction.
   bool access(const AccessRange &R);
   /// One to LDS, which lies in runs: R becomes each of them.
@@ -65,10 +66,13 @@ public:
   }
   void barrierSignalled(const Inst *By);
   /// The wave goes on once the barrier that it signalled last is over.
-  void barrierAwaited() { Barrier = true; }
+  void barrierAwaited() { Barrier = IsUnsettled = true; }
   /// The same of named barriers, of which any part of the waves may be members.
   void namedSignalled(unsigned Number);
-  void namedAwaited(unsigned Number) { Named = Number; }
+  void namedAwaited(unsigned Number) {
+    Named = Number;
+    IsUnsettled = true;
+  }
   /// The same of the cluster's barrier, of which a wave of each workgroup tells
   /// what is known to it.
   void clusterSignalled();
@@ -212,9 +216,9 @@ private:
   bool HasWrittenBack = false;       ///< any of them
   uint32_t Kept = 0;                 ///< this wave's last store that it may
   uint32_t BackFrom = 0; ///< the first one of those that it now writes back
-  /// LocalClocks::ldsLimits of All, but that all of this wave's are over, so
-  /// that no branch has to ask whose an access is.
-  std::vector<uint64_t> LdsLimits;
+  /// LocalClocks::ldsLimits of All as epochs, but that all of this wave's are
+  /// over, so that no branch has to ask whose an access is.
+  std::vector<uint64_t> LdsLimits; ///< empty: not asked for so far
   std::vector<AccessRange> Takes;
   std::vector<Arrival> Arriving;
   std::vector<Place> Taken;   ///< what it has taken from, the latest ones
@@ -223,6 +227,7 @@ private:
   Alike Like;
   std::shared_ptr<const VectorClock> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
+  bool IsUnsettled = false; ///< something of what follows, or Arriving
   bool Barrier = false;
   unsigned Named = 0;            ///< the named barrier that it has waited for
   unsigned AwaitedInCluster = 0; ///< the one that it has waited for

@@ -599,47 +599,61 @@ RaceChecker::accessPlain(llvm::ArrayRef<LdsRun> Runs,
   const uint64_t *Limits = LdsLimits.data();
   const uint32_t FirstWave = First, Count = NumWaves;
   const uint64_t New = Mark;
-  auto IsPlain = [=](const Accesses &A) {
-    const Epoch M = Epoch::of(A.epoch());
-    const uint32_t From = M.wave() - FirstWave;
-    return A.empty() ||
-           (A.single() && From < Count && M.withinWave() <= Limits[From]);
+  // Cells side by side mostly know the same.
+  uint64_t Written = 0, Read = 0;
+  auto IsOver = [=](uint64_t Bits, uint64_t &Known) {
+    const uint32_t From = Epoch::of(Bits).wave() - FirstWave;
+    if (Bits == Known || !Bits)
+      return true;
+    if ((Bits & 1) || From >= Count || Bits > Limits[From])
+      return false;
+    Known = Bits;
+    return true;
   };
-  // Lanes far apart each have a cache line of cells of their own, and those of
-  // more than two pages do not stay there.
-  const size_t Ahead = WG.Pages.size() > 2 ? 8 : Runs.size();
+  auto Passes = [&](ShadowCell &C) {
+    if (!C.Atomics.empty() || !IsOver(C.Writes.epoch(), Written) ||
+        !IsOver(C.Reads.epoch(), Read))
+      return false;
+    (Writes ? C.Writes : C.Reads).put(New);
+    if (Writes)
+      C.Reads.put(0);
+    return true;
+  };
   constexpr uint32_t PageBytes = ShadowPage::PageBytes;
-  ShadowCell *Cells = nullptr; // of the page that the last run has met
-  uint32_t Page = ~0u;
-  unsigned Granule = 0;
-  auto [K, At] = Place;
-  for (;;) {
-    if (K + Ahead < Runs.size())
-      WG.prefetchLds(Runs[K + Ahead].Address);
-    for (const uint32_t RunEnd = Runs[K].Address + Runs[K].Bytes;
-         At < RunEnd;) {
-      const uint32_t Begin = At % PageBytes;
-      const uint32_t End = std::min(PageBytes, Begin + RunEnd - At);
-      if (At / PageBytes != Page || (Begin | End) & ((1u << Granule) - 1)) {
-        const CellRun Run = WG.ldsCells(At, RunEnd);
-        Page = At / PageBytes;
-        Granule = Run.Granule;
-        Cells = Run.Cells - (Begin >> Granule);
-      }
-      for (uint32_t N = Begin >> Granule; N < End >> Granule; ++N) {
-        ShadowCell &C = Cells[N];
-        if (!C.Atomics.empty() || !IsPlain(C.Writes) || !IsPlain(C.Reads))
-          return {K, Page * PageBytes + (N << Granule)};
-        (Writes ? C.Writes : C.Reads).put(New);
-        if (Writes)
-          C.Reads.put(0);
-      }
-      At += End - Begin;
+  const LdsRun *R = Runs.begin() + Place.first, *const End = Runs.end();
+  for (uint32_t At = Place.second; R != End; At = R->Address) {
+    uint32_t Page = 0, CellBytes = 0;
+    unsigned Granule = 0;
+    ShadowCell *Cells = nullptr; // of the page that the run ends in
+    for (const uint32_t RunEnd = R->Address + R->Bytes; At != RunEnd;) {
+      const CellRun Run = WG.ldsCells(At, RunEnd);
+      for (uint32_t N = 0; N < Run.Count; ++N)
+        if (!Passes(Run.Cells[N]))
+          return {R - Runs.begin(), At + (N << Run.Granule)};
+      Page = At & ~(PageBytes - 1);
+      Granule = Run.Granule;
+      CellBytes = 1u << Granule;
+      Cells = Run.Cells - ((At - Page) >> Granule);
+      At += Run.Count << Granule;
     }
-    if (++K == Runs.size())
-      return {K, 0};
-    At = Runs[K].Address;
+    // Lanes that are not side by side mostly access a cell each. They each have
+    // a cache line of cells, and those of more than two pages do not stay
+    // there.
+    const uint32_t Outside = ~(PageBytes - CellBytes);
+    const ptrdiff_t Ahead = WG.Pages.size() > 2 ? 8 : End - R;
+    while (++R != End && R->Bytes == CellBytes) {
+      if (End - R > Ahead)
+        WG.prefetchLds(R[Ahead].Address);
+      const uint32_t Begin = R->Address - Page;
+      if (Begin & Outside)
+        break;
+      if (!Passes(Cells[Begin >> Granule]))
+        return {R - Runs.begin(), R->Address};
+    }
+    if (R == End)
+      break;
   }
+  return {Runs.size(), 0};
 }
 
 bool RaceChecker::accessLds(AccessRange &R, llvm::ArrayRef<LdsRun> Runs) {
@@ -659,6 +673,8 @@ bool RaceChecker::accessLds(AccessRange &R, llvm::ArrayRef<LdsRun> Runs) {
     Like.Of = Mark;
     Like.ReadsAfter.set(Mark);
   }
+  if (LdsLimits.empty())
+    findLdsLimits();
   std::pair<size_t, uint32_t> Place(0, Runs.empty() ? 0 : Runs[0].Address);
   while (Place.first < Runs.size()) {
     if (Writes)

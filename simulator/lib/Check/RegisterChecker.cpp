@@ -196,12 +196,20 @@ void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
     ScalarMissing[SlotCluster] = W.L->Chip->isCdna5() ? 0 : ~0u;
     ScalarMissing[SlotWaveId] = ~WaveIdBits;
   }
+  summarizeScalars();
   ScratchWritten.assign(size_t(W.ScratchSize) + 4, 0);
   ScratchBits.clear();
   Incomplete = 0;
   ScalarLoadMissing = 0;
   Races.clear();
   RacesMatter = false;
+}
+
+void RegisterChecker::summarizeScalars() {
+  ScalarsMissing = 0;
+  for (uint16_t Slot : L.TheEffects.ScalarSlots)
+    if (ScalarMissing[Slot])
+      ScalarsMissing |= bitsOf({Slot, 1});
 }
 
 /// A use of what is not defined. True: the wave goes on, and it is defined now.
@@ -224,7 +232,7 @@ bool RegisterChecker::reportRaces() {
       Vectors.set(Row, ~0ull, ~0ull);
   for (unsigned Slot = 0; Slot < NumScalarSlots; ++Slot)
     if (ScalarWhy[Slot].From == Origin::Race)
-      ScalarMissing[Slot] = 0;
+      setScalar(Slot, 0);
   bool Good = true;
   for (const Race &R : std::exchange(Races, {}))
     for (unsigned K = 0; K < R.Count && Good; ++K)
@@ -500,7 +508,7 @@ void RegisterChecker::loaded(const Inst *I, const Effects &E) {
   for (const RegisterSpan &To : E.ScalarWrite)
     for (unsigned K = 0; K < To.Count; ++K) {
       const unsigned Slot = To.First + K;
-      ScalarMissing[Slot] = ScalarLoadMissing >> K & 1 ? ~0u : 0;
+      setScalar(Slot, ScalarLoadMissing >> K & 1 ? ~0u : 0);
       if (ScalarMissing[Slot])
         ScalarWhy[Slot] = {I,          uint16_t(Slot),      true,
                            LoadFrom,   MemorySpace::Global, true,

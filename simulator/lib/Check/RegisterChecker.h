@@ -103,6 +103,11 @@ public:
   /// of memory that was written in part may be stored: what was missing there
   /// is missing here (missingBytes).
   bool checkStored(const Inst *I, const Effects &E, uint64_t Lanes);
+  /// Whether an instruction leaves all as it is: it reads and writes only
+  /// scalars, all of which are defined.
+  bool isKeptBy(const Effects &E) const {
+    return E.IsScalar && !(E.ScalarsUsed & ScalarsMissing);
+  }
   /// What an instruction that accesses no memory makes of its result, before it
   /// executes.
   bool propagate(const Inst *I, const Effects &E, uint64_t Exec);
@@ -184,7 +189,7 @@ private:
     return true;
   }
   bool scalarSourcesDefined(const Effects &E) const {
-    if (!E.ReadsScalars)
+    if (!E.ReadsScalars || !(E.ScalarsUsed & ScalarsMissing))
       return true;
     for (const RegisterSpan &S : E.ScalarRead)
       if (!scalarDefined(S))
@@ -209,6 +214,13 @@ private:
       Vectors.written(S.First + K, Lanes);
     }
   }
+  void setScalar(unsigned Slot, uint32_t Missing) {
+    if (ScalarMissing[Slot] == Missing)
+      return;
+    ScalarMissing[Slot] = Missing;
+    summarizeScalars();
+  }
+  void summarizeScalars();
   void defineScalar(RegisterSpan S, uint32_t Missing, const Source &Reason);
   bool scalarResults(const Inst *I, const Effects &E, bool Good);
   bool newExec(const Inst *I, const Source &Reason);
@@ -248,6 +260,9 @@ private:
   Wave &W;
   VectorBits Vectors;
   uint32_t ScalarMissing[NumScalarSlots]; ///< bits; of SCC only the lowest
+  /// The slots, of those that the code uses, of which bits are missing
+  /// (bitsOf).
+  uint64_t ScalarsMissing = 0;
   Source Why[NumVectorRows];
   Source ScalarWhy[NumScalarSlots];
   std::vector<uint64_t> ScratchWritten; ///< lanes, for each byte

@@ -40,7 +40,7 @@ void RegisterChecker::define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
 void RegisterChecker::defineScalar(RegisterSpan S, uint32_t Missing,
                                    const Source &Reason) {
   for (unsigned K = 0; K < S.Count; ++K) {
-    ScalarMissing[S.First + K] = Missing;
+    setScalar(S.First + K, Missing);
     if (Missing)
       ScalarWhy[S.First + K] = Reason;
   }
@@ -199,7 +199,7 @@ bool RegisterChecker::propagateLanes(const Inst *I, const Effects &E,
   }
   for (const RegisterSpan &S : E.ScalarWrite)
     for (unsigned K = 0; K < S.Count; ++K)
-      ScalarMissing[S.First + K] = 0;
+      setScalar(S.First + K, 0);
   return true;
 }
 
@@ -424,9 +424,9 @@ bool RegisterChecker::propagateScalars(const Inst *I, const Effects &E) {
   if (__builtin_expect(scalarSourcesDefined(E), 1)) {
     for (const RegisterSpan &S : E.ScalarWrite)
       for (unsigned K = 0; K < S.Count; ++K)
-        ScalarMissing[S.First + K] = 0;
+        setScalar(S.First + K, 0);
     if (E.WritesScc)
-      ScalarMissing[SlotSCC] = 0;
+      setScalar(SlotSCC, 0);
     return true;
   }
   // What else than numbers an instruction changes must not change twice.

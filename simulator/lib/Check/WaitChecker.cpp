@@ -147,7 +147,7 @@ void WaitChecker::translate(const Inst *I, const Effects &E) {
 
 /// LLVM 22 waits for xcnt after these, too, and later versions do not: none
 /// after a barrier since #198823, after banks are set since #188527.
-void WaitChecker::endReplay(const Inst *I, const Effects &E) {
+void WaitChecker::dropTranslations(const Inst *I, const Effects &E) {
   const uint32_t Flags = I->Record->Facts.Flags;
   size_t Most = WaitLimits::Any;
   if (E.Counted == CountClass::Branch || E.Barrier != BarrierKind::None ||

@@ -53,7 +53,10 @@ public:
             (E.ScalarsUsed & ScalarsTranslating) | uint64_t(E.WritesExec));
   }
   /// Drops the accesses that hardware repeats no more after the instruction.
-  void endReplay(const Inst *I, const Effects &E);
+  void endReplay(const Inst *I, const Effects &E) {
+    if (!Translations.empty())
+      dropTranslations(I, E);
+  }
   bool checkTranslated(const Inst *I, const Effects &E);
   bool anyLoadToLds() const { return OutstandingLds != 0; }
   /// Whether the memory instruction of that number has not been waited for.
@@ -118,6 +121,7 @@ private:
   void retire(WaitCounter C, size_t Begin, size_t End);
   void translated(uint64_t Issued, bool Scalar);
   void translate(const Inst *I, const Effects &E);
+  void dropTranslations(const Inst *I, const Effects &E);
   void makeRoom(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
   void push(WaitCounter C, Event &&New);

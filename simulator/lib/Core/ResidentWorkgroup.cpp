@@ -300,16 +300,19 @@ void ResidentWorkgroup::reportExecuted(const Wave &W, const Inst *At) {
 /// The others come before the wave goes on.
 void ResidentWorkgroup::yield(Wave &W) {
   W.Yields = false;
+  HasYielded = true;
   W.Behind = ((1ull << WG.NumWaves) - 1) & ~(1ull << W.Index);
 }
 
 /// A wave has its time slice; whether another one waits for that.
 bool ResidentWorkgroup::hadTimeSlice(const Wave &W) {
   bool Any = false;
+  HasYielded = false;
   for (unsigned K = 0; K < WG.NumWaves; ++K) {
     uint64_t &Behind = WG.Waves[K]->Behind;
     Any |= (Behind >> W.Index & 1) != 0;
     Behind &= ~(1ull << W.Index);
+    HasYielded |= Behind != 0;
   }
   return Any;
 }
@@ -345,10 +348,10 @@ void ResidentWorkgroup::runWave(Wave &W, uint64_t Left) {
           break;
         }
         I = I->Run(W, I);
-        if (W.Status == WaveStatus::Running)
-          W.Observer->after(This);
-        else if (W.Status == WaveStatus::Ended)
+        if (__builtin_expect(W.Status == WaveStatus::Ended, 0))
           W.Observer->ended(This);
+        else if (W.IsFollowed && W.Status == WaveStatus::Running)
+          W.Observer->after(This);
         if (__builtin_expect(W.Yields || I <= W.Polled, 0))
           break;
       } else {
@@ -443,7 +446,7 @@ bool ResidentWorkgroup::runTimeSlices() {
       continue;
     Ran = true;
     uint64_t Most = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
-    if (W.Observer && hadTimeSlice(W))
+    if (HasYielded && hadTimeSlice(W))
       Most = SliceForOthers;
     if (!runTimeSlice(Index, Most))
       return false;

@@ -77,6 +77,7 @@ private:
   uint64_t Random = 0;     ///< state of the shuffled order
   uint64_t Unreported = 0; ///< instructions executed since the last report
   bool OutOfMemory = false, IsHeldUp = false;
+  bool HasYielded = false; ///< a wave, to others that have not come so far
   Workgroup WG;
   Storage<uint8_t> Lds;
   std::vector<Storage<uint32_t>> Registers;

@@ -121,6 +121,8 @@ struct Wave {
   /// The observer wants the other waves of the workgroup to run before this one
   /// goes on; in a launch with interleaved waves: those of all workgroups.
   bool Yields = false;
+  /// It wants to see what the present instruction has done.
+  bool IsFollowed = true;
   /// What the observer takes for a look at memory that waits for others: once
   /// the wave comes back to it, or to before it, the others are to go on first.
   const Inst *Polled = nullptr;
