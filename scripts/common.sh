@@ -22,6 +22,12 @@ packages=(
 # The chips of a list that test/EndToEnd/chips.py knows.
 chips_of() { python3 "$source_dir/test/EndToEnd/chips.py" "$1"; }
 
+# The comment at the top of a script is its help.
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[-1]}"; exit 0 ;; esac
+takes_no_arguments() {
+  [ $# -eq 0 ] || { echo "error: unknown argument '$1', expected none" >&2; exit 2; }
+}
+
 say() { printf '\n== %s\n' "$*"; }
 
 # Runs a command and shows what it prints in lines of a pattern: how far it is. If

@@ -6,6 +6,7 @@
 # three gradients with a float64 reference. Then it predicts how long a card would
 # take, and says where the tools are. Exits with the runner's code: 0 is valid.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+takes_no_arguments "$@"
 
 install_packages
 configure

@@ -8,6 +8,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 seconds=${1:-20}
+[[ $seconds =~ ^[0-9]+$ ]] || { echo "error: expected a number of seconds, got '$seconds'" >&2; exit 2; }
 seed=${LNBWD_FUZZ_SEED:-$RANDOM$RANDOM}
 usual_dir=${LNBWD_BUILD_DIR:-$source_dir/build}
 # fuzzer-no-link: without the marks of what has been reached, libFuzzer keeps no

@@ -9,7 +9,6 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 case ${1:-} in
--h | --help) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
 -*) echo "error: unknown argument '$1', expected files or folders" >&2; exit 2 ;;
 esac
 

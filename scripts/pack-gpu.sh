@@ -33,7 +33,6 @@ while [[ ${1:-} == -* ]]; do
   case $1 in
   --sample) sample=1; shift; continue ;;
   --device | --chip) ;;
-  -h | --help) sed -n '2,28s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   *) echo "error: unknown option '$1', expected --device, --chip or --sample" >&2; exit 2 ;;
   esac
   if [ $# -lt 2 ]; then

@@ -4,6 +4,7 @@
 # end-to-end grid; then fuzz.sh, which needs scripts/test.sh's build, and tsan.sh.
 # Installs what is needed (Debian 12); builds in build-sanitize.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+takes_no_arguments "$@"
 
 configure_sanitized build-sanitize address,undefined
 build

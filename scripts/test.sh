@@ -12,7 +12,6 @@ lit_flags=()
 for argument in "$@"; do
   case $argument in
   --full) pytest_flags+=(--full) lit_flags+=(--param full); export LNBWD_TEST_FULL=1 ;;
-  -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   *) echo "error: unknown argument '$argument', expected --full" >&2; exit 2 ;;
   esac
 done

@@ -11,6 +11,7 @@
 #
 #   scripts/tsan.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+takes_no_arguments "$@"
 
 configure_sanitized build-tsan thread
 build lnbwd-concurrency-tests lnbwd-sim-tests

@@ -19,7 +19,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 only=
 case ${1:-} in
 --simulator) only=lnbwd_sim; shift ;;
--*) sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+-*) echo "error: unknown argument '$1', expected --simulator or a folder" >&2; exit 2 ;;
 esac
 version=$(sed -nE 's/^__version__ = "(.*)"$/\1/p' "$source_dir/python/lnbwd/core/base/version.py")
 changes=$(awk -v head="## $version" '/^## / {inside = $0 == head; next} inside' "$source_dir/CHANGELOG.md")

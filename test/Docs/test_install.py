@@ -90,6 +90,22 @@ def test_scripts_configure_alike(configured):
     assert not run("demo.sh") and not run("test.sh")
 
 
+@pytest.mark.parametrize("script", sorted(ROOT.glob("scripts/[!c]*.sh")),
+                         ids=lambda path: path.name)
+def test_scripts_explain_themselves(script):
+    """--help prints the comment at the top."""
+    result = subprocess.run([script, "--help"], capture_output=True, text=True)
+    top = script.read_text().splitlines()[1]
+    assert result.returncode == 0 and result.stdout.splitlines()[0] == top.removeprefix("# ")
+
+
+@pytest.mark.parametrize("script", ["demo.sh", "test.sh", "lint.sh", "sanitize.sh", "tsan.sh",
+                                    "fuzz.sh", "wheel.sh", "pack-gpu.sh"])
+def test_scripts_refuse_an_unknown_option(script):
+    result = subprocess.run([ROOT / "scripts" / script, "--wrong"], capture_output=True, text=True)
+    assert result.returncode == 2 and not result.stdout and result.stderr
+
+
 def test_pip_compiles_as_the_scripts_do(configured, tmp_path):
     """demo.sh builds the target of pip, which has what the first page uses. What both compile, they
     compile by one command, with PyTorch's operators or without: ccache has it from the other. It
