@@ -43,7 +43,7 @@ def test_this_version_has_what_a_file_names(file, name):
 @pytest.mark.parametrize("owner, name", [
     (torch._C, "_are_functorch_transforms_active"), (torch._C, "_len_torch_dispatch_stack"),
     (torch._C, "_dispatch_has_kernel_for_dispatch_key"),
-    (torch._C, "_disabled_torch_function_impl"),
+    (torch._C, "_disabled_torch_function_impl"), (torch._C._functorch, "is_legacy_batchedtensor"),
     (torch.autograd.forward_ad, "_current_level"), (torch.ops.aten, "_unsafe_view"),
     (torch.ops.aten._unsafe_view.default, "_op"), (torch.ops.aten.relu.default, "_schema"),
 ], ids=lambda value: value if isinstance(value, str) else "")

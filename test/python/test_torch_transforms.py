@@ -110,6 +110,22 @@ def test_vmap(device, dims):
     assert_same(grads(function)(*tensors), grads(gated_rms_norm)(*wide))
 
 
+@pytest.mark.parametrize("function", [
+    lnbwd.rowwise(softmax), lambda x: lnbwd.layer_norm(x, (N,)),
+    lambda x: lnbwd.functional.group_norm(x.repeat(1, 2)[None], 3),
+    lambda x: lnbwd.layer_norm_linear(x, (N,), None, None, x.detach()[:2]),
+    lambda x: lnbwd.functional.rms_norm_rope(x, x.detach(), x.detach())],
+    ids=["softmax", "norm", "groups", "linear", "rotary"])
+def test_several_gradients_at_once(device, function):
+    """As torch.autograd.functional.jacobian(vectorize=True) has them, which is no transform."""
+    x = torch.randn(3, N, device=device, requires_grad=True)
+    y = function(x)
+    gradients = torch.randn(4, *y.shape, device=device)
+    got, = torch.autograd.grad(y, x, gradients, is_grads_batched=True, retain_graph=True)
+    assert_same(got, torch.stack([
+        torch.autograd.grad(y, x, one, retain_graph=True)[0] for one in gradients]))
+
+
 def test_forward_mode_is_torch_funcs_alone(device):
     """Of all things it must not drop the tangent."""
     function = lnbwd.rowwise(softmax)

@@ -30,7 +30,7 @@ from ..ops.registration import eager, gradients_by_torch, group_norm_by_torch
 from ..ops.row_functions import Parts, Rows, Scalars, rowwise
 from ..program.builder import Draft, Value
 from ..program.operands import ELEMENT_NAMES, Input
-from ..program.torch_internals.eager import reshaped
+from ..program.torch_internals.eager import is_batched, reshaped
 
 Kinds = tuple[tuple[str, str], ...]
 """The element types of running statistics, and of the momentum, by name."""
@@ -240,7 +240,7 @@ class _ChannelNorm(torch.autograd.Function):
         dx: Tensor | None = None
         dweight: Tensor | None = None
         dbias: Tensor | None = None
-        if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
+        if torch.is_grad_enabled() or is_batched(dy):  # Second derivatives are PyTorch's.
             return (*gradients_by_torch(
                 lambda x, weight, bias:
                 group_norm_by_torch(x, groups, weight, bias, eps) if groups else

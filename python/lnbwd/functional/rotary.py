@@ -23,7 +23,7 @@ from ..ops.regions import Registered, register_draft
 from ..ops.registration import eager, gradients_by_torch, refuse_forward_mode
 from ..program.builder import Draft, Value
 from ..program.operands import ELEMENT_NAMES, Input
-from ..program.torch_internals.eager import reshaped
+from ..program.torch_internals.eager import is_batched, reshaped
 
 _Tables = tuple[tuple[torch.Size, torch.dtype], ...]
 
@@ -103,7 +103,7 @@ class _Rotary(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         x, cos, sin, weight, rstd = ctx.saved_tensors
-        if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
+        if torch.is_grad_enabled() or is_batched(dy):  # Second derivatives are PyTorch's.
             dx, dweight = gradients_by_torch(
                 lambda x, weight: _by_torch(x, cos, sin, weight, ctx.eps), (x, weight),
                 ctx.needs_input_grad[:4:3], dy)

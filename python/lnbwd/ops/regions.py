@@ -45,7 +45,12 @@ from ..core.compile.store import kernel_store
 from ..core.runtime.objects import Kernel
 from ..program.builder import Draft
 from ..program.row_program import count_groups
-from ..program.torch_internals.eager import count_dispatch_modes, reshaped, transforms_are_active
+from ..program.torch_internals.eager import (
+    count_dispatch_modes,
+    is_batched,
+    reshaped,
+    transforms_are_active,
+)
 from . import launching, native, registration
 from .region_programs import (
     Operand,
@@ -268,11 +273,12 @@ _plain = frozenset((Tensor, torch.nn.Parameter))
 
 def is_plain(tensors: Collection[Tensor]) -> bool:
     """Whether nothing intercepts operators on the tensors: no subclass, no dispatch mode, no
-    transform of torch.func, no negation that is left to do. The operators' functions may then be
-    called without PyTorch's dispatcher, which takes the host as long as both products of a linear
-    layer's forward pass."""
+    transform of torch.func, no batch, no negation that is left to do. The operators' functions may
+    then be called without PyTorch's dispatcher, which takes the host as long as both products of a
+    linear layer's forward pass."""
     return (not count_dispatch_modes() and not transforms_are_active()
-            and _plain.issuperset(map(type, tensors)) and True not in map(Tensor.is_neg, tensors))
+            and _plain.issuperset(map(type, tensors)) and True not in map(Tensor.is_neg, tensors)
+            and True not in map(is_batched, tensors))
 
 
 def run_rows(text: str, rows: int | tuple[int, ...], inputs: Sequence[Tensor]) -> list[Tensor]:

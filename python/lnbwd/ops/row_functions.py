@@ -30,7 +30,7 @@ from torch import Tensor
 from ..core.base.errors import LnbwdError
 from ..core.compile.spec import rows_hint
 from ..program.operands import TYPES
-from ..program.torch_internals.eager import reshaped, transforms_are_active
+from ..program.torch_internals.eager import is_batched, reshaped, transforms_are_active
 from . import native, regions
 from .arguments import part_of
 from .choices import choices
@@ -155,7 +155,8 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
                                                          dtype=plan.dtypes[tensor])
         return tuple(result)
     outputs: Sequence[Tensor]
-    if torch.is_grad_enabled() or transforms_are_active() or not gradient.text:  # (Of a batch.)
+    if (torch.is_grad_enabled() or transforms_are_active() or not gradient.text
+            or any(grad is not None and is_batched(grad) for grad in grads)):
         if "number" in plan.kinds:
             raise LnbwdError(f"{plan.function.__name__}: create_graph=True: expected a function "
                              "that draws no random numbers")

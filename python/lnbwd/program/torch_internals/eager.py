@@ -43,6 +43,12 @@ transforms_are_active: Callable[[], bool] = _find(
     "functions of lnbwd fail inside of torch.func's transforms")
 """Whether a transform of torch.func is being computed."""
 
+is_batched: Callable[[Tensor], bool] = _find(
+    torch._C._functorch, "is_legacy_batchedtensor", lambda _: False,
+    "functions of lnbwd fail in torch.autograd.grad(is_grads_batched=True)")
+"""Whether a gradient is a batch of gradients, by ``is_grads_batched=True``, which is no transform
+of torch.func."""
+
 count_dispatch_modes: Callable[[], int] = _find(
     torch._C, "_len_torch_dispatch_stack", lambda: 1,
     "each call of a row program goes through PyTorch's dispatcher, which takes the host longer")
