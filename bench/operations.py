@@ -57,7 +57,7 @@ from lnbwd_bench.results import (  # noqa: E402
     line,
     write,
 )
-from lnbwd_bench.shapes import Shape, default_shapes, random_shapes, shape_argument  # noqa: E402
+from lnbwd_bench.shapes import Shape, default_shapes, parse_shape, random_shapes  # noqa: E402
 from lnbwd_bench.stream import Traffic  # noqa: E402
 
 # Of the dashboard's shapes those that all operations have, and not only LayerNorm's gradient.
@@ -126,22 +126,9 @@ def compile_main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _are_same_bits(first: Tensor, second: Tensor) -> bool:
-    return torch.equal(first.view(torch.uint8), second.view(torch.uint8))
-
-
 class Timed:
-    """One operation on one shape: its buffers, and who is timed on them.
-
-    Attributes:
-        shape: the rows.
-        op: which operation.
-        moved: bytes of all arguments, each once.
-        count: sets of buffers.
-        sets: for each, the tensors by name.
-        traffic: row blocks that are read and written.
-        block_bytes: of one of them.
-    """
+    """One operation on one shape: its buffers, ``count`` sets of tensors by name, and who is timed
+    on them; ``moved`` are the bytes of all arguments, ``block_bytes`` of a row block."""
 
     def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
         self.shape = shape = Shape(entry["m"], entry["n"], entry["dtype"])
@@ -196,7 +183,8 @@ class Timed:
         found: dict[str, float] = {}
         for who in self._kernels:
             first, again = (self._run(who, poison) for poison in POISONS)
-            if not all(map(_are_same_bits, first, again)):
+            if not all(map(torch.equal, *([output.view(torch.uint8) for output in outputs]
+                                          for outputs in (first, again)))):
                 wrong.append(f"{who}: two runs gave different bits")
             error = found[who] = error_of(first, peers.exact(self.op, self.sets[0]))
             if not error <= ALLOWED[self.shape.dtype]:
@@ -262,7 +250,7 @@ def run_main(options: argparse.Namespace) -> int:
     others = []
     for name in options.peers:
         try:
-            others.append(peers.make_peer(name, machine))
+            others.append(peers.CLASSES[name](machine))
         except peers.Unavailable as error:
             print(f"left out: {name}: {error}")
     if machine.is_simulated:
@@ -303,7 +291,7 @@ def main() -> int:
     compiling.add_argument("--out", type=pathlib.Path, required=True)
     compiling.add_argument("--chip", default=chip_table.GPU,
                            help="chip to compile for (default %(default)s)")
-    compiling.add_argument("--shapes", type=shape_argument, nargs="+",
+    compiling.add_argument("--shapes", type=parse_shape, nargs="+",
                            default=[], help="all operations on these (default: the dashboard's)")
     compiling.add_argument("--canonical", action="store_true",
                            help="the kernels in the canonical order too, to be timed beside ours")

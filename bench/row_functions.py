@@ -73,11 +73,8 @@ def _copies(tensors: Sequence[Tensor], dtype: torch.dtype | None = None) -> list
 
 
 class Contender:
-    """The calls of a function by one library, on buffers of its own.
-
-    Attributes:
-        sets: of each call the tensors, and the gradients of its results.
-    """
+    """The calls of a function by one library, on buffers of its own: ``sets`` has the tensors of
+    each call, and the gradients of its results."""
 
     def __init__(self, who: str, name: str) -> None:
         library = {"ours": lnbwd.functional, "liger": LIGER}.get(who, PYTORCH)

@@ -180,11 +180,11 @@ def worst(tables: list[Table]) -> Table:
             for cell, errors in tables[0].items()}
 
 
-def worse_cells(tables: list[Table], slack: float = SLACK) -> list[str]:
+def worse_cells(tables: list[Table]) -> list[str]:
     """The cells where ours is worse than PyTorch's, for the same numbers."""
     return [f"{' '.join(cell)} on {who}: {figure:.4e}, PyTorch {errors['torch']:.4e}"
             for table in tables for cell, errors in table.items() for who, figure in errors.items()
-            if who != "torch" and figure > slack * errors["torch"]]
+            if who != "torch" and figure > SLACK * errors["torch"]]
 
 
 def stored(tables: dict[str, Table]) -> dict[str, dict[str, Errors]]:
@@ -194,13 +194,8 @@ def stored(tables: dict[str, Table]) -> dict[str, dict[str, Errors]]:
 
 
 def disagreements(known: dict[str, Errors], sample: Table, low: float, high: float) -> list[str]:
-    """Where a sample of ours is above the file's worst, or far below it.
-
-    Args:
-        low: the least that a sample may be of the worst.
-        high: the most: figures have two digits, and of fewer rows or columns the largest is
-            smaller.
-    """
+    """Where a sample of ours is not from ``low`` to ``high`` times the file's worst: figures have
+    two digits, and of fewer rows or columns the largest is smaller."""
     return [f"stale: {' '.join(cell)} on {who}: measured {figure:.2e}, {FILE.name} has "
             f"{known[' | '.join(cell)][who]:.1e}; run scripts/accuracy.py"
             for cell, errors in sample.items() for who, figure in errors.items()

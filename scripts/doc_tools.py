@@ -95,9 +95,9 @@ def wrap(line: str, width: int = WIDTH) -> list[str]:
                          break_on_hyphens=False)
 
 
-def wrap_header(line: str, width: int = WIDTH) -> list[str]:
+def wrap_header(line: str) -> list[str]:
     """The header of a lnbwd operation, one clause on a line."""
-    if len(line) <= width:
+    if len(line) <= WIDTH:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
     clauses = re.split(r" (?=(?:ins|outs|attributes|->)(?:\(| |$))", line.strip())
@@ -107,7 +107,7 @@ def wrap_header(line: str, width: int = WIDTH) -> list[str]:
     result = []
     for text in lines:
         for piece in re.sub(r" (schedule = #)", rf"\n{indent}        \1", text).split("\n"):
-            result += wrap(piece, width)
+            result += wrap(piece)
     return result
 
 

@@ -60,7 +60,7 @@ class _Machine:
 
     device: torch.device
     ours: runtime.Device
-    is_simulated: bool
+    is_simulated: bool  # Times mean nothing, and little is measured.
     name: str
     compute_units: int
     l2_bytes: int
@@ -85,11 +85,7 @@ class _Machine:
 
 
 class GpuMachine(_Machine):
-    """PyTorch's current GPU, of NVIDIA or of AMD.
-
-    Attributes:
-        is_simulated: whether times mean nothing, and little is measured.
-    """
+    """PyTorch's current GPU, of NVIDIA or of AMD."""
 
     is_simulated = False
 
@@ -124,11 +120,7 @@ class GpuMachine(_Machine):
         torch.cuda._sleep(int(microseconds * self._cycles_per_us))
 
     def capture(self, enqueue: Callable[[int], Any], calls: int) -> Any:
-        """A graph of ``enqueue(0)``, ``enqueue(1)``, ...
-
-        Raises:
-            RuntimeError: they cannot be captured.
-        """
+        """A graph of ``enqueue(0)``, ``enqueue(1)``, ...; a RuntimeError if it cannot be had."""
         graph = torch.cuda.CUDAGraph()
         kept = []
         with torch.cuda.graph(graph):
@@ -195,15 +187,9 @@ def _stream_kernels(machine: Any, traffic: Traffic,
 
 def streams(machine: Any, traffic: Traffic, sets: Sequence[Sequence[torch.Tensor]],
             folder: pathlib.Path | None = None) -> list[Candidate]:
-    """The stream in several launch shapes or schedules, to be timed.
-
-    Args:
-        machine: what they run on.
-        traffic: how many tensors are read and written.
-        sets: the tensors, all of one size, the ones that are read first. Less than a row of the
-            kernel's at their end is left out, and kernels whose rows are longer.
-        folder: the kernels of operations.py, with the streams of AMD's chips.
-    """
+    """The stream in several launch shapes or schedules, to be timed on sets of tensors of one size,
+    the ones that are read first. Less than a row of the kernel's at their end is left out, and
+    kernels whose rows are longer. ``folder`` has operations.py's kernels, with AMD's streams."""
     def candidate(name: str, kernel: runtime.Kernel, rows: int) -> Candidate:
         return Candidate(name, lambda slot: launch_kernel(kernel, rows, sets[slot]))
 

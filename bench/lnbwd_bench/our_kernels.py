@@ -41,11 +41,7 @@ def operation(shape: Shape, name: str = operations.LAYER_NORM_BWD) -> str:
 
 
 def find_compiler() -> pathlib.Path:
-    """lnbwd-opt: LNBWD_OPT, else that of the build folder.
-
-    Raises:
-        KernelError: there is none.
-    """
+    """lnbwd-opt: LNBWD_OPT, else the one of the build folder; a KernelError if there is none."""
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR",
                                         pathlib.Path(__file__).resolve().parents[2] / "build"))
     chosen = os.environ.get("LNBWD_OPT") or build / "bin" / "lnbwd-opt"
@@ -79,11 +75,7 @@ def compile_streams(chip: str, folder: pathlib.Path, traffic: stream.Traffic,
 def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
                     traffic: stream.Traffic) -> dict[str, runtime.Program]:
     """The stream for a chip, by the names of its variants: PTX, which needs no compiler; for AMD
-    what a folder of kernels has, or what is compiled now. ``few``: two of them.
-
-    Raises:
-        KernelError: they are not in the folder.
-    """
+    the kernels of a folder (a KernelError if it has none), or else compiled now. ``few``: two."""
     if chip_table.is_nvidia(chip):
         return {str(variant): runtime.Program.from_bytes(
                     stream.stream_ptx(variant, traffic).encode())

@@ -48,15 +48,8 @@ def random_inputs(graph: Graph, values: Sequence[Tensor], generator: torch.Gener
                   has_special: bool = False) -> list[Tensor]:
     """Tensors with the types and strides of ``values``, for a graph's inputs: normal numbers, whose
     mean is not 0, so that sums do not cancel; conditions, of which more hold than do not; and
-    integers that are indices of all that they index.
-
-    Args:
-        graph: the graph, with fake values.
-        values: what its inputs are like.
-        generator: makes the numbers, on its device.
-        has_special: whether a NaN and infinities are among the numbers, but for those that become
-            integers, which are 1 and larger.
-    """
+    integers that are indices of all that they index. With ``has_special`` a NaN and infinities are
+    among the numbers, except for those that become integers, which are 1 and larger."""
     integers = filter(_is_integer, graph.nodes)
     positions = reached(integers, lambda one: [
         source for source in one.all_input_nodes if not _is_of(source, {torch.bool})])

@@ -41,23 +41,15 @@ class Unavailable(RuntimeError):
 
 
 class Peer:
-    """What all peers have.
+    """What all peers have."""
 
-    Attributes:
-        name: on the command line and in the tables.
-    """
-
-    name = ""
+    name = ""  # On the command line and in the tables.
 
     def __init__(self, machine: Any) -> None:
         del machine
 
     def function(self, op: str, shape: Shape) -> Function:
-        """The function of an operation for rows of a shape.
-
-        Raises:
-            Unavailable: the peer does not have the operation.
-        """
+        """The function of an operation for rows of a shape; Unavailable if there is none."""
         found = self._functions(shape).get(op)
         if found is None:
             raise Unavailable(f"{self.name} has no {op}")
@@ -438,13 +430,5 @@ class Aiter(Peer):
         return call
 
 
-_CLASSES = {kind.name: kind for kind in (Eager, Compile, Liger, CuDnn, Quack, Aiter)}
-
-
-def make_peer(name: str, machine: Any) -> Peer:
-    """A peer by its name.
-
-    Raises:
-        Unavailable: it cannot run here.
-    """
-    return _CLASSES[name](machine)
+CLASSES = {kind.name: kind for kind in (Eager, Compile, Liger, CuDnn, Quack, Aiter)}
+"""By their names. They raise Unavailable where they cannot run."""

@@ -61,12 +61,7 @@ def write(path: pathlib.Path | None, rows: Any, machine: Mapping[str, Any] | Non
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:
-    """A result file.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is none, or of another version; the message names the file.
-    """
+    """A result file. A ValueError names a file that is none, or of another version."""
     try:
         document = json.loads(path.read_bytes())
     except ValueError as error:

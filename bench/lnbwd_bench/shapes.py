@@ -75,24 +75,13 @@ def random_shapes(seed: int, count: int) -> list[Shape]:
 
 
 def parse_shape(text: str) -> Shape:
-    """Reads "8192x4096" (bf16) or "8192x4096:f32".
-
-    Raises:
-        ValueError: says what was expected.
-    """
+    """Reads "8192x4096" (bf16) or "8192x4096:f32", for argparse, which shows its errors."""
     match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)(?::(\w+))?", text.strip())
     if not match:
-        raise ValueError(f"expected a shape like 8192x4096 or 8192x4096:f32, got '{text}'")
+        raise argparse.ArgumentTypeError(
+            f"expected a shape like 8192x4096 or 8192x4096:f32, got '{text}'")
     dtype = match[3] or "bf16"
     if dtype not in ELEMENT_BYTES:
-        raise ValueError(f"unknown type '{dtype}' in '{text}', expected one of: "
-                         + ", ".join(ELEMENT_BYTES))
+        raise argparse.ArgumentTypeError(
+            f"unknown type '{dtype}' in '{text}', expected one of: {', '.join(ELEMENT_BYTES)}")
     return Shape(int(match[1]), int(match[2]), dtype)
-
-
-def shape_argument(text: str) -> Shape:
-    """:func:`parse_shape` as a type of argparse's, which shows its message."""
-    try:
-        return parse_shape(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

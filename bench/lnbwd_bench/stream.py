@@ -63,15 +63,9 @@ def schedules() -> list[str]:
 
 @dataclass(frozen=True)
 class StreamVariant:
-    """One launch shape of the stream.
-
-    Attributes:
-        threads: work-items of a workgroup.
-        vectors: 16-byte accesses to each array that a work-item has in flight at once.
-        workgroups: workgroups for each multiprocessor that take pieces in turn; 0: one workgroup
-            for each piece.
-        streaming: whether loads and stores carry the hints of data that is used once.
-    """
+    """One launch shape of the stream: work-items of a workgroup; 16-byte accesses to each array
+    that a work-item has in flight at once; workgroups for each multiprocessor that take pieces in
+    turn, or 0 for one workgroup a piece; whether accesses have the hints of data used once."""
 
     threads: int
     vectors: int

@@ -48,13 +48,8 @@ def median(values: Iterable[float]) -> float:
 
 @dataclass
 class Candidate:
-    """Something to time.
-
-    Attributes:
-        name: for the report.
-        call: enqueues the work on set ``slot`` of the buffers.
-        times: microseconds of each repetition, by method.
-    """
+    """Something to time: ``call(slot)`` enqueues the work on that set of the buffers; ``times`` are
+    the microseconds of each repetition, by method."""
 
     name: str
     call: Callable[[int], Any]
@@ -62,10 +57,10 @@ class Candidate:
 
 
 def measure_interleaved(machine: Any, works: Sequence[Callable[[], Any]], repetitions: int,
-                        seed: int = 1, wait_us: float = _GRAPH_WAIT_US) -> list[list[float]]:
+                        wait_us: float = _GRAPH_WAIT_US) -> list[list[float]]:
     """Microseconds of each of ``works``, ``repetitions`` times, one after another in an order that
     changes, each after a wait of the device that hides the host, at first of ``wait_us``."""
-    order = random.Random(seed)
+    order = random.Random(1)
     waits = [wait_us] * len(works)
     pairs: list[list[tuple[Any, Any]]] = [[] for _ in works]
     for _ in range(2 * repetitions):
@@ -103,21 +98,10 @@ def _capture(machine: Any, name: str, enqueue: Callable[[int], Any], calls: int)
 
 
 def time_graph(machine: Any, candidates: Sequence[Candidate], sets: int, repetitions: int,
-               moved: Sequence[float], seed: int = 1,
-               foreign: Callable[[], Any] | None = None) -> None:
-    """Times all candidates by graphs of many calls.
-
-    A candidate that cannot be captured gets no times.
-
-    Args:
-        machine: what it runs on.
-        candidates: what is timed.
-        sets: of buffers, among which calls rotate.
-        repetitions: times of each.
-        moved: bytes that a call of each candidate moves.
-        seed: of the order.
-        foreign: enqueues a kernel of somebody else. With it the method is ``interleaved``.
-    """
+               moved: Sequence[float], foreign: Callable[[], Any] | None = None) -> None:
+    """Times all candidates by graphs of many calls, which rotate among ``sets`` of buffers; a call
+    of each moves ``moved`` bytes. With ``foreign``, which enqueues a kernel of somebody else, the
+    method is ``interleaved``. A candidate that cannot be captured gets no times."""
     # A graph of each, and of the foreign kernel alone, for each number of calls.
     captured: list[tuple[Candidate, Any, int]] = []
     alone: dict[int, Any] = {}
@@ -135,7 +119,7 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], sets: int, repetit
     graphs = [graph for _, graph, _ in captured] + [graph for graph in alone.values() if graph]
     for graph in graphs:
         graph.replay()
-    times = measure_interleaved(machine, [graph.replay for graph in graphs], repetitions, seed)
+    times = measure_interleaved(machine, [graph.replay for graph in graphs], repetitions)
     base = dict(zip((calls for calls, graph in alone.items() if graph),
                     map(median, times[len(captured):]), strict=True))
     method = INTERLEAVED if foreign else GRAPH
@@ -145,11 +129,8 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], sets: int, repetit
 
 def best_streams(machine: Any, streams: Sequence[Candidate], sets: int,
                  moved: float) -> list[Candidate]:
-    """Tries all launch shapes of the stream, each of which moves so many bytes.
-
-    Returns:
-        those that are to be timed beside the others, the fastest first.
-    """
+    """The fastest launch shapes of the stream, each of which moves so many bytes, after a try of
+    all: these are timed beside the others."""
     time_graph(machine, streams, sets,
                _SIMULATED_STREAM_TRIES if machine.is_simulated else _STREAM_TRIES,
                [moved] * len(streams))
@@ -179,11 +160,8 @@ def time_host(functions: Mapping[str, Callable[[], Sequence[float]]], repetition
 
 def time_in_graphs(machine: Any, calls: Mapping[str, Callable[[int], Any]], sets: int,
                    repetitions: int, moved: float) -> dict[str, float]:
-    """Medians of the microseconds of calls by :func:`time_interleaved`.
-
-    Raises:
-        RuntimeError: one cannot be captured.
-    """
+    """Medians of the microseconds of calls by :func:`time_interleaved`; a RuntimeError if one
+    cannot be captured."""
     candidates = [Candidate(name, call) for name, call in calls.items()]
     time_interleaved(machine, candidates, sets, repetitions, moved)
     if refused := [each.name for each in candidates if GRAPH not in each.times]:

@@ -231,7 +231,7 @@ def test_what_a_message_says_is_supported_is(name):
                 torch.where(result[..., None], x, 0.0) if name in ("all", "any") else result)
         return torch.where(x > 0, x, 1.0) if name == "where" else getattr(torch, name)(x, *more)
 
-    signature = watching.Signature({"x": "row"}, {"x": torch.float32}, N, 2, {})
+    signature = watching.Signature({"x": "row"}, {"x": torch.float32}, N, 2)
     trace = tracing.trace(function, lambda tensors: function(*tensors), signature, None)
     assert trace.program.nodes
 

@@ -233,7 +233,9 @@ class Loads(Operations):
         [(symbol, stride), *more] = form.others
         value, size = self.indirect[symbol]
         if not more and stride == 1 and size == self.length and self.is_rows and (
-                form == Form(self._own_row(), 0, form.others)):
+                # At the first element of the own row.
+                form == Form(self.digits.range(self.length, self.space.count, 1).strides, 0,
+                             form.others)):
             return self._element_of_row(name, value, dtype)
         is_row = columns == [(1, self.length, 1)] and stride == self.length
         if more or form.constant or not is_row or dtype not in FLOATS:
@@ -243,10 +245,6 @@ class Loads(Operations):
         place = Input("table", FLOATS[dtype], (), size)
         argument = Argument(self.memory.same(name), 0, size * self.length)
         return Value(self.builder.add("take", self._read(argument, place), value.node), dtype)
-
-    def _own_row(self) -> tuple[tuple[int, int], ...]:
-        """The strides of the first element of each row, of rows one after another."""
-        return self.digits.range(self.length, self.space.count, 1).strides
 
     def _element_of_row(self, name: str, place: Value, dtype: torch.dtype) -> Value:
         """The element of each row at a place that is read; 0 outside of the row."""

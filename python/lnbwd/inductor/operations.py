@@ -8,6 +8,7 @@ Integers whose ranges are known and small are float32 inside, others are integer
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -82,9 +83,7 @@ class Operations(DefaultHandler):
             one.is_integer for one in args))
 
     def _number(self, name: str, *values: Value) -> Value:
-        dtype = values[0].dtype
-        for value in values[1:]:
-            dtype = torch.promote_types(dtype, value.dtype)
+        dtype = functools.reduce(torch.promote_types, (value.dtype for value in values))
         return Value(self.builder.add(name, *(value.node for value in values)), dtype)
 
     def _compared(self, name: str, first: Value, second: Value) -> Value:
@@ -117,9 +116,7 @@ class Operations(DefaultHandler):
 
     def _integers(self, name: str, *values: Value) -> Value:
         """An operation on integers of any range, which wraps around."""
-        dtype = values[0].dtype
-        for value in values[1:]:
-            dtype = torch.promote_types(dtype, value.dtype)
+        dtype = functools.reduce(torch.promote_types, (value.dtype for value in values))
         node = self.builder.add(name, *(
             self._exact(self.to_dtype(value, dtype)).node for value in values))
         if dtype not in WIDE:

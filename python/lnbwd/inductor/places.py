@@ -42,10 +42,6 @@ class Form:
     constant: int = 0
     others: tuple[tuple[Any, int], ...] = ()
 
-    def is_constant(self) -> bool:
-        """Whether it is the same number for all elements."""
-        return not self.strides and not self.others
-
 
 def _sum(first: Mapping[Any, int], second: Mapping[Any, int], factor: int = 1) -> dict[Any, int]:
     result = dict(first)

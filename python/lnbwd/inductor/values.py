@@ -108,21 +108,19 @@ def static_sizes(body: LoopBody, memory: Memory) -> tuple[tuple[int, ...], tuple
     return tuple(map(int, first)), tuple(map(int, second))
 
 
+def _used_by(body: LoopBody, *usages: str) -> set[str]:
+    return {entry.buffer_name for usage, entries in body.memory_usage.items()
+            if usage.name in usages for entry in entries if entry.buffer_name is not None}
+
+
 def read_by(body: LoopBody) -> set[str]:
     """The buffers that a body reads."""
-    return {entry.buffer_name for entries in body.memory_usage.values() for entry in entries
-            if entry.buffer_name is not None and "LOAD" in _usage_of(body, entry)}
-
-
-def _usage_of(body: LoopBody, entry: Any) -> set[str]:
-    return {usage.name for usage, entries in body.memory_usage.items() if entry in entries}
+    return _used_by(body, "LOAD")
 
 
 def written_by(body: LoopBody) -> set[str]:
     """The buffers that a body writes."""
-    return {entry.buffer_name for usage, entries in body.memory_usage.items()
-            if usage.name in ("STORE", "STORE_REDUCTION") for entry in entries
-            if entry.buffer_name is not None}
+    return _used_by(body, "STORE", "STORE_REDUCTION")
 
 
 class Space:

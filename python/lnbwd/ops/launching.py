@@ -88,18 +88,18 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         native.set_simulated_chip(["", *_simulated.values()][-1])
 
 
-def check_device(x: torch.Tensor, argument: str = "input") -> None:
+def check_device(x: torch.Tensor) -> None:
     """Raises an error with a remedy if no kernel can run on the device of ``x``."""
     kind = x.device.type
     if x.dtype == torch.float64:
         return  # PyTorch computes it.
     if kind == "cpu" and simulated_chip() is None:
         raise LnbwdError(
-            f"{argument} is on the CPU, and lnbwd's kernels are for GPUs: move it to one "
+            "input is on the CPU, and lnbwd's kernels are for GPUs: move it to one "
             "(.cuda()), or have the kernel simulated, for small shapes, in 'with "
             "lnbwd.simulate():' or with LNBWD_SIMULATE=1 in the environment")
     if kind not in ("cpu", "cuda", "meta"):
-        raise LnbwdError(f"{argument}: expected a tensor on a CUDA or ROCm device, got one on "
+        raise LnbwdError("input: expected a tensor on a CUDA or ROCm device, got one on "
                          f"'{x.device}'; move it to a GPU")
 
 

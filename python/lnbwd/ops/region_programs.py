@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -200,19 +201,12 @@ def operand(value: Input | Output, length: int) -> Operand:
                    size, is_part, places)
 
 
-def _read_program(text: str) -> RegionProgram | None:
-    """The row program that a text is, such as a cached graph's; None if it is none."""
-    try:
-        return register_row_program(RowProgram.from_text(text), is_tuned=True)
-    except ValueError:
-        return None
-
-
 def find_program(text: str) -> RegionProgram:
     """The program that a text stands for. Raises LnbwdError if there is none."""
     program = _programs.get(text)
     if program is None:
-        program = _read_program(text)
+        with contextlib.suppress(ValueError):  # The text of a row program, as in a cached graph.
+            program = register_row_program(RowProgram.from_text(text), is_tuned=True)
     if program is None:
         program = next(filter(None, (resolve(text) for resolve in resolvers)), None)
         if program is not None:

@@ -337,7 +337,7 @@ class RowFunction(Generic[P, R]):
         dtypes = {name: torch.float32 if t.dtype == torch.float64 else t.dtype
                   for name, t in tensors.items()}
         signature = Signature({p.name: p.kind for p in self._parameters.all if p.name in tensors},
-                              dtypes, first.shape[-1] or 1, max(first.dim(), 2), constants,
+                              dtypes, first.shape[-1] or 1, max(first.dim(), 2),
                               {p.name: part_of(value.shape, first.shape)
                                for p, value in pairs if p.kind == "part" and value is not None})
         short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,

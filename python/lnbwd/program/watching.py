@@ -67,7 +67,7 @@ _IN_PLACE = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "div", 
 
 @dataclass(frozen=True)
 class Signature:
-    """The key of a trace.
+    """The arguments that a function is traced for.
 
     Attributes:
         kinds: by the name of each parameter that is a tensor: "row", "column", "scalar", "part" or
@@ -75,7 +75,6 @@ class Signature:
         dtypes: their types.
         length: N.
         rank: the number of dimensions of its row blocks, 2 or more.
-        constants: the values of the other parameters.
         parts: the shape of each parameter that is a "part", and its dimensions (``part_dims``), of
             any number of rows where the shape is ().
     """
@@ -84,7 +83,6 @@ class Signature:
     dtypes: Mapping[str, torch.dtype]
     length: int
     rank: int
-    constants: Mapping[str, Any]
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def input(self, name: str) -> Input | None:

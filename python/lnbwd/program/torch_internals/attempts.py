@@ -44,13 +44,13 @@ def attempt() -> Attempt:
     return found
 
 
-def compile_again(compile: Callable[[], Any], most: int = 4) -> Any:
-    """Calls a function that compiles a graph, again at a :class:`LeftError`, ``most`` times."""
+def compile_again(compile: Callable[[], Any]) -> Any:
+    """Calls a function that compiles a graph, and at most thrice again at a :class:`LeftError`."""
     before = getattr(own, "attempt", None)
     left = frozenset[str]()
     try:
-        for number in range(most):
-            own.attempt = Attempt(left, number == most - 1)
+        for is_last in (False, False, False, True):
+            own.attempt = Attempt(left, is_last)
             try:
                 return compile()
             except Exception as error:
