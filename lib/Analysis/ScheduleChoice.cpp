@@ -38,10 +38,13 @@ static constexpr double mostTriedRegisters = 1.05,
 /// one rule for each by which it has too few, and one that is tried after a
 /// spill takes less than the spilled one by as much.
 static constexpr double registerStep = 0.125;
-/// On AMD's chips, bytes of columns that all workgroups load, and of partial
-/// sums, over those of rows; work-items of a compute unit for which one clock
-/// does an instruction; and instructions of a wave that reduces a row.
-static constexpr double mostColumnShare = 1.0 / 32, mostPartialShare = 1.0 / 12;
+/// On AMD's chips, accesses of a lane to a row, which are added one after
+/// another, so that four of a constant are still added exactly; bytes of
+/// columns that all workgroups load, and of partial sums, over those of rows;
+/// work-items of a compute unit for which one clock does an instruction; and
+/// instructions of a wave that reduces a row.
+static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32,
+                        mostPartialShare = 1.0 / 12;
 static constexpr int64_t vectorLanes = 64, reductionInstructions = 24;
 /// In the canonical order, leaves that clusters of so many workgroups add up
 /// before they store them, at most: four took 1.3 times as long as two. How
@@ -250,9 +253,9 @@ static constexpr Exception exceptions[] = {
     // On AMD's chips accesses of a lane to a row are added one after another,
     // four of a constant still exactly.
     [](const Candidate &c) {
-      return c.ranking.isAMD ? std::max(0.0, c.get(Feature::accesses) -
-                                                 double(accessesAtOnce))
-                             : 0.0;
+      return c.ranking.isAMD
+                 ? std::max(0.0, c.get(Feature::accesses) - mostAccesses)
+                 : 0.0;
     },
     // There, each workgroup loads the columns, where as few as compute units
     // could: the clock does not know how caches serve them.

@@ -13,7 +13,6 @@
 
 #include "KernelWriters.h"
 
-#include "lnbwd/Analysis/ScheduleCandidates.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
 
@@ -354,6 +353,8 @@ Value RowWriter::loadGathered(GatherOp gather) {
 }
 
 Value RowWriter::sumGathered(GatherSumOp sum) {
+  // Rows whose loads are under way at once.
+  constexpr int64_t kRowsAtOnce = 4;
   auto getMemory = [&](Value table) {
     return kernel.buffers[cast<BlockArgument>(table).getArgNumber()];
   };
@@ -398,9 +399,9 @@ Value RowWriter::sumGathered(GatherSumOp sum) {
     scf::YieldOp::create(b, result);
     return loop.getResult(0);
   };
-  Value rest = b.remainder(b.subtract(end, begin), accessesAtOnce);
+  Value rest = b.remainder(b.subtract(end, begin), kRowsAtOnce);
   Value whole = b.subtract(end, rest);
-  Value result = addRows(begin, whole, accessesAtOnce, b.zero(sumType));
+  Value result = addRows(begin, whole, kRowsAtOnce, b.zero(sumType));
   return addRows(whole, end, 1, result);
 }
 
