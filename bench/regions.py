@@ -47,7 +47,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from lnbwd_bench import processes, results, timing  # noqa: E402
 from lnbwd_bench.patterns import Pattern, expected, faults, graph_of, inputs_of, is_scatter  # noqa: E402
 
-BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 _ROTATED_BYTES, _REPETITIONS = 200e6, 15
 """Inputs rotate through as many bytes, more than a cache has."""
 
@@ -208,7 +207,7 @@ def timed(pattern: Pattern, file: pathlib.Path) -> dict[str, Any]:
     torch._dynamo.reset()
     lnbwd.inductor.decisions(clear=True)
     calls = {name: torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
-             for name, backend in BACKENDS.items()}
+             for name, backend in processes.BACKENDS.items()}
     for call in calls.values():
         call(*first)
     decisions = lnbwd.inductor.decisions()

@@ -44,9 +44,6 @@ from torch import Tensor  # noqa: E402
 from lnbwd_bench import machine, processes, results  # noqa: E402
 from lnbwd_bench.models import CONFIGS, Config, make_batch, make_model  # noqa: E402
 
-BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
-"""Of each way to compute a step."""
-
 # Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
 STEPS_A_TURN = 3
 
@@ -69,7 +66,7 @@ def make_step(name: str, config: Config) -> Step:
     if name == "lnbwd":
         import lnbwd.inductor  # noqa: F401 (which registers the backend)
 
-    run = torch.compile(model, dynamic=False, backend=BACKENDS[name])
+    run = torch.compile(model, dynamic=False, backend=processes.BACKENDS[name])
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=True)
 
     def step() -> Tensor:
@@ -130,11 +127,11 @@ def line(row: dict[str, Any]) -> str:
 def measure(config: Config, steps: int) -> dict[str, Any]:
     """One row of the results: every way's times."""
     cores = sorted(os.sched_getaffinity(0))
-    share = max(1, len(cores) // len(BACKENDS))
+    share = max(1, len(cores) // len(processes.BACKENDS))
     with contextlib.ExitStack() as stack:
         ways, started = [], []
         turns = pathlib.Path(stack.enter_context(tempfile.NamedTemporaryFile()).name)
-        for place, name in enumerate(BACKENDS):
+        for place, name in enumerate(processes.BACKENDS):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="training-step-"))
             pool = stack.enter_context(futures.ProcessPoolExecutor(
                 1, multiprocessing.get_context("spawn")))
@@ -146,7 +143,7 @@ def measure(config: Config, steps: int) -> dict[str, Any]:
             ways.append((name, pool))
         os.sched_setaffinity(0, cores)
         found = {name: {**one.result(), "times_ms": list[float]()}
-                 for name, one in zip(BACKENDS, started, strict=True)}
+                 for name, one in zip(processes.BACKENDS, started, strict=True)}
         for turn in range(steps // STEPS_A_TURN):
             for name, pool in ways[turn % len(ways):] + ways[:turn % len(ways)]:
                 found[name]["times_ms"].append(pool.submit(take_steps).result())

@@ -29,8 +29,6 @@ from .timing import Candidate
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 # Of each buffer of the foreign kernel.
 _FOREIGN_BYTES = 1 << 24
-# Of caches, where times mean nothing.
-_LITTLE_CACHE = 1 << 14
 
 
 class Replay:
@@ -152,7 +150,7 @@ class DryMachine(_Machine):
 
     is_simulated = True
     compute_units = 1
-    l2_bytes = _LITTLE_CACHE
+    l2_bytes = 1 << 14  # Few sets of buffers: times mean nothing.
 
     def __init__(self, chip: str = chip_table.SIMULATED) -> None:
         self.device = torch.device("cpu")

@@ -17,6 +17,8 @@ from typing import Any
 
 # How much longer than it should a process may take.
 _GRACE_SECONDS = 120.0
+BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
+"""torch.compile's backends, by the names that tables have."""
 _threads, _held = threading.RLock(), list[pathlib.Path]()
 
 

@@ -115,12 +115,6 @@ bool WaveTester::run(const std::string &Text) {
   return false;
 }
 
-static std::string hex(uint64_t X) {
-  char Text[24];
-  std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
-  return Text;
-}
-
 void lnbwd::sim::runLaneCases(const std::vector<LaneCase> &Cases) {
   for (const ExecTable *Table : runnableExecTables())
     for (const LaneCase &Case : Cases)

@@ -108,11 +108,7 @@ class Decisions(list[Decision]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table as a page of HTML, which refers to no other file. The count of a node
-        opens the names of the graph's nodes in it.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        opens the names of the graph's nodes in it."""
         files.write_whole(path, '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8">\n'
                                 f"<title>lnbwd: decisions</title>\n{self._repr_html_()}</html>\n")
 

@@ -126,6 +126,12 @@ using isa::MemoryAccess;
 using isa::MemorySpace;
 using isa::WaitKind;
 
+inline const char *verbOf(MemoryAccess Access) {
+  return Access == MemoryAccess::Load    ? "read"
+         : Access == MemoryAccess::Store ? "write"
+                                         : "atomic";
+}
+
 /// The counters that s_waitcnt and its successors wait for. Chips before gfx12
 /// count scalar loads under Lds; gfx9 counts stores under Load.
 enum WaitCounter : uint8_t {

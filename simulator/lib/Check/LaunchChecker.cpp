@@ -29,7 +29,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
 using namespace lnbwd::sim;
@@ -515,9 +514,7 @@ void LaunchChecker::addCounts(NamedCounts &Totals) const {
     if (!Shadow.Counts.Buffers[K].Accesses)
       continue;
     const Region &R = L.Regions[K];
-    char Name[32];
-    std::snprintf(Name, sizeof(Name), "0x%llx", (unsigned long long)R.Begin);
-    std::string Text = Name;
+    std::string Text = hex(R.Begin);
     if (R.Notes && !R.Notes->Name.empty())
       Text = R.Notes->Name;
     else if (R.Begin == L.Kernarg)

@@ -15,9 +15,9 @@
 #include "Check/LaunchShadow.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <cmath>
-#include <cstring>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -65,12 +65,6 @@ constexpr float TimesTheChange = 16, Least = 0x1p-21f;
 /// as if both were rounded up already: a difference of products nearly cancels.
 constexpr float MostUnmoved = 0x1p-10f;
 
-static float floatOf(uint32_t Bits) {
-  float Value;
-  std::memcpy(&Value, &Bits, sizeof(Value));
-  return Value;
-}
-
 float RoundingJudge::Case::difference() const {
   return std::fabs(X - Y) / std::max(std::fabs(X), std::fabs(Y));
 }
@@ -89,7 +83,7 @@ bool RoundingJudge::Case::isUnmoved() const {
 bool RoundingJudge::accepts(const Place &At, uint32_t X, uint32_t Y) {
   if (X == Y && TheStage != Stage::Compares)
     return true;
-  Case New = {At, floatOf(X), floatOf(Y)};
+  Case New = {At, llvm::bit_cast<float>(X), llvm::bit_cast<float>(Y)};
   // Which of two an addition returns depends on the order of its operands.
   if (std::isnan(New.X) && std::isnan(New.Y))
     return true;

@@ -20,7 +20,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -179,11 +178,8 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                         unsigned Lane, MemoryAccess Access) {
   auto Fault = [&](uint32_t Where, const std::string &Text) {
     return faultCheck(W, "memory", I, int(Lane),
-                      std::string("LDS ") +
-                          (Access == MemoryAccess::Load    ? "read"
-                           : Access == MemoryAccess::Store ? "write"
-                                                           : "atomic") +
-                          " of " + std::to_string(Bytes) + " bytes at " +
+                      std::string("LDS ") + verbOf(Access) + " of " +
+                          std::to_string(Bytes) + " bytes at " +
                           std::to_string(Where) + " of " +
                           std::to_string(W.WG->LdsSize) + ": " + Text);
   };
@@ -257,20 +253,10 @@ bool LdsChecker::isPlain(const LdsPattern &P, MemoryAccess Access) {
   return true;
 }
 
-static std::string hex(uint64_t X) {
-  char Text[32];
-  std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
-  return Text;
-}
-
 bool GlobalChecker::problemFault(const Inst *I, const Effects &E, int Lane,
                                  unsigned Bytes, const ShadowProblem &P,
                                  const BufferShadow &S) {
-  const MemoryAccess Access = E.Access;
-  const char *Verb = Access == MemoryAccess::Load    ? "read"
-                     : Access == MemoryAccess::Store ? "write"
-                                                     : "atomic";
-  std::string Text = S.describe(Verb, Bytes, P.Address) + ": ";
+  std::string Text = S.describe(verbOf(E.Access), Bytes, P.Address) + ": ";
   switch (P.What) {
   case ShadowProblem::None:
     return true;

@@ -572,9 +572,7 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
        : C.Narrow ? " narrow"
                   : "");
   auto Text = [&] {
-    const char *Verb = R.Access == MemoryAccess::Load    ? "read"
-                       : R.Access == MemoryAccess::Store ? "write"
-                                                         : "atomic";
+    const char *Verb = verbOf(R.Access);
     const uint64_t OfLane = R.LaneBytes ? R.LaneBytes : R.Bytes;
     std::string Text;
     if (R.isLds())

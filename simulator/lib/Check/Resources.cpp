@@ -18,6 +18,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <iterator>
 
 using namespace lnbwd::sim;
 
@@ -167,49 +168,14 @@ unsigned lnbwd::sim::bankCycles(const uint32_t *A, uint64_t Mask,
   return Cycles;
 }
 
-static const char *countClassName(CountClass C) {
-  switch (C) {
-  case CountClass::VectorAlu:
-    return "vector_alu";
-  case CountClass::Transcendental:
-    return "transcendental";
-  case CountClass::Matrix:
-    return "matrix";
-  case CountClass::CrossLane:
-    return "cross_lane";
-  case CountClass::ScalarAlu:
-    return "scalar_alu";
-  case CountClass::Branch:
-    return "branch";
-  case CountClass::Wait:
-    return "wait";
-  case CountClass::Barrier:
-    return "barrier";
-  case CountClass::OtherScalar:
-    return "other_scalar";
-  case CountClass::ScalarLoad:
-    return "scalar_load";
-  case CountClass::GlobalLoad:
-    return "global_load";
-  case CountClass::GlobalStore:
-    return "global_store";
-  case CountClass::GlobalAtomic:
-    return "global_atomic";
-  case CountClass::ScratchLoad:
-    return "scratch_load";
-  case CountClass::ScratchStore:
-    return "scratch_store";
-  case CountClass::LdsLoad:
-    return "lds_load";
-  case CountClass::LdsStore:
-    return "lds_store";
-  case CountClass::LdsAtomic:
-    return "lds_atomic";
-  case CountClass::Count:
-    break;
-  }
-  return "unknown";
-}
+/// By CountClass.
+static constexpr const char *CountClassNames[] = {
+    "vector_alu",    "transcendental", "matrix",        "cross_lane",
+    "scalar_alu",    "branch",         "wait",          "barrier",
+    "other_scalar",  "scalar_load",    "global_load",   "global_store",
+    "global_atomic", "scratch_load",   "scratch_store", "lds_load",
+    "lds_store",     "lds_atomic"};
+static_assert(std::size(CountClassNames) == size_t(CountClass::Count));
 
 void BufferCounts::add(const BufferCounts &Other) {
   Accesses += Other.Accesses;
@@ -240,7 +206,7 @@ std::string NamedCounts::json() const {
   J.object([&] {
     J.attributeObject("instructions", [&] {
       for (unsigned K = 0; K < unsigned(CountClass::Count); ++K)
-        J.attribute(countClassName(CountClass(K)), Total.Issued[K]);
+        J.attribute(CountClassNames[K], Total.Issued[K]);
     });
     J.attributeObject("divergence", [&] {
       J.attribute("active_lanes", Total.PossibleLanes - Total.InactiveLanes);

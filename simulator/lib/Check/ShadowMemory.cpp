@@ -14,11 +14,11 @@
 #include "Check/ShadowMemory.h"
 
 #include "Core/Environment.h"
+#include "Core/Execution.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -543,12 +543,6 @@ Epoch BufferShadow::accessAt(uint64_t Address, uint32_t LaunchNumber,
                     forMoments(*A, [&](Epoch M) { Found = M; });
               });
   return Found;
-}
-
-static std::string hex(uint64_t X) {
-  char Text[32];
-  std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
-  return Text;
 }
 
 std::string BufferShadow::describe(const char *Verb, uint64_t Count,

@@ -77,7 +77,7 @@ static const Inst *stop(Wave &W, const char *Check, const Inst *I, int Lane,
 /// Addresses below are taken for null pointers with an index or an offset.
 constexpr uint64_t NullPage = 65536;
 
-static std::string hex(uint64_t X) {
+std::string lnbwd::sim::hex(uint64_t X) {
   char Text[32];
   std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
   return Text;

@@ -22,6 +22,9 @@
 
 namespace lnbwd::sim {
 
+/// "0x1f"
+std::string hex(uint64_t X);
+
 /// Ends the wave with a message that names kernel, workgroup, wave, lane and
 /// instruction. Lane is -1 if no single lane is to blame. Returns null.
 const Inst *fault(Wave &W, const Inst *I, int Lane, const char *Text);

@@ -134,6 +134,14 @@ private:
   std::map<uint64_t, std::unique_ptr<std::array<uint32_t, 128>>> Constants;
 };
 
+/// What the decoders of vector and memory instructions share.
+struct DecoderContext {
+  const SimulatedChip &Chip;
+  const unsigned N; ///< lanes of a wave
+  const ExecTable &Table;
+  OperandDecoder &Operands;
+};
+
 /// Scalar instructions but for loads.
 class ScalarDecoder {
 public:
@@ -147,11 +155,9 @@ private:
 
 /// Vector instructions that do the same in each lane, and those that cross
 /// lanes.
-class LaneDecoder {
+class LaneDecoder : DecoderContext {
 public:
-  LaneDecoder(const SimulatedChip &Chip, unsigned WaveSize,
-              const ExecTable &Table, OperandDecoder &Operands)
-      : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
+  explicit LaneDecoder(const DecoderContext &C) : DecoderContext(C) {}
   std::string decode(const MachineOperands &From, const LaneOpInfo &Info,
                      Inst &I);
   /// The handler is set already.
@@ -166,20 +172,13 @@ private:
   template <typename T> void permute(Inst &I, T From);
   bool permuteBy(unsigned Control, bool WholeRegisters, Inst &I);
   uint64_t dppEnabled(unsigned RowMask, unsigned BankMask) const;
-
-  const SimulatedChip &Chip;
-  const unsigned N;
-  const ExecTable &Table;
-  OperandDecoder &Operands;
   std::deque<DppPattern> DppPatterns;
 };
 
 /// Loads, stores and atomics of all kinds of memory.
-class MemoryDecoder {
+class MemoryDecoder : DecoderContext {
 public:
-  MemoryDecoder(const SimulatedChip &Chip, const ExecTable &Table,
-                OperandDecoder &Operands)
-      : Chip(Chip), Table(Table), Operands(Operands) {}
+  explicit MemoryDecoder(const DecoderContext &C) : DecoderContext(C) {}
   std::string decode(const MachineOperands &From, Inst &I);
 
 private:
@@ -191,43 +190,28 @@ private:
   std::string decodeScalarLoad(const MachineOperands &From,
                                const isa::MemoryFacts &Facts, Inst &I);
   std::string modifiers(const MachineOperands &From, Inst &I) const;
-
-  const SimulatedChip &Chip;
-  const ExecTable &Table;
-  OperandDecoder &Operands;
 };
 
 /// Matrix instructions.
-class MatrixDecoder {
+class MatrixDecoder : DecoderContext {
 public:
-  MatrixDecoder(const SimulatedChip &Chip, unsigned WaveSize,
-                const ExecTable &Table, OperandDecoder &Operands)
-      : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
+  explicit MatrixDecoder(const DecoderContext &C) : DecoderContext(C) {}
   std::string decode(const MachineOperands &From, Inst &I);
 
 private:
-  const SimulatedChip &Chip;
-  const unsigned N;
-  const ExecTable &Table;
-  OperandDecoder &Operands;
   std::deque<MatrixShape> Shapes;
 };
 
 /// Conversions to and from fp8, bf8, fp6, bf6 and fp4, and those that round by
 /// a random number.
-class ConversionDecoder {
+class ConversionDecoder : DecoderContext {
 public:
-  ConversionDecoder(const SimulatedChip &Chip, const ExecTable &Table,
-                    OperandDecoder &Operands)
-      : Chip(Chip), Table(Table), Operands(Operands) {}
+  explicit ConversionDecoder(const DecoderContext &C) : DecoderContext(C) {}
   /// Whether an instruction is one of these.
   static bool knows(llvm::StringRef Name);
   std::string decode(const MachineOperands &From, Inst &I);
 
 private:
-  const SimulatedChip &Chip;
-  const ExecTable &Table;
-  OperandDecoder &Operands;
   std::deque<SmallConversion> Conversions;
 };
 

@@ -27,9 +27,10 @@ using namespace lnbwd::sim;
 InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
                          const ExecTable &Table)
     : Chip(Chip), Table(Table), Operands(WaveSize),
-      Lanes(Chip, WaveSize, Table, Operands), Scalars(Operands),
-      Memory(Chip, Table, Operands), Matrices(Chip, WaveSize, Table, Operands),
-      Conversions(Chip, Table, Operands) {
+      Lanes({Chip, WaveSize, Table, Operands}), Scalars(Operands),
+      Memory({Chip, WaveSize, Table, Operands}),
+      Matrices({Chip, WaveSize, Table, Operands}),
+      Conversions({Chip, WaveSize, Table, Operands}) {
   for (TableRef<LaneOpInfo> Ref : Table.LaneOps)
     for (unsigned K = 0; K < Ref.Size; ++K)
       for (StringRef Name : isa::canonicalNames(Ref.Begin[K].Names))

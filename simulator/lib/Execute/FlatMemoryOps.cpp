@@ -149,29 +149,25 @@ static uint8_t *flatMemory(Wave &W, uint64_t Address) {
 /// Checks one lane's access; false: the wave has been stopped.
 static bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
                       unsigned Bytes, bool Write) {
-  uint32_t Low = uint32_t(Address);
-  switch (spaceOf(Address)) {
-  case Space::Lds:
-    if (uint64_t(Low) + Bytes <= W.WG->LdsSize)
-      return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
+  const uint32_t Low = uint32_t(Address);
+  const Space Where = spaceOf(Address);
+  if (Where == Space::Lds && uint64_t(Low) + Bytes > W.WG->LdsSize) {
     faultLds(W, I, int(L), Low, Bytes);
     return false;
-  case Space::Scratch:
-    if (uint64_t(Low) + Bytes <= W.ScratchSize)
-      return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
+  }
+  if (Where == Space::Scratch && uint64_t(Low) + Bytes > W.ScratchSize) {
     faultScratch(W, I, int(L), Low, Bytes);
     return false;
-  case Space::Global:
-    break;
   }
-  if (inRegion(W.LastRegion, Address, Bytes))
-    return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
-  if (const Region *R = findRegion(W, Address, Bytes)) {
+  if (Where == Space::Global && !inRegion(W.LastRegion, Address, Bytes)) {
+    const Region *R = findRegion(W, Address, Bytes);
+    if (!R) {
+      faultAddress(W, I, int(L), Address, Bytes, Write);
+      return false;
+    }
     W.LastRegion = *R;
-    return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
   }
-  faultAddress(W, I, int(L), Address, Bytes, Write);
-  return false;
+  return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
 }
 
 /// Checks one lane's load or store, and counts it; false: stopped.
@@ -188,36 +184,25 @@ static bool beginFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
   return true;
 }
 
-static const Inst *flatLoad(Wave &W, const Inst *I, uint64_t Exec) {
+template <bool Stores>
+static const Inst *flatAccess(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   if (!flatAddresses(W, I, Exec, A))
     return nullptr;
-  uint32_t *Out = W.T->Out;
+  uint32_t *Data = Stores ? W.row(I->Src[1].Reg) : W.T->Out;
   for (unsigned L : LaneMask(Exec)) {
-    if (!beginFlat(W, I, L, A[L], false))
+    if (!beginFlat(W, I, L, A[L], Stores))
       return nullptr;
     if (spaceOf(A[L]) == Space::Scratch)
-      loadScratchElements(W, I, L, uint32_t(A[L]), Out);
+      Stores ? storeScratchElements(W, I, L, uint32_t(A[L]), Data)
+             : loadScratchElements(W, I, L, uint32_t(A[L]), Data);
+    else if (Stores)
+      storeElements(flatMemory(W, A[L]), Data, I, L, W.N, I->Elements);
     else
-      loadElements(Out, flatMemory(W, A[L]), I, L, W.N, I->Elements);
+      loadElements(Data, flatMemory(W, A[L]), I, L, W.N, I->Elements);
   }
-  writeLoaded(W, I, Out, Exec);
-  return I + 1;
-}
-
-static const Inst *flatStore(Wave &W, const Inst *I, uint64_t Exec) {
-  uint64_t *A = W.T->Address;
-  if (!flatAddresses(W, I, Exec, A))
-    return nullptr;
-  const uint32_t *S = W.row(I->Src[1].Reg);
-  for (unsigned L : LaneMask(Exec)) {
-    if (!beginFlat(W, I, L, A[L], true))
-      return nullptr;
-    if (spaceOf(A[L]) == Space::Scratch)
-      storeScratchElements(W, I, L, uint32_t(A[L]), S);
-    else
-      storeElements(flatMemory(W, A[L]), S, I, L, W.N, I->Elements);
-  }
+  if (!Stores)
+    writeLoaded(W, I, Data, Exec);
   return I + 1;
 }
 
@@ -252,8 +237,8 @@ static const Inst *flatAtomic(Wave &W, const Inst *I, uint64_t Exec) {
 }
 
 void addFlatHandlers(ExecTable &Table) {
-  Table.Memory[unsigned(MemoryOp::FlatLoad)] = whereActive<flatLoad>;
-  Table.Memory[unsigned(MemoryOp::FlatStore)] = whereActive<flatStore>;
+  Table.Memory[unsigned(MemoryOp::FlatLoad)] = whereActive<flatAccess<false>>;
+  Table.Memory[unsigned(MemoryOp::FlatStore)] = whereActive<flatAccess<true>>;
   Table.Memory[unsigned(MemoryOp::FlatAtomic)] = whereActive<flatAtomic>;
   Table.Memory[unsigned(MemoryOp::ScratchLoad)] = whereActive<scratchLoad>;
   Table.Memory[unsigned(MemoryOp::ScratchStore)] = whereActive<scratchStore>;

@@ -116,20 +116,13 @@ static const Inst *globalStore(Wave &W, const Inst *I, uint64_t Exec) {
   const uint32_t *S = W.row(I->Src[1].Reg);
   if (I->ElementBytes == 4 && Exec == W.FullMask && consecutive(A, Bytes, N)) {
     uint8_t *P = reinterpret_cast<uint8_t *>(A[0]);
-    switch (E) {
-    case 1:
+    if (E == 1)
       std::memcpy(P, S, N * 4);
-      return I + 1;
-    case 2:
-      storeConsecutive<2>(P, S, N);
-      return I + 1;
-    case 3:
-      storeConsecutive<3>(P, S, N);
-      return I + 1;
-    default:
-      storeConsecutive<4>(P, S, N);
-      return I + 1;
-    }
+    else
+      (E == 2   ? storeConsecutive<2>
+       : E == 3 ? storeConsecutive<3>
+                : storeConsecutive<4>)(P, S, N);
+    return I + 1;
   }
   for (unsigned L : LaneMask(Exec)) {
     storeElements(reinterpret_cast<uint8_t *>(A[L]), S, I, L, N, E);

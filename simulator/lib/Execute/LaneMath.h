@@ -17,6 +17,8 @@
 
 #include "Execute/ExecTable.h"
 
+#include "llvm/ADT/bit.h"
+
 #include <cstdint>
 #include <cstring>
 
@@ -71,26 +73,11 @@
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
-static inline float asF32(uint32_t X) {
-  float F;
-  std::memcpy(&F, &X, 4);
-  return F;
-}
-static inline uint32_t bits(float F) {
-  uint32_t X;
-  std::memcpy(&X, &F, 4);
-  return X;
-}
-static inline double asF64(uint64_t X) {
-  double F;
-  std::memcpy(&F, &X, 8);
-  return F;
-}
-static inline uint64_t bits(double F) {
-  uint64_t X;
-  std::memcpy(&X, &F, 8);
-  return X;
-}
+using llvm::bit_cast;
+static inline float asF32(uint32_t X) { return bit_cast<float>(X); }
+static inline uint32_t bits(float F) { return bit_cast<uint32_t>(F); }
+static inline double asF64(uint64_t X) { return bit_cast<double>(X); }
+static inline uint64_t bits(double F) { return bit_cast<uint64_t>(F); }
 static inline uint64_t join(uint32_t Low, uint32_t High) {
   return uint64_t(High) << 32 | Low;
 }

@@ -148,8 +148,7 @@ struct RowSum {
   void add(double *Sums) const;
 
 private:
-  void addPlain(double *Sums) const;
-  void addFused(double *Sums) const;
+  template <bool Fuses> void addInOrder(double *Sums) const;
   void addSplit(double *Sums) const;
   void addParts(double *Sums) const;
 };
@@ -197,24 +196,14 @@ void RowSum::choose(Span A, Span B, Span C) {
                                         : Adding::Parts;
 }
 
-void RowSum::addPlain(double *Sums) const {
+template <bool Fuses> void RowSum::addInOrder(double *Sums) const {
   double Sum[32];
   std::memcpy(Sum, Addend, M * sizeof(double));
   for (unsigned I = 0; I < K; ++I) {
     const double Factor = Factors[I], *Other = Others[I];
     for (unsigned J = 0; J < M; ++J)
-      Sum[J] += Factor * Other[J];
-  }
-  std::memcpy(Sums, Sum, M * sizeof(double));
-}
-
-void RowSum::addFused(double *Sums) const {
-  double Sum[32];
-  std::memcpy(Sum, Addend, M * sizeof(double));
-  for (unsigned I = 0; I < K; ++I) {
-    const double Factor = Factors[I], *Other = Others[I];
-    for (unsigned J = 0; J < M; ++J)
-      Sum[J] = __builtin_fma(Factor, Other[J], Sum[J]);
+      Sum[J] = Fuses ? __builtin_fma(Factor, Other[J], Sum[J])
+                     : Sum[J] + Factor * Other[J];
   }
   std::memcpy(Sums, Sum, M * sizeof(double));
 }
@@ -254,9 +243,9 @@ void RowSum::addParts(double *Sums) const {
 void RowSum::add(double *Sums) const {
   switch (How) {
   case Adding::Plain:
-    return addPlain(Sums);
+    return addInOrder<false>(Sums);
   case Adding::Fused:
-    return addFused(Sums);
+    return addInOrder<true>(Sums);
   case Adding::Split:
     return addSplit(Sums);
   case Adding::Parts:

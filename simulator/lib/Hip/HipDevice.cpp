@@ -164,17 +164,11 @@ hipError_t hipInit(unsigned int Flags) {
 }
 
 hipError_t hipDriverGetVersion(int *Version) {
-  if (!Version)
-    return refuse(__func__, "null pointer");
-  *Version = OfferedVersion;
-  return finish(hipSuccess);
+  return give(__func__, Version, OfferedVersion);
 }
 
 hipError_t hipRuntimeGetVersion(int *Version) {
-  if (!Version)
-    return refuse(__func__, "null pointer");
-  *Version = OfferedVersion;
-  return finish(hipSuccess);
+  return give(__func__, Version, OfferedVersion);
 }
 
 hipError_t hipGetDeviceCount(int *Count) {
@@ -185,10 +179,7 @@ hipError_t hipGetDeviceCount(int *Count) {
 }
 
 hipError_t hipGetDevice(int *Device) {
-  if (!Device)
-    return refuse(__func__, "null pointer");
-  *Device = numberOf(currentDevice());
-  return finish(hipSuccess);
+  return give(__func__, Device, numberOf(currentDevice()));
 }
 
 hipError_t hipSetDevice(int Number) {
@@ -312,10 +303,7 @@ hipError_t hipDeviceComputeCapability(int *Major, int *Minor,
 }
 
 hipError_t hipDeviceCanAccessPeer(int *Can, int, int) {
-  if (!Can)
-    return refuse(__func__, "null pointer");
-  *Can = 0;
-  return finish(hipSuccess);
+  return give(__func__, Can, 0);
 }
 
 // Everything has happened when a call returns, and there is nothing to prefer.

@@ -129,11 +129,9 @@ hipError_t hipStreamEndCapture(hipStream_t Stream, hipGraph_t *Graph) {
 }
 
 hipError_t hipGraphDestroy(hipGraph_t Graph) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().Graphs.erase(Graph))
-    return refuse(__func__, "the graph does not exist");
-  delete Graph;
-  return finish(hipSuccess);
+  return destroy(state().Graphs, Graph)
+             ? finish(hipSuccess)
+             : refuse(__func__, "the graph does not exist");
 }
 
 hipError_t hipGraphInstantiate(hipGraphExec_t *Exec, hipGraph_t Graph,
@@ -147,11 +145,9 @@ hipError_t hipGraphInstantiate(hipGraphExec_t *Exec, hipGraph_t Graph,
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t Exec) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().GraphExecs.erase(Exec))
-    return refuse(__func__, "the graph does not exist");
-  delete Exec;
-  return finish(hipSuccess);
+  return destroy(state().GraphExecs, Exec)
+             ? finish(hipSuccess)
+             : refuse(__func__, "the graph does not exist");
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t Exec, hipStream_t Stream) {

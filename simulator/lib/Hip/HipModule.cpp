@@ -311,33 +311,26 @@ hipError_t hipFuncGetAttribute(int *Value, hipFunction_attribute Attribute,
     return refuse(__func__, "the function does not exist",
                   hipErrorInvalidDeviceFunction);
   const Kernel &K = *F->TheKernel;
+  const SimulatedChip &Chip = Chips[F->Owner->Device];
   switch (Attribute) {
   case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-    *Value = int(K.MaxFlatWorkgroupSize);
-    break;
+    return give(__func__, Value, int(K.MaxFlatWorkgroupSize));
   case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *Value = int(K.LdsSize);
-    break;
+    return give(__func__, Value, int(K.LdsSize));
   case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-    *Value = int(K.ScratchSize);
-    break;
+    return give(__func__, Value, int(K.ScratchSize));
   case HIP_FUNC_ATTRIBUTE_NUM_REGS:
-    *Value = int(K.VgprCount);
-    break;
+    return give(__func__, Value, int(K.VgprCount));
   case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-    *Value = 0;
-    break;
+    return give(__func__, Value, 0);
   case HIP_FUNC_ATTRIBUTE_BINARY_VERSION:
   case HIP_FUNC_ATTRIBUTE_PTX_VERSION:
-    *Value = int(Chips[F->Owner->Device].Generation) * 10;
-    break;
+    return give(__func__, Value, int(Chip.Generation) * 10);
   case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-    *Value = int(Chips[F->Owner->Device].LdsBytes - K.LdsSize);
-    break;
+    return give(__func__, Value, int(Chip.LdsBytes - K.LdsSize));
   default:
     return refuse(__func__, "the simulator does not have this attribute");
   }
-  return finish(hipSuccess);
 }
 
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -100,6 +100,19 @@ static void *attribute(Pool &P, hipMemPoolAttr Attribute, size_t &Size) {
   return nullptr;
 }
 
+/// The default pool of a device, or the one that was set in its place.
+static hipError_t poolOf(const char *Function, Pool **P, int Number,
+                         bool Current) {
+  const int Device = deviceNumbered(Number);
+  if (!P || Device < 0)
+    return refuse(Function,
+                  "expected a device that exists, and a place for the pool");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Pool *Set = Current ? state().CurrentPools[Device] : nullptr;
+  *P = Set ? Set : defaultPool(Device);
+  return finish(hipSuccess);
+}
+
 extern "C" {
 
 hipError_t hipMallocAsync(void **Pointer, size_t Size, hipStream_t Stream) {
@@ -135,9 +148,7 @@ hipError_t hipMemPoolCreate(hipMemPool_t *Made, const hipMemPoolProps *Of) {
     return refuse(__func__,
                   "pools that other processes can open are not simulated",
                   hipErrorNotSupported);
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  *Made = *state().Pools.insert(new Pool{Device}).first;
-  return finish(hipSuccess);
+  return keep(state().Pools, new Pool{Device}, Made);
 }
 /// What was taken from it stays until it is freed.
 hipError_t hipMemPoolDestroy(hipMemPool_t P) {
@@ -153,23 +164,10 @@ hipError_t hipMemPoolDestroy(hipMemPool_t P) {
 }
 
 hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *P, int Number) {
-  const int Device = deviceNumbered(Number);
-  if (!P || Device < 0)
-    return refuse("hipDeviceGetDefaultMemPool",
-                  "expected a device that exists, and a place for the pool");
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  *P = defaultPool(Device);
-  return finish(hipSuccess);
+  return poolOf(__func__, P, Number, /*Current=*/false);
 }
 hipError_t hipDeviceGetMemPool(hipMemPool_t *P, int Number) {
-  const int Device = deviceNumbered(Number);
-  if (!P || Device < 0)
-    return refuse("hipDeviceGetMemPool",
-                  "expected a device that exists, and a place for the pool");
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  Pool *Current = state().CurrentPools[Device];
-  *P = Current ? Current : defaultPool(Device);
-  return finish(hipSuccess);
+  return poolOf(__func__, P, Number, /*Current=*/true);
 }
 hipError_t hipDeviceSetMemPool(int Number, hipMemPool_t P) {
   const int Device = deviceNumbered(Number);

@@ -190,6 +190,28 @@ hipError_t finishFault(hipError_t Code, std::string Message);
 int missingFunction(const char *Name);
 /// Ends a call that was given a "stream" or an "event" that does not exist.
 hipError_t noSuch(const char *Function, const char *What);
+/// Ends a call that asks for a value.
+template <typename T, typename U>
+hipError_t give(const char *Function, T *To, U Value) {
+  if (!To)
+    return refuse(Function, "null pointer");
+  *To = Value;
+  return finish(hipSuccess);
+}
+/// Ends a call that makes something, which the state keeps.
+template <typename T> hipError_t keep(std::set<T *> &All, T *New, T **Made) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *Made = *All.insert(New).first;
+  return finish(hipSuccess);
+}
+/// Destroys what keep() was given; false: there is no such thing.
+template <typename T> bool destroy(std::set<T *> &All, T *Old) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  const bool Known = All.erase(Old);
+  if (Known)
+    delete Old;
+  return Known;
+}
 
 /// Appends "KIND: TEXT" to the report of the process, which LNBWD_SIM_REPORT
 /// names, a file or "stderr"; nothing without. For programs that do not look

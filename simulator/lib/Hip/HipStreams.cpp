@@ -26,11 +26,8 @@ extern "C" {
 hipError_t hipStreamCreateWithFlags(hipStream_t *Stream, unsigned int Flags) {
   if (!Stream || Flags > hipStreamNonBlocking)
     return refuse(__func__, "null pointer or unknown flags");
-  auto *S = new ihipStream_t{currentDevice(), nullptr};
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Streams.insert(S);
-  *Stream = S;
-  return finish(hipSuccess);
+  return keep(state().Streams, new ihipStream_t{currentDevice(), nullptr},
+              Stream);
 }
 
 hipError_t hipStreamCreate(hipStream_t *Stream) {
@@ -38,11 +35,8 @@ hipError_t hipStreamCreate(hipStream_t *Stream) {
 }
 
 hipError_t hipStreamDestroy(hipStream_t Stream) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().Streams.erase(Stream))
-    return noSuch("hipStreamDestroy", "stream");
-  delete Stream;
-  return finish(hipSuccess);
+  return destroy(state().Streams, Stream) ? finish(hipSuccess)
+                                          : noSuch(__func__, "stream");
 }
 
 hipError_t hipStreamSynchronize(hipStream_t Stream) {
@@ -55,9 +49,7 @@ hipError_t hipStreamSynchronize(hipStream_t Stream) {
 }
 
 hipError_t hipStreamQuery(hipStream_t Stream) {
-  if (!validStream(Stream))
-    return noSuch("hipStreamQuery", "stream");
-  return finish(hipSuccess);
+  return validStream(Stream) ? finish(hipSuccess) : noSuch(__func__, "stream");
 }
 
 static bool validEvent(hipEvent_t Event) {
@@ -77,11 +69,7 @@ hipError_t hipStreamWaitEvent(hipStream_t Stream, hipEvent_t Event,
 hipError_t hipEventCreateWithFlags(hipEvent_t *Event, unsigned) {
   if (!Event)
     return finish(hipErrorInvalidValue, "hipEventCreate: null pointer");
-  auto *E = new ihipEvent_t;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Events.insert(E);
-  *Event = E;
-  return finish(hipSuccess);
+  return keep(state().Events, new ihipEvent_t, Event);
 }
 
 hipError_t hipEventCreate(hipEvent_t *Event) {
@@ -89,11 +77,8 @@ hipError_t hipEventCreate(hipEvent_t *Event) {
 }
 
 hipError_t hipEventDestroy(hipEvent_t Event) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().Events.erase(Event))
-    return noSuch("hipEventDestroy", "event");
-  delete Event;
-  return finish(hipSuccess);
+  return destroy(state().Events, Event) ? finish(hipSuccess)
+                                        : noSuch(__func__, "event");
 }
 
 hipError_t hipEventRecord(hipEvent_t Event, hipStream_t Stream) {

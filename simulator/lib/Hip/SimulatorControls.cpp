@@ -22,6 +22,25 @@
 
 using namespace lnbwd::sim;
 
+/// A text of the state that the thread keeps until it asks for the same again.
+template <typename F> static const char *textOf(F Function) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = Function(state());
+  return Text.c_str();
+}
+
+/// The shadow of the buffer that has all of these bytes, or null. Under the
+/// lock.
+static BufferShadow *shadowOf(const void *Pointer, uint64_t Bytes) {
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  BufferShadow *S = state().Shadows.shadowAt(Address);
+  return S && Address >= S->begin() && Address - S->begin() <= S->bytes() &&
+                 Bytes <= S->bytes() - (Address - S->begin())
+             ? S
+             : nullptr;
+}
+
 extern "C" {
 
 void lnbwdSimResetCounters(void) {
@@ -109,10 +128,7 @@ void lnbwdSimSetMaxErrors(unsigned Count) {
 }
 
 const char *lnbwdSimGetCheckSummary(void) {
-  static thread_local std::string Text;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  Text = state().Summary;
-  return Text.c_str();
+  return textOf([](HipState &S) { return S.Summary; });
 }
 
 int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
@@ -136,26 +152,22 @@ void lnbwdSimDescribeLds(const char *Others, int Once) {
 int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
                                uint64_t ElementBytes, uint64_t *First) {
   std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!(state().Checks & LNBWD_SIM_CHECK_MEMORY) || !ElementBytes)
-    return -1;
-  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
-  const BufferShadow *S = state().Shadows.shadowAt(Address);
-  if (!S || Address < S->begin() || Address - S->begin() > S->bytes() ||
-      Bytes > S->bytes() - (Address - S->begin()))
+  const BufferShadow *S = shadowOf(Pointer, Bytes);
+  if (!(state().Checks & LNBWD_SIM_CHECK_MEMORY) || !ElementBytes || !S)
     return -1;
   uint64_t None = 0;
-  return int64_t(S->countUnwritten(Address, Bytes / ElementBytes, ElementBytes,
+  return int64_t(S->countUnwritten(reinterpret_cast<uint64_t>(Pointer),
+                                   Bytes / ElementBytes, ElementBytes,
                                    First ? *First : None));
 }
 
 int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
   std::lock_guard<std::mutex> Guard(state().Lock);
-  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
-  const BufferShadow *S = state().Shadows.shadowAt(Address);
-  if (!S || Address < S->begin() || Address - S->begin() > S->bytes() ||
-      Bytes > S->bytes() - (Address - S->begin()))
+  const BufferShadow *S = shadowOf(Pointer, Bytes);
+  if (!S)
     return -1;
-  S->accesses(Address, Bytes, state().CheckedLaunch, Ways);
+  S->accesses(reinterpret_cast<uint64_t>(Pointer), Bytes, state().CheckedLaunch,
+              Ways);
   return 0;
 }
 
@@ -163,22 +175,19 @@ int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
                          uint64_t ElementBytes, int Writes, uint32_t One,
                          uint32_t *Workgroups) {
   std::lock_guard<std::mutex> Guard(state().Lock);
-  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
-  const BufferShadow *S = state().Shadows.shadowAt(Address);
-  if (!S || !ElementBytes || Address < S->begin() ||
-      Address - S->begin() > S->bytes() ||
-      Count > (S->bytes() - (Address - S->begin())) / ElementBytes)
+  if (!ElementBytes || Count > UINT64_MAX / ElementBytes)
     return -1;
-  S->accessors(Address, Count, ElementBytes, state().CheckedLaunch, Writes != 0,
-               state().CheckedWaves, One, Workgroups);
+  const BufferShadow *S = shadowOf(Pointer, Count * ElementBytes);
+  if (!S)
+    return -1;
+  S->accessors(reinterpret_cast<uint64_t>(Pointer), Count, ElementBytes,
+               state().CheckedLaunch, Writes != 0, state().CheckedWaves, One,
+               Workgroups);
   return 0;
 }
 
 const char *lnbwdSimGetCountsJson(void) {
-  static thread_local std::string Text;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  Text = state().Counts[currentDevice()].json();
-  return Text.c_str();
+  return textOf([](HipState &S) { return S.Counts[currentDevice()].json(); });
 }
 
 int lnbwdSimSetTiming(const char *Options) {
@@ -202,17 +211,13 @@ int lnbwdSimSetTiming(const char *Options) {
 }
 
 const char *lnbwdSimGetTimingJson(void) {
-  static thread_local std::string Text;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  Text = state().Predicted[currentDevice()].json();
-  return Text.c_str();
+  return textOf(
+      [](HipState &S) { return S.Predicted[currentDevice()].json(); });
 }
 
 const char *lnbwdSimGetTimelineJson(void) {
-  static thread_local std::string Text;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  Text = state().Predicted[currentDevice()].timeline();
-  return Text.c_str();
+  return textOf(
+      [](HipState &S) { return S.Predicted[currentDevice()].timeline(); });
 }
 
 } // extern "C"

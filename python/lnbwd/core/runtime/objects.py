@@ -79,21 +79,14 @@ class Program(Handle):
 
     @staticmethod
     def from_bytes(code: bytes) -> Program:
-        """Reads a compiled kernel: an AMD code object, a cubin or PTX text.
-
-        Raises:
-            RuntimeStatusError: the bytes are no compiled kernel, are cut off or damaged.
-        """
+        """Reads a compiled kernel: an AMD code object, a cubin or PTX text. A RuntimeStatusError if
+        the bytes are none, are cut off or damaged."""
         return Program(make(open_runtime().lnbwd_program_from_memory, code, len(code), None))
 
     @staticmethod
     def for_chip(code: bytes, chip: str) -> Program:
         """Reads a compiled kernel, or of a bundle for several chips the entry for ``chip``, the
-        device's ``info.arch``.
-
-        Raises:
-            RuntimeStatusError: no entry is for this chip; the message names those there are.
-        """
+        device's ``info.arch``. A RuntimeStatusError names the chips there are if it has none."""
         return Program(make(open_runtime().lnbwd_program_from_memory, code, len(code),
                             chip.encode()))
 
@@ -308,11 +301,8 @@ class Buffer(Handle):
 
 
 class Kernel(Handle):
-    """A program on a device. With ``keeps_lock`` a launch keeps the interpreter's lock.
-
-    Raises:
-        RuntimeStatusError: the program is not for this device's chip, or the driver refuses it.
-    """
+    """A program on a device. With ``keeps_lock`` a launch keeps the interpreter's lock. A
+    RuntimeStatusError if it is not for this device's chip, or the driver refuses it."""
 
     _destroy = "lnbwd_kernel_destroy"
 
