@@ -143,16 +143,21 @@ def of_next_tokens(logits, tokens):
 @pytest.mark.parametrize(("function", "operands"), [
     (lambda x: (x[1:] + x[:-1]).exp(), lambda n: [leaf(n)]),
     (of_next_tokens, lambda n: [leaf(2, n, 11), torch.arange(2 * n).view(2, n) % 11]),
-    (lambda x: x.reshape(x.shape[0] // 2, -1, 16).exp(), lambda n: [leaf(n, 16)])],
-    ids=["neighbours", "next tokens", "pairs"])
+    (lambda x: x.reshape(x.shape[0] // 2, -1, 16).exp(), lambda n: [leaf(n, 16)]),
+    (lambda x: F.layer_norm(x, (16,)) + x.new_full((16,), x.shape[0] % 2), lambda n: [leaf(n, 16)]),
+    (lambda x: x.mean(1), lambda n: [leaf(n, n + 1, n + 5)])],
+    ids=["neighbours", "next tokens", "pairs", "odd", "middle"])
 def test_sizes_that_a_symbol_does_not_multiply(function, operands, fresh_inductor):
-    """Such as n - 1: no length of rows divides those of all n."""
+    """Such as n - 1: no length of rows divides those of all n; others, such as n % 2, that are the
+    same for some n; and strides of which either may be the larger one."""
     with simulated():
         compiled = torch.compile(function, backend="lnbwd", fullgraph=True, dynamic=True)
         for size in (6, 4, 10):
             given = on_device(operands(size))
             [results] = evaluate([function], [given], lambda x: [as_list(compiled(*x))])
             assert_near(results, Case(function, given))
+    for made in lnbwd.inductor.decisions(clear=True):
+        assert "an error" not in made.reason
 
 
 def test_training_with_rows_that_are_a_symbol(fresh_inductor):

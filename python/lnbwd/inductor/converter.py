@@ -274,12 +274,12 @@ def _programs_of(bodies: Sequence[LoopBody], sizes: Sequence[Any], memory: Memor
     left = [*range(len(bodies))]
     calls: list[Call] = []
     while left:
-        space = Space(bodies, sizes, left, reduces_rows)
+        space = Space(bodies, sizes, left, reduces_rows, memory)
         taken = space.first_program(left)
         if not taken:  # The first one is of other loops than those that reduce.
             counts = {place: math.prod((*sizes[place][0], *sizes[place][1])) for place in left}
             alike = [place for place in left if counts[place] == counts[left[0]]]
-            space = Space(bodies, sizes, alike, reduces_rows)
+            space = Space(bodies, sizes, alike, reduces_rows, memory)
             taken = space.first_program(left, alike)
         if not taken:
             raise NotConvertible("its loops have different numbers of elements")

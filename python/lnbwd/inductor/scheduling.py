@@ -34,8 +34,9 @@ from .values import Memory
 log = logging.getLogger("lnbwd.regions")
 
 _SAMPLES = ((1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049),
-            (1087, 1091, 1093, 1097, 1103, 1109, 1117, 1123))
-"""Numbers that stand for symbols: a program that is the same for both is right for any."""
+            (1123, 1117, 1109, 1103, 1097, 1093, 1091, 1087))
+"""Numbers that stand for symbols, of which either may be the larger one: a program that is the same
+for both is right for any."""
 
 
 def calls_of(nodes: Sequence[Any]) -> list[Call]:
@@ -47,12 +48,13 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
     symbols = sorted({symbol for body in bodies for sizes in body.sizes for size in sizes
                       for symbol in getattr(size, "free_symbols", ())}, key=str)
     if not symbols:
-        return convert(bodies, _memory(nodes, {}))
+        return convert(bodies, _memory(nodes))
     if len(symbols) > len(_SAMPLES[0]):
         raise NotConvertible("has too many sizes that are symbols")
     samples = [dict(zip(symbols, numbers, strict=False)) for numbers in _SAMPLES]
     unit = _divisor(math.prod(size for sizes in bodies[0].sizes for size in sizes))
-    first, second = (convert(bodies, _memory(nodes, values, unit)) for values in samples)
+    first, second = (convert(bodies, _memory(nodes, given, unit))
+                     for given in (samples, samples[::-1]))
     if len(first) != len(second):
         raise NotConvertible("has sizes that are symbols")
     return [_for_any_rows(one, other, bodies, samples)
@@ -70,7 +72,7 @@ def count_programs(nodes: Sequence[Any]) -> int | None:
         return None
 
 
-def _number(expression: Any, values: Mapping[Any, int]) -> int:
+def _number(expression: Any, values: Mapping[Any, int] | None = None) -> int:
     result = expression.subs(values) if values and hasattr(expression, "subs") else expression
     if not isinstance(result, int) and not result.is_Integer:
         raise NotConvertible("has sizes that are symbols")
@@ -83,19 +85,23 @@ def _divisor(size: Any) -> int:
     return math.gcd(*(int(one) if int(one) == one else 1 for one in factors.values()))
 
 
-def _memory(nodes: Sequence[Any], values: Mapping[Any, int], unit: int = 0) -> Memory:
+def _memory(nodes: Sequence[Any], samples: Sequence[Mapping[Any, int]] = (),
+            unit: int = 0) -> Memory:
     def size_of(name: str) -> int:
         layout = internals.layout_of(name)
         if layout is None:
             raise NotConvertible("has a tensor of unknown sizes")
         sizes, strides, _ = layout
-        return 1 + sum((_number(size, values) - 1) * _number(stride, values)
+        return 1 + sum((number(size) - 1) * number(stride)
                        for size, stride in zip(sizes, strides, strict=True))
 
-    return Memory(internals.dtype_of, size_of,
-                  lambda name: _number(internals.first_element(name), values),
-                  internals.memory_name,
-                  lambda name: not internals.is_local(name, nodes), values, unit)
+    def number(expression: Any) -> int:
+        return _number(memory.number(expression))
+
+    memory = Memory(internals.dtype_of, size_of,
+                    lambda name: number(internals.first_element(name)), internals.memory_name,
+                    lambda name: not internals.is_local(name, nodes), samples, unit)
+    return memory
 
 
 def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any],

@@ -33,21 +33,28 @@ EIGHTS = {dtype: ELEMENT_NAMES[dtype] for dtype in (
 class Memory:
     """The memory behind names: of a buffer the type and number of its elements, its first one in
     another buffer's memory if it is a part of that, the buffer whose memory it is, and whether
-    others read what a node writes there; ``values``, numbers that stand for symbols in sizes and
-    indices; and ``unit``, which every choice of a row's length divides, 0: any does."""
+    others read what a node writes there; ``samples``, numbers that stand for symbols in sizes and
+    indices, and then others; and ``unit``, which every choice of a row's length divides, 0: any
+    does."""
 
     dtype: Callable[[str], torch.dtype]
     size: Callable[[str], int]
     first: Callable[[str], int]
     same: Callable[[str], str]
     is_needed: Callable[[str], bool]
-    values: Mapping[Any, int] = field(default_factory=dict)
+    samples: Sequence[Mapping[Any, int]] = ()
     unit: int = 0
 
     def number(self, expression: Any) -> Any:
-        """An expression without the symbols that have values."""
-        return expression.subs(self.values) if self.values and hasattr(
-            expression, "subs") else expression
+        """An expression with numbers for its symbols. A part that is one number for all samples,
+        such as n % 2 or n // 2000, would be taken for a constant."""
+        if not self.samples or not hasattr(expression, "subs"):
+            return expression
+        for part in sympy.preorder_traversal(expression):
+            is_size = part.free_symbols and part.free_symbols <= self.samples[0].keys()
+            if is_size and len({part.subs(values) for values in self.samples}) == 1:
+                raise NotConvertible(f"has the size {part}, which symbols may not change")
+        return expression.subs(self.samples[0])
 
 
 @dataclass(frozen=True)
@@ -127,8 +134,8 @@ class Space:
     """The row block, ``rows`` of ``length`` elements, and how each body's loops run through it."""
 
     def __init__(self, bodies: Sequence[LoopBody], sizes: Sequence[Any],
-                 places: Sequence[int], reduces_rows: bool) -> None:
-        self.bodies, self.sizes = bodies, sizes
+                 places: Sequence[int], reduces_rows: bool, memory: Memory) -> None:
+        self.bodies, self.sizes, self.memory = bodies, sizes, memory
         self.sizes_of = {place: dict(zip(
             (*bodies[place].iter_vars, *bodies[place].reduce_vars),
             (*sizes[place][0], *sizes[place][1]), strict=True)) for place in places}
@@ -204,7 +211,7 @@ class Space:
         body, size_of = self.bodies[place], self.sizes_of[place]
         reduced = [v for v in body.reduce_vars if size_of[v] > 1]
         groups, most = 1, 0
-        for expression in body.get_read_exprs():
+        for expression in map(self.memory.number, body.get_read_exprs()):
             symbols: set[Any] = getattr(expression, "free_symbols", set())
             count = math.prod(size_of.get(s, 1) for s in symbols)
             if count > most and symbols.issuperset(reduced):
