@@ -41,7 +41,7 @@ class Unavailable(RuntimeError):
 
 
 class Peer:
-    """What all peers have."""
+    """The base of all peers."""
 
     name = ""  # On the command line and in the tables.
 

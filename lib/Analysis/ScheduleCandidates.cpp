@@ -344,9 +344,9 @@ void ScheduleSpace::forEachOfLeaves(Visitor visit) {
   int64_t columns =
       llvm::divideCeil(op.getRowLength() * groupsOfRows,
                        uint64_t(leavesWorkgroups * chip.computeUnits));
-  // A sector at least: fewer columns have too little in flight. Where there are
-  // too few for all compute units, there are many leaves: half as many columns,
-  // and twice as many leaves.
+  // A sector at least: fewer columns have too little in flight. Rows with too
+  // few columns for all compute units have many leaves: half as many columns,
+  // twice as many leaves.
   int64_t leavesColumns = sectorBytes / int64_t(sizeof(float));
   int64_t fewer =
       2 * op.getRowLength() <= leavesColumns * chip.computeUnits ? 2 : 1;

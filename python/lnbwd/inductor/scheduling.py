@@ -123,7 +123,7 @@ def _for_any_rows(first: Call, second: Call, bodies: Sequence[Any],
     if same[0] != same[1] or [(a.buffer, a.offset) for a in first.arguments] != [
             (a.buffer, a.offset) for a in second.arguments]:
         raise NotConvertible("has sizes that are symbols, and is another program for each")
-    # Of a size that rows, or groups of them, may not divide, the last elements would be left out.
+    # If rows, or groups of them, do not divide the size, the last elements are left out.
     whole = one.length * ((of_group if groups is None else groups) if one.has_groups else 1)
     sizes = (math.prod(size for sizes in bodies[place].sizes for size in sizes)
              for place in first.bodies)

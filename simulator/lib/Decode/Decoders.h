@@ -134,7 +134,7 @@ private:
   std::map<uint64_t, std::unique_ptr<std::array<uint32_t, 128>>> Constants;
 };
 
-/// What the decoders of vector and memory instructions share.
+/// The common part of the decoders of vector and memory instructions.
 struct DecoderContext {
   const SimulatedChip &Chip;
   const unsigned N; ///< lanes of a wave
