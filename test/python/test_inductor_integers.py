@@ -45,7 +45,7 @@ def divided(x, y):
 
 @of_integers(integers(torch.int8, 32, 64), integers(torch.uint8, 64))
 def narrow(x, y):
-    return x + x, x * x, y >> 4, y + 200, x.float() * y, -x, ~y
+    return x + x, x * x, y >> 4, y + 200, x.float() * y, -x, ~y, x.abs(), y.abs()
 
 
 @of_integers(integers(torch.int64, 32, 64))

@@ -78,6 +78,8 @@ class Operations(DefaultHandler):
             if name not in _ROUNDS_TO_ZERO or is_positive:
                 return self._integers(_OF_INTEGERS[name], *args)
         if name == "abs" and args[0].is_integer:
+            if not args[0].dtype.is_signed:
+                return args[0]
             return self.maximum(args[0], self.neg(args[0]))
         raise NotConvertible(f"computes {name}" + " of integers" * any(
             one.is_integer for one in args))
