@@ -155,10 +155,10 @@ KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column"
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
                "group_scalar", "number", "part", "lead", "table", "elements")
+"""Kinds of inputs, in the order in which a program has them."""
 
 TABLES = ("table", "elements")
 """Kinds of inputs that indices select from."""
-"""Kinds of inputs, in the order in which a program has them."""
 
 SUM_KINDS = {"part_sum": "add", "part_max": "max", "part_total": "add", "part_total_max": "max",
              "total": "add", "total_max": "max", "column_sum": "add", "column_max": "max",
