@@ -322,13 +322,17 @@ def test_the_log(log, says):
 # --------------------------------------------------------------------------------------------------
 
 
-def test_updates_in_place():
+@pytest.mark.parametrize("offset", [0, 1])
+def test_updates_in_place(offset):
+    """Of whole tensors, or of parts of one that holds all parameters."""
     def step(p, g, m, v):
         m.lerp_(g, 0.1)
         v.mul_(0.999).addcmul_(g, g, value=0.001)
         p.mul_(1 - 1e-3).addcdiv_(m, v.sqrt() + 1e-8, value=-1e-2)
 
     tensors = on_device([normal(40, 64, seed=seed) for seed in range(4)])
+    tensors = [torch.empty(40 * 64 + offset, device=t.device)[offset:].view_as(t).copy_(t)
+               for t in tensors]
     tensors[3].abs_()
     exact = [t.double() for t in tensors]
     step(*exact)

@@ -420,19 +420,20 @@ def test_an_output_with_gaps(fresh_inductor, width, left):
 
 
 @pytest.mark.parametrize("road", ["C++", "Python", "no kernel"])
+@pytest.mark.parametrize("offset", [0, 1])
 @pytest.mark.parametrize("parts", [
     ((1, 16, 1), (16, 16, 50), (256, 4, 1024)), ((1, 256, 64), (256, 4, 1)),
     ((1, 256, 3), (256, 4, 1000))])
-def test_gaps_stay_as_they_are(road, parts, request):
+def test_gaps_stay_as_they_are(road, offset, parts, request):
     builder = Builder(256)
     program = builder.finish(4, [Input("row", "f32")], [Output(
         "row", "f32", builder.add("exp", builder.add("input", 0)), 1, parts)])
     text = regions.register_row_program(program).text
     sizes, strides = ([one[place] for one in reversed(parts)] for place in (1, 2))
     x, want = normal(4, 256), torch.full((18000,), 7.0)
-    want.as_strided(sizes, strides).copy_(x.exp().view(sizes))
+    want.as_strided(sizes, strides, offset).copy_(x.exp().view(sizes))
     out = torch.full((18000,), 7.0, device=DEVICE)
-    arguments = (4, *on_device([x]), out[:program.outputs[0].row_length(256)])
+    arguments = (4, *on_device([x]), out[offset:][:program.outputs[0].row_length(256)])
     if road == "no kernel":
         request.getfixturevalue("no_kernels")
     with simulated():

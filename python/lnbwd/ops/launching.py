@@ -166,12 +166,11 @@ MemoryOrder = tuple[int, ...]
 """The dimensions of a tensor from the outermost in memory to the innermost; empty: row-major."""
 
 
-def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
-              alignment: int = ALIGNMENT) -> torch.Tensor:
+def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = ()) -> torch.Tensor:
     """The first ``count`` elements of a tensor's memory, one after another, as a kernel reads or
     writes them. Every launch and every evaluation gets its tensors from here; lib/Torch checks the
-    same and takes the address. The program was made for ``order``; memory at no multiple of
-    ``alignment`` bytes is copied. A ValueError if it has another order, gaps, or fewer elements."""
+    same and takes the address. The program was made for ``order``. A ValueError if it has another
+    order, gaps, or fewer elements."""
     has_rank = not order or len(order) == tensor.dim()
     lies = tensor.permute(order) if order and has_rank else tensor
     if not has_rank or not lies.is_contiguous() or tensor.numel() < count:
@@ -179,8 +178,12 @@ def memory_of(tensor: torch.Tensor, count: int, order: MemoryOrder = (),
             "in row-major order")
         raise ValueError(f"expected {count} elements without gaps, {wanted}, got a tensor of shape "
                          f"{list(tensor.shape)} with strides {list(tensor.stride())}")
-    flat = tensor.as_strided((count,), (1,))
-    return flat.clone() if flat.data_ptr() % alignment else flat
+    return tensor.as_strided((count,), (1,))
+
+
+def aligned(memory: torch.Tensor, alignment: int) -> torch.Tensor:
+    """The memory itself, or a copy of it if it is at no multiple of ``alignment`` bytes."""
+    return memory.clone() if memory.data_ptr() % alignment else memory
 
 
 def launch_kernel(kernel: Kernel, rows: int, tensors: Sequence[torch.Tensor],

@@ -25,7 +25,7 @@ from ..program.mlir import mlir
 from ..program.operands import ELEMENT_NAMES, KIND_NAMES, SUM_KINDS, TYPES, Input, Output
 from ..program.row_program import RowProgram
 from .choices import choices
-from .launching import ALIGNMENT, MemoryOrder, memory_of
+from .launching import MemoryOrder, memory_of
 
 Evaluate = Callable[..., Sequence[Tensor]]
 """Computes a program's outputs by PyTorch's operations, of its inputs and ``rows=``, M."""
@@ -67,12 +67,16 @@ class Operand:
         count = ((dims.count_rows(rows, groups or 0),) if dims.has_groups or dims.has_rows else ())
         return (*count, self.row_length) if dims.has_columns else count
 
-    def memory(self, tensor: Tensor, rows: int, groups: int | None, order: MemoryOrder = (),
-               alignment: int = ALIGNMENT) -> Tensor:
+    def memory(self, tensor: Tensor, rows: int, groups: int | None,
+               order: MemoryOrder = ()) -> Tensor:
         """The memory of a tensor for a kernel (:func:`.launching.memory_of`)."""
         if tensor.dtype != self.dtype:
             raise TypeError(f"expected {self.dtype} for a {self.kind}, got {tensor.dtype}")
-        return memory_of(tensor, math.prod(self.shape(rows, groups)), order, alignment)
+        return memory_of(tensor, math.prod(self.shape(rows, groups)), order)
+
+    def written(self, memory: Tensor) -> Tensor:
+        """The elements of an output's memory that are written: all, but for gaps."""
+        return memory if self.places is None else memory.as_strided(*self.places)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

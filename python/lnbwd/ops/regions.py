@@ -210,34 +210,40 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
     tensors = [*inputs, *outputs]
     kernel = find_kernel(program, tensors[0], rows)
     alignments = ([argument.alignment for argument in kernel.program.arguments] if kernel else
-                  [1] * len(program.inputs) + [launching.ALIGNMENT] * len(program.outputs))
-    memory = [operand.memory(tensor, rows, groups, order, alignment)
-              for operand, tensor, order, alignment in zip(
-                  (*program.inputs, *program.outputs), tensors, orders or [()] * len(tensors),
-                  alignments, strict=True)]
-    if any(t.data_ptr() != m.data_ptr() for t, m in zip(tensors[len(inputs):],
-                                                        memory[len(inputs):], strict=True)):
-        raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
-                         "of 16")
+                  [1] * len(tensors))
+    memory = [operand.memory(tensor, rows, groups, order)
+              for operand, tensor, order in zip((*program.inputs, *program.outputs), tensors,
+                                                orders or [()] * len(tensors), strict=True)]
+    ours = [launching.aligned(*one) for one in zip(memory, alignments, strict=True)]
     if kernel is not None:
-        launching.launch_kernel(kernel, rows, memory, groups)
-        return
+        launching.launch_kernel(kernel, rows, ours, groups)
+    else:
+        _evaluate(program, rows, groups, ours)
+    for operand, theirs, own in zip(program.outputs, memory[len(inputs):], ours[len(inputs):],
+                                    strict=True):
+        if own is not theirs:  # A view at an odd offset that a graph writes.
+            operand.written(theirs).copy_(operand.written(own))
+
+
+def _evaluate(program: RegionProgram, rows: int, groups: int | None,
+              memory: Sequence[Tensor]) -> None:
+    """Computes the outputs by PyTorch's operations, on memory as a kernel takes it."""
     assert program.evaluate is not None
     shaped = []
-    for operand, tensor in zip(program.inputs, memory[:len(inputs)], strict=True):
+    for operand, tensor in zip(program.inputs, memory, strict=False):
         shape = operand.shape(rows, groups)
         if operand.kind == "row_block" and groups:  # Where outputs alone have groups, it says B.
             shape = (groups, rows // groups, operand.row_length)
         shaped.append(tensor.view(shape))
-    # An output may be an input's buffer, and a value an input itself.
-    read = {tensor.data_ptr() for tensor in shaped}
+    outputs = memory[len(shaped):]
+    # An output may be an input's buffer, and a value an input itself, or a view of it.
+    read = {tensor.untyped_storage().data_ptr() for tensor in shaped}
     with outputs[0].device:  # Of a program without inputs.
-        values = [value.clone() if value.data_ptr() in read else value
+        values = [value.clone() if value.untyped_storage().data_ptr() in read else value
                   for value in program.evaluate(shaped, rows=rows)]
-    for output, value, operand in zip(memory[len(inputs):], values, program.outputs, strict=True):
-        if operand.places is not None:
-            output, value = (one.as_strided(*operand.places) for one in (output, value))
-        output.copy_(value.reshape(output.shape))
+    for output, value, operand in zip(outputs, values, program.outputs, strict=True):
+        place = operand.written(output)
+        place.copy_(operand.written(value).reshape(place.shape))
 
 
 def region_call(text: str, device: str,
@@ -256,8 +262,7 @@ def region_call(text: str, device: str,
         device: where all tensors are, "cpu" or one like "cuda:0".
         orders: the memory that the program was made for (:data:`.launching.MemoryOrder`), for
             each tensor of a call; empty: all are row-major. A tensor whose memory differs is a
-            ValueError. An input at an address that kernels do not take is copied, and an output a
-            ValueError.
+            ValueError. One at an address that kernels do not take is copied, outputs back, too.
     """
     where = torch.device(device)
     in_python = functools.partial(call_in_python, text, orders=orders)
@@ -309,7 +314,7 @@ def call_in_python(text: str, *arguments: Any, orders: Sequence[launching.Memory
         rows = arguments[0]
         count = math.prod(rows) if isinstance(rows, tuple) else operator.index(rows)
         return _run_rows(program, rows, [
-            operand.memory(tensor, count, None, order, 1) for operand, tensor, order in zip(
+            operand.memory(tensor, count, None, order) for operand, tensor, order in zip(
                 program.inputs, arguments[1:], orders[:inputs] or [()] * inputs, strict=True)])
     if len(arguments) != numbers + inputs + len(program.outputs):
         what = "numbers of rows and groups" if program.has_groups else "number of rows"
