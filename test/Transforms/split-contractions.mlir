@@ -28,6 +28,31 @@ func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf
 
 // -----
 
+// A product reads rows: a column is written as such first.
+// CHECK-LABEL: func @columns(
+// CHECK:         lnbwd.rowwise @w_rows_0 {{.*}} ins(%[[B:.*]][n] : memref<96xf32>) outs(%[[R:.*]][m, n] : memref<?x96xf32>)
+// CHECK:         lnbwd.rowwise @w_matmul_0 {{.*}} ins(%[[R]][m, n0] : memref<?x96xf32>, %[[X:.*]][m, n1] : memref<?x64xf32>)
+// CHECK:         lnbwd.rowwise @y_rows_0 {{.*}} ins(%[[B]][n] : memref<96xf32>) outs(%[[R:.*]][m, n] : memref<?x96xf32>)
+// CHECK:         lnbwd.rowwise @y domain{{.*}}%[[R]][m, n1] : memref<?x96xf32>
+func.func @columns(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<64x96xf32>, %dw: memref<96x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @w domain(m | n0, n1) ins(%x[m, n1] : memref<?x64xf32>, %b[n0] : memref<96xf32>) outs(%dw[n0, n1] add : memref<96x64xf32>)
+      attributes {operand_names = ["x", "b", "dw"]} {
+  ^row(%xr: vector<64xf32>, %br: vector<96xf32>):
+    %o = vector.outerproduct %br, %xr : vector<96xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<96x64xf32>
+  }
+  lnbwd.rowwise @y domain(m | n0, n1) ins(%x[m, n1] : memref<?x64xf32>, %b[n0] : memref<96xf32>, %w[n1, n0] : memref<64x96xf32>)
+      outs(%y[m, n1] : memref<?x64xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
+  ^row(%xr: vector<64xf32>, %br: vector<96xf32>, %wm: vector<64x96xf32>):
+    %p = lnbwd.linear %br, %wm : vector<96xf32>, vector<64x96xf32>
+    %s = arith.addf %p, %xr : vector<64xf32>
+    lnbwd.yield %s : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
 // A row that is computed first goes to memory, in its type; an outer sum of
 // float32 to its output.
 // CHECK-LABEL: func @computed(

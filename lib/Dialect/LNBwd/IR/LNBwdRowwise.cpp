@@ -117,9 +117,12 @@ std::optional<RowwiseOp::Product> RowwiseOp::getProduct() {
     if (!type || !type.getLayout().isIdentity() || isSplit)
       return std::nullopt;
   }
+  // A row block or a matrix: a column is a matrix to no kernel.
   auto getRead = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
-    return argument ? getOperand(argument.getArgNumber()) : Value();
+    Value read = argument ? getOperand(argument.getArgNumber()) : Value();
+    return read && cast<MemRefType>(read.getType()).getRank() == 2 ? read
+                                                                   : Value();
   };
   Product product{};
   Value yielded = getYielded(0);
