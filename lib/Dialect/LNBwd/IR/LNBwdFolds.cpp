@@ -54,6 +54,10 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
     for (unsigned dim : unused.set_bits())
       if (map.isFunctionOfDim(dim))
         unused.reset(dim);
+  // Numbers for each row have a dimension of one column.
+  auto numRows = unsigned(op.getNumRowDims());
+  if (unused.count() >= unused.size() - numRows)
+    unused.reset(unused.size() - 1);
   for (AffineMap &map : maps)
     map = compressDims(map, unused);
   SmallVector<Type> types;
@@ -121,15 +125,31 @@ static LogicalResult dropUnusedOutputs(RowwiseOp op,
   return success();
 }
 
+/// Whether numbers for each row, among the operands in `keep` and the outputs,
+/// say how many rows there are.
+static bool isCountedByScalars(RowwiseOp op, const llvm::BitVector &keep) {
+  bool isCounted = false;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    if (op.getReduction(i) != Reduction::None)
+      return false;
+    bool isKept = i >= keep.size() || keep.test(i);
+    OperandFormAttr form = op.getForm(i);
+    isCounted |= isKept && form.getAccess() == Access::Scalar &&
+                 form.getRows() == RowDims::All;
+  }
+  return isCounted;
+}
+
 /// Drops the inputs that the region does not use. One row block stays where no
-/// output is one: it says how many rows there are.
+/// output and no number says how many rows there are.
 static LogicalResult dropUnreadInputs(RowwiseOp op, PatternRewriter &rewriter) {
   llvm::BitVector keep(op.getNumDpsInputs());
   for (BlockArgument argument : op.getBody().getArguments())
     if (!argument.use_empty())
       keep.set(argument.getArgNumber());
   unsigned numRows = op.getRows().size();
-  if (op.getRowOuts().empty() && keep.find_first_in(0, numRows) < 0)
+  if (op.getRowOuts().empty() && keep.find_first_in(0, numRows) < 0 &&
+      !isCountedByScalars(op, keep))
     keep.set(0);
   if (keep.all())
     return failure();

@@ -139,7 +139,12 @@ static LogicalResult verifyDomain(RowwiseOp op) {
       }
     }
   }
-  for (unsigned dim = 0; dim < numDims; ++dim)
+  // Of a program of numbers alone, one for each row, the columns are one.
+  bool hasColumns =
+      llvm::any_of(llvm::seq(op->getNumOperands()), [&](unsigned i) {
+        return op.getForm(i).getAccess() != Access::Scalar;
+      });
+  for (unsigned dim = 0; dim < (hasColumns ? numDims : numRows); ++dim)
     if (llvm::none_of(op.getIndexingMaps(), [&](Attribute map) {
           return llvm::is_contained(
               cast<AffineMapAttr>(map).getValue().getResults(),
@@ -478,9 +483,9 @@ LogicalResult RowwiseOp::verify() {
            << OperandForms(*this).get(getContext()) << ", got "
            << getOperandForms();
   if (!getRowBlock())
-    return emitOpError("expected at least one row block, read or written, or a "
-                       "row scalar beside columns where no rows are combined: "
-                       "it gives the number of rows");
+    return emitOpError("expected at least one row block, read or written, or "
+                       "a row scalar where no rows are combined: it gives the "
+                       "number of rows");
   if (failed(verifyAccesses(*this)) || failed(verifyDomain(*this)))
     return failure();
   auto fixed = int64_t(getFixedWorkgroups());

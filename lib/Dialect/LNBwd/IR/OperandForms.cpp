@@ -168,6 +168,12 @@ SmallVector<int64_t> OperandForms::getDimSizes() const {
       if (std::optional<MappedDim> mapped = getMappedDim(result);
           mapped && !mapped->by && !ShapedType::isDynamic(size))
         sizes[mapped->dim] = size;
+  // Columns that no operand has are one: the rows are numbers.
+  for (unsigned dim = unsigned(numRowDims); dim < sizes.size(); ++dim)
+    if (llvm::none_of(maps, [&](Attribute map) {
+          return cast<AffineMapAttr>(map).getValue().isFunctionOfDim(dim);
+        }))
+      sizes[dim] = 1;
   return sizes;
 }
 

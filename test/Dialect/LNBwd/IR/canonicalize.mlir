@@ -114,13 +114,26 @@ func.func @unread_inputs(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memre
 
 // -----
 
-// One row block stays though it is not read: it says how many rows there are.
+// One row block stays though it is not read where rows are combined: it says how many there are.
 // CHECK-LABEL: func @last_row_block_stays(
 // CHECK:         lnbwd.rowwise @k domain(m | n) ins(%arg0[m, n] : memref<?x512xf32>, %arg2[m] : memref<?xf32>) outs(
-func.func @last_row_block_stays(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>, %t: memref<?xf32>) {
+func.func @last_row_block_stays(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>, %t: memref<f32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %y[m, n] : memref<?x512xf32>, %s[m] : memref<?xf32>)
-      outs(%t[m] : memref<?xf32>) {
+      outs(%t[] add : memref<f32>) {
   ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>, %sr: f32):
+    lnbwd.yield %sr : f32
+  }
+  return
+}
+
+// -----
+
+// Numbers for each row say it, too.
+// CHECK-LABEL: func @numbers_alone(
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%arg1[m] : memref<?xf32>) outs(%arg2[m] : memref<?xf32>)
+func.func @numbers_alone(%x: memref<?x512xf32>, %s: memref<?xf32>, %t: memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %s[m] : memref<?xf32>) outs(%t[m] : memref<?xf32>) {
+  ^bb0(%xr: vector<512xf32>, %sr: f32):
     lnbwd.yield %sr : f32
   }
   return

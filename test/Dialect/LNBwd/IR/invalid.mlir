@@ -280,9 +280,9 @@ func.func @f(%dy: memref<?x8xf32>, %x: memref<*xf32>, %mean: memref<?xf32>, %rst
 
 // -----
 
-func.func @f(%a0: memref<?xf32>, %a1: memref<?xf32>) {
-  // expected-error@+1 {{expected at least one row block, read or written, or a row scalar beside columns where no rows are combined: it gives the number of rows}}
-  lnbwd.rowwise @k domain(m | n) ins(%a0[m] : memref<?xf32>) outs(%a1[m] : memref<?xf32>) {
+func.func @f(%a0: memref<?xf32>, %a1: memref<f32>) {
+  // expected-error@+1 {{expected at least one row block, read or written, or a row scalar where no rows are combined: it gives the number of rows}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m] : memref<?xf32>) outs(%a1[] add : memref<f32>) {
   ^bb0(%r0: f32):
     %y0 = ub.poison : f32
     lnbwd.yield %y0 : f32
