@@ -4,6 +4,7 @@
 """lnbwd.rowwise: Python functions over rows as operations with a derived gradient."""
 
 import copy
+import itertools
 import os
 import pathlib
 import pickle
@@ -33,6 +34,7 @@ from row_cases import (
     tensors_of,
 )
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves
 
 import lnbwd
 import lnbwd.inductor
@@ -505,7 +507,9 @@ def test_only_gradients_that_are_needed(device):
             continue
         generator = torch.Generator().manual_seed(7)
         grads = [torch.randn(y.shape, generator=generator).bfloat16().to(y) for _ in range(2)]
-        torch.autograd.backward([y, total], grads)
+        for result, grad in zip((y, total), grads, strict=True):
+            if result.requires_grad:
+                result.backward(grad, retain_graph=True)
         for tensor, need, w in zip(given, needs, want, strict=True):
             assert (tensor.grad is not None) == need
             if need:
@@ -616,6 +620,35 @@ def test_results_without_a_gradient(device):
         assert torch.equal(got, want)
         assert not got.requires_grad
     assert "_bwd" not in lnbwd.rowwise(numbers).mlir(x, s)
+
+
+def of_numbers(x: Rows, s: Scalars):
+    return s * s, (x * s).detach(), x + 1
+
+
+def numbers_alone(x: Rows, s: Scalars):
+    return s.exp()
+
+
+def largest_and_sums(x: Rows, s: Scalars):
+    return x.argmax(-1, keepdim=True), x.amax(-1, keepdim=True) * s, x.sum(0)
+
+
+@pytest.mark.parametrize("n", [1, 24])
+@pytest.mark.parametrize("function", [of_numbers, numbers_alone, largest_and_sums])
+def test_each_result_has_the_gradients_that_it_has(device, function, n):
+    """Of any inputs: results that follow from none of these need no gradient."""
+    for needs in itertools.product([True, False], repeat=2):
+        tensors = [t.to(device).requires_grad_(need)
+                   for t, need in zip(tensors_of(function, (5,), n=n), needs, strict=True)]
+        results = [tree_leaves(f(*tensors)) for f in (lnbwd.rowwise(function), function)]
+        for got, want in zip(*results, strict=True):
+            torch.testing.assert_close(got, want)
+            assert got.requires_grad == want.requires_grad
+            if want.requires_grad:
+                torch.testing.assert_close(*(torch.autograd.grad(
+                    one.square().sum(), [t for t in tensors if t.requires_grad],
+                    retain_graph=True, materialize_grads=True) for one in (got, want)))
 
 
 def test_a_row_scalar_is_a_result_after_a_row_of_one_row_each(device):

@@ -16,6 +16,7 @@ with the casts and residual additions around.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import math
@@ -190,6 +191,8 @@ class _EagerForward(torch.autograd.Function):
             saved = [results[forward.results.index(place)] if place in forward.results
                      else outputs[place] for place in forward.saved]
             ctx.save_for_backward(*[tensors[place] for place in kept], *saved)
+        ctx.mark_non_differentiable(
+            *[results[place] for place in plan.constant_results(ctx.needs_input_grad)])
         ctx.set_materialize_grads(False)
         return results
 
@@ -283,8 +286,7 @@ class RowFunction(Generic[P, R]):
     def mlir(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """A call's row programs as MLIR: the forward pass in training, and its whole gradient."""
         plan = self._plan(self._parameters.bind(args, kwargs), None)
-        text: str = plan.mlir()
-        return text
+        return str(plan.mlir())
 
     def _inline(self, args: Any, kwargs: Any) -> R:
         """A call by the function's own operations, as in graphs, whose types autocast leaves."""
@@ -343,7 +345,6 @@ class RowFunction(Generic[P, R]):
         short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,
                  tuple(signature.parts.items()),
                  tuple((name, _constant_key(value)) for name, value in constants.items()))
-
         rows = rows_hint(math.prod(first.shape[:-1]))
 
         def call(given: Sequence[Tensor]) -> Any:
@@ -351,7 +352,14 @@ class RowFunction(Generic[P, R]):
             return self._parameters.call([named[p.name] for p in self._parameters.all])
 
         with self._lock:
-            found = self._trace(short, call, signature).of_rows(first.shape)
+            try:
+                found = self._trace(short, call, signature).of_rows(first.shape)
+            except TypeError:
+                if signature.length > 1 or signature.parts:
+                    raise
+                # A row of one element is a number, too: with two it is seen which is meant.
+                found = self._trace((short, 2), call, dataclasses.replace(signature, length=2))
+                is_by_torch = True
             if first.dim() == 1 and "column" in found.shapes:
                 raise ValueError(self._parameters.error(
                     f"{name}: expected two dimensions or more to combine rows, got one; pass "

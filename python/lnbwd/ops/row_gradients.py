@@ -95,11 +95,19 @@ class Plan:
             and (kind != "part" or not signature.parts[name][1] or (
                 signature.parts[name][0] != () and len(signature.parts[name][1]) == 1))
             for name, kind in signature.kinds.items()]
-        self.is_derived = trace.has_gradient
+        self.is_derived = [bool(sources) for sources in trace.sources]
+        self.constant_results = functools.cache(self._constant_results)
         self.has_numbers = any(kind not in ("row", "scalar") for kind in trace.shapes)
         self._lock = threading.RLock()
         self._trainings: dict[bool, tuple[Forward, tuple[int, ...]]] = {}
         self._gradients: dict[Any, Gradient] = {}
+
+    def _constant_results(self, needs: tuple[bool, ...]) -> list[int]:
+        """The results that need no gradient where tensors of the call do, whose truth values end
+        ``needs``."""
+        wanted = set(itertools.compress(self.names, needs[-self.count:]))
+        return [place for place, sources in enumerate(self.trace.sources)
+                if not wanted & sources]
 
     def _forward(self, saved: Sequence[int]) -> Forward:
         """The forward program with some of the values that may be saved."""

@@ -41,12 +41,15 @@ from .graphs.nodes import (
     sum_kind,
 )
 from .graphs.reductions import turn_to_maxima
-from .operands import INPUT_KINDS, OUTPUT_KINDS, Output
+from .operands import CONDITIONS, INPUT_KINDS, OUTPUT_KINDS, Output
 from .row_program import RowProgram, operands_of, reached
 from .torch_internals.eager import is_operator
 from .watching import Label, Signature, Trace, Watch, alone
 
 aten, prims = torch.ops.aten, torch.ops.prims
+
+# Nodes that are constants to whoever derives the gradient.
+_CONSTANT = CONDITIONS | {"detach", "integer"}
 
 _PARTS = ("takes a part of each row; expected parts of one length, of parameters that nothing uses "
           "whole; or pass the parts as parameters, as in f(*x.chunk(2, -1))")
@@ -173,12 +176,12 @@ def _combined(node: Node, domain: Domain) -> tuple[str, bool | None] | None:
     return (kind, None) if kind else None
 
 
-def _is_detached(conversion: Conversion, node: Node) -> bool:
-    """Whether a value has no gradient with respect to any input."""
+def _sources(conversion: Conversion, node: Node) -> frozenset[int]:
+    """The inputs with respect to which a value has a gradient."""
     made = conversion.builder.nodes
-    used = reached([conversion.values[node]],
-                   lambda index: () if made[index][0] == "detach" else operands_of(made[index]))
-    return all(made[index][0] != "input" for index in used)
+    used = reached([conversion.value(node)], lambda index: () if made[index][0] in _CONSTANT
+                   else operands_of(made[index]))
+    return frozenset(made[index][1] for index in used if made[index][0] == "input")
 
 
 def _convert(conversion: Conversion, node: Node, label: Label, order: Mapping[Node, int],
@@ -269,7 +272,7 @@ class _Result(NamedTuple):
     output: Output
     shape: str | tuple[int, int | None]
     condition: bool | None
-    has_gradient: bool
+    sources: frozenset[int] = frozenset()
 
 
 def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
@@ -283,7 +286,7 @@ def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
             Output(kind, DTYPES.get(value.dtype, "f32"), conversion.values[node]),
             (first, -1 if is_number else None) if kind.startswith("part")
             else "column" if value.dim() else "total", condition,
-            condition is None and not _is_detached(conversion, node))
+            frozenset() if condition is not None else _sources(conversion, node))
     role, shape = domain.role(value), list(value.shape)
     block = domain.repeats(value) or 1 if role == "lead" else 1
     kind = ("row" if role in ("row", "lead") else "scalar" if len(shape) == rows.dim()
@@ -298,8 +301,8 @@ def _result(conversion: Conversion, node: Node, rows: Tensor) -> _Result:
                           "floating-point type or bool, or where a row's largest element is")
     output = Output("row" if role == "lead" else role, types[value.dtype], conversion.value(node),
                     block)
-    # Conditions and integers have none, and neither has what follows from them alone.
-    return _Result(output, kind, None, output.dtype[0] != "i")
+    return _Result(output, kind, None,
+                   _sources(conversion, node) if value.is_floating_point() else frozenset())
 
 
 def _convert_all(conversion: Conversion, graph: torch.fx.Graph, watch: Watch,
@@ -376,9 +379,10 @@ def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
         output for output in program.outputs[count:] if output.value not in compared])
     # The gradient of a maximum compares with it.
     kept = tuple(sorted({*kept, *(place for place, one in zip(places, results, strict=True)
-                                  if one.has_gradient
+                                  if one.sources
                                   and program.outputs[place].kind.endswith("_max"))}))
     reads = [parameters[node] for node, _ in conversion.inputs]
     return Trace(program, tuple(reads[place] for place in read), places,
                  tuple(one.shape for one in results), tuple(one.condition for one in results),
-                 tuple(one.has_gradient for one in results), is_tuple, kept, parts, signature)
+                 tuple(frozenset(reads[place] for place in one.sources) for one in results),
+                 is_tuple, kept, parts, signature)

@@ -113,7 +113,7 @@ class Trace:
             ([N]), "total" ([]), or which of the dimensions of the rows it has.
         conditions: for each result None, or that it is whether a number is greater than 0, True, or
             that it is not.
-        has_gradient: for each result whether it has one.
+        sources: for each result the parameters with respect to which it has a gradient.
         is_tuple: whether the function returns a tuple.
         saved: the places of the outputs that are there to be saved, and of results that serve.
         parts: how many parts the rows and columns of a call are cut into.
@@ -125,7 +125,7 @@ class Trace:
     results: tuple[int, ...]
     shapes: tuple[str | tuple[int, int | None], ...]
     conditions: tuple[bool | None, ...]
-    has_gradient: tuple[bool, ...]
+    sources: tuple[frozenset[str], ...]
     is_tuple: bool
     saved: tuple[int, ...]
     parts: int
