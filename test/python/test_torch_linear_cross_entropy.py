@@ -62,6 +62,17 @@ def test_results(options):
         check(results(linear_cross_entropy, F32, **options), options, 2e-6)
 
 
+def test_operands_with_gaps():
+    def strided(input, linear_weight, target, *, linear_bias, weight, **options):
+        return linear_cross_entropy(
+            input.t().contiguous().t(), linear_weight.t().contiguous().t(), target,
+            linear_bias=torch.stack([linear_bias, linear_bias], 1)[:, 0],
+            weight=torch.stack([weight, weight], 1)[:, 0], **options)
+
+    with simulated():
+        check(results(strided, F32, **ALL), ALL, 2e-6)
+
+
 @pytest.mark.parametrize("options", [{}, ALL, {"reduction": "none"}], ids=str)
 @pytest.mark.parametrize(("dtype", "bound"), [(BF16, 2e-2), (F16, 3e-3)])
 def test_results_of_halves(dtype, bound, options):

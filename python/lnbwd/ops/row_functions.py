@@ -274,7 +274,7 @@ class RowFunction(Generic[P, R]):
         forward = plan.inference
         outputs = dict(zip(forward.results, results, strict=True))
         _write(plan, forward, tensors[plan.first].shape, [
-            *[tensors[place] for place in forward.inputs],
+            *[tensors[place].contiguous() for place in forward.inputs],
             *[outputs[place] for place in range(len(forward.program.outputs))]])
 
     def __repr__(self) -> str:
