@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import lnbwd
+from lnbwd import functional
 from lnbwd.core.compile.cache import default_folder
 
 
@@ -105,6 +106,25 @@ def test_symbolic_traces_keep_the_functions():
     called = [node.target for node in traced.graph.nodes if node.op == "call_function"]
     assert called.count(lnbwd.layer_norm) == 2 and called.count(lnbwd.rms_norm) == 2
     torch.testing.assert_close(traced(X), Norms()(X))
+
+
+CLASSES = torch.arange(4)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("function", [
+    Norms(), lambda x: scaled(x, x[:, :1]),
+    lambda x: functional.softmax(x, -1),
+    lambda x: functional.cross_entropy(x, CLASSES),
+    lambda x: functional.linear_cross_entropy(x, x, CLASSES),
+    lambda x: lnbwd.layer_norm_linear(x, 64, None, None, x),
+    lambda x: functional.group_norm(x[:, :, None], 2)])
+def test_traces_have_pytorchs_operations(function):
+    x = X.clone().requires_grad_()
+    traced = torch.jit.trace(function, x)
+    kinds = {node.kind() for node in traced.inlined_graph.nodes()}
+    assert not any(kind.startswith(("lnbwd::", "prim::PythonOp")) for kind in kinds)
+    torch.testing.assert_close(traced(x.detach() + 1), function(X + 1).detach())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -44,7 +44,7 @@ from ..ops.launching import check_device, dense, falls_back, is_capturing
 from ..ops.norms import NORMS
 from ..ops.regions import is_plain
 from ..ops.registration import eager, gradients_by_torch, is_derived, refuse_forward_mode
-from ..program.torch_internals.eager import reshaped
+from ..program.torch_internals.eager import is_traced, reshaped
 from .linear_layers import INPUTS, Gradient, Layer, find_layer
 
 KERNEL, TORCH = "kernel", "torch"
@@ -390,7 +390,7 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                          "matrices has no canonical order of additions; call lnbwd."
                          f"{norm} and torch.nn.functional.linear, whose product is PyTorch's")
     arguments = (*tensors, norm, float(eps))
-    if (x.dtype == torch.float64 or x.shape[-1] == 0 or _is_compiling()
+    if (x.dtype == torch.float64 or x.shape[-1] == 0 or _is_compiling() or is_traced()
             or not is_plain([t for t in tensors if t is not None])
             or (x.is_cpu and falls_back(f"lnbwd.{norm}_linear"))):
         return _by_torch(norm, float(eps), *tensors)

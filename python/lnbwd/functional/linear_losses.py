@@ -29,7 +29,7 @@ from ..ops.launching import falls_back
 from ..ops.regions import is_plain
 from ..ops.registration import define, define_kernel, gradients_like, refuse_forward_mode
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
-from ..program.torch_internals.eager import transforms_are_active
+from ..program.torch_internals.eager import is_traced, transforms_are_active
 
 OfLogits = Callable[[slice, Tensor, Tensor, "Tensor | None"], object]
 """A function ``(rows, logits, losses, bias_gradient)`` that computes one chunk.
@@ -416,8 +416,9 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     if input.dim() < 1:
         raise ValueError("input: expected one dimension or more, got none; pass input[None]")
     input, linear_weight, linear_bias = _autocast(input, linear_weight, linear_bias)
-    is_pytorchs = (input.dtype == torch.float64 or transforms_are_active() or not input.numel() or (
-        input.is_cpu and falls_back("lnbwd.functional.linear_cross_entropy")))
+    is_pytorchs = (input.dtype == torch.float64 or transforms_are_active() or is_traced()
+                   or not input.numel()
+                   or (input.is_cpu and falls_back("lnbwd.functional.linear_cross_entropy")))
     (input, linear_weight, target, linear_bias, weight), classes, compute = _local(
         (input, linear_weight, target, linear_bias, weight), is_pytorchs)
     check_operands(input, linear_weight, target, linear_bias, weight, classes)

@@ -22,7 +22,7 @@ from ..ops.arguments import (
 )
 from ..ops.launching import falls_back
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
-from ..program.torch_internals.eager import transforms_are_active
+from ..program.torch_internals.eager import is_traced, transforms_are_active
 
 
 def _widened(input: Tensor) -> torch.dtype:
@@ -164,7 +164,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
     classes = target.reshape(-1)
     rows = input.reshape(classes.numel(), input.shape[-1])
     weight = None if weight is None else weight.detach()
-    if (torch.compiler.is_compiling() or input.dtype == torch.float64
+    if (torch.compiler.is_compiling() or is_traced() or input.dtype == torch.float64
             or (input.is_cpu and falls_back("lnbwd.functional.cross_entropy"))):
         losses = torch.nn.functional.cross_entropy(
             rows, classes, None if weight is None else weight.to(rows.dtype),

@@ -20,7 +20,7 @@ from ..core.base import chip_table, environment, settings
 from ..core.base.errors import LnbwdError, RuntimeStatusError, warn_once
 from ..core.base.settings import order
 from ..core.runtime.objects import Device, Kernel, launch_on_host_memory
-from ..program.torch_internals.eager import stream_of, transforms_are_active
+from ..program.torch_internals.eager import is_traced, stream_of, transforms_are_active
 from . import native
 
 DEFAULT_CHIP = chip_table.SIMULATED
@@ -55,7 +55,8 @@ def falls_back(what: str = "a module of lnbwd") -> bool:
 
 def is_pytorchs(what: str, input: torch.Tensor, *others: torch.Tensor | None) -> bool:
     """Whether PyTorch computes a call: traced, empty, in float64, or, warned of, on the CPU."""
-    return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
+    return (torch.compiler.is_compiling() or is_traced() or transforms_are_active()
+            or input.numel() == 0
             or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
             or input.is_meta or (input.is_cpu and falls_back(what)))
 

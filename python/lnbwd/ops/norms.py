@@ -49,7 +49,12 @@ from ..core.base.operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from ..core.compile.spec import GRADIENTS, hints_near, norm_operands, norm_source, rows_hint
 from ..core.runtime.objects import ELEMENTS
 from ..program.operands import ELEMENT_NAMES, TYPES
-from ..program.torch_internals.eager import has_autocast_kernel, reshaped, transforms_are_active
+from ..program.torch_internals.eager import (
+    has_autocast_kernel,
+    is_traced,
+    reshaped,
+    transforms_are_active,
+)
 from . import native, regions, registration
 from .arguments import HALVES, KERNEL_TYPES, check_eps, check_norm, subclass_watchers
 from .launching import falls_back
@@ -339,7 +344,7 @@ def normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
     failure = None
     try:
         if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0 and (
-                not _is_compiling()):
+                not _is_compiling() and not is_traced()):
             normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
             try:
                 if overridden and is_overridden(input, *parameters):
@@ -370,7 +375,7 @@ def _checked(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
     shape = check_norm("input", input, normalized_shape, parameters)
     eps = check_eps(eps)
     # No kernel computes it.
-    if input.dtype == torch.float64 or 0 in shape or (
+    if input.dtype == torch.float64 or 0 in shape or is_traced() or (
             input.is_cpu and falls_back(f"lnbwd.{norm.name}")):
         return norm.by_pytorch(input, shape, *(None if t is None else t.to(input.dtype)
                                                for t in parameters), eps)

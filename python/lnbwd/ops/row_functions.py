@@ -31,7 +31,12 @@ from torch import Tensor
 from ..core.base.errors import LnbwdError
 from ..core.compile.spec import rows_hint
 from ..program.operands import TYPES
-from ..program.torch_internals.eager import is_batched, reshaped, transforms_are_active
+from ..program.torch_internals.eager import (
+    is_batched,
+    is_traced,
+    reshaped,
+    transforms_are_active,
+)
 from . import native, regions
 from .arguments import part_of
 from .choices import choices
@@ -51,7 +56,6 @@ _MAX_CALLS = 4096
 _MANY_TRACES = 64
 
 _is_compiling, _is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
-_vjp: Any = torch.func.vjp
 
 
 # Launches ---------------------------------------------------------------------------------------
@@ -118,30 +122,6 @@ def _run(plan: Plan, tensors: Sequence[Tensor]) -> Any:
     return results if plan.trace.is_tuple else results[0]
 
 
-def _gradient_by_torch(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
-                      at_hand: Sequence[Tensor | None]) -> list[Tensor]:
-    """Computes :meth:`.Plan.gradient` by PyTorch's operations in float32."""
-    gradient = plan.gradient(of, wrt)
-    if gradient.text:  # (Otherwise it reads nothing that differs from row to row.)
-        plan.check_kept()
-    grads = [grad for grad in at_hand[:len(of)] if grad is not None]
-    kept = dict(zip(plan.training()[1], at_hand[len(of):], strict=False))
-    tensors = [grads[0].new_zeros(plan.shape_of(place, shape)) if tensor is None
-               else tensor.float() if tensor.is_floating_point() else tensor
-               for place in range(plan.count) for tensor in (kept.get(place),)]
-
-    def call(*inputs: Tensor) -> tuple[Tensor, ...]:
-        changed = dict(zip(gradient.outputs, inputs, strict=True))
-        results = plan.call([changed.get(place, t) for place, t in enumerate(tensors)])
-        results = results if isinstance(results, tuple) else (results,)
-        return tuple(result for result, has in zip(results, of, strict=True) if has)
-
-    results, pull = _vjp(call, *(tensors[place] for place in gradient.outputs))
-    found = pull(tuple(grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
-    return [one.to(plan.dtypes[place])
-            for place, one in zip(gradient.outputs, found, strict=True)]
-
-
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     plan: Plan = ctx.plan
     needs: tuple[bool, ...] = ctx.needs_input_grad
@@ -161,7 +141,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         if "number" in plan.kinds:
             raise LnbwdError(f"{plan.function.__name__}: create_graph=True: expected a function "
                              "that draws no random numbers")
-        outputs = _gradient_by_torch(plan, of, needs, ctx.shape, at_hand)
+        outputs = plan.gradient_by_torch(of, needs, ctx.shape, at_hand)
     else:
         try:
             outputs = _launch(plan, gradient, ctx.shape,
@@ -247,6 +227,8 @@ class RowFunction(Generic[P, R]):
         except (AttributeError, RuntimeError, TypeError):  # The words for it are elsewhere.
             plan = key = None
         if plan is None:
+            if is_traced():
+                return self._inline(args, kwargs)
             if getattr(state, "is_tracing", False):
                 # A part of another row function.
                 part: R = self._parameters.call(self._parameters.bind(args, kwargs))

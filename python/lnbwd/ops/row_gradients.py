@@ -36,6 +36,8 @@ from ..program.watching import Signature, Trace
 from .choices import choices
 from .region_programs import operand, register_program, register_row_program
 
+_vjp: Any = torch.func.vjp
+
 
 @dataclass(frozen=True)
 class Forward:
@@ -203,6 +205,29 @@ class Plan:
                 derived.mlir, name, rest, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes))
             return found
+
+    def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
+                          at_hand: Sequence[Tensor | None]) -> list[Tensor]:
+        """Computes :meth:`gradient` by PyTorch's operations in float32."""
+        gradient = self.gradient(of, wrt)
+        if gradient.text:  # (Otherwise it reads nothing that differs from row to row.)
+            self.check_kept()
+        grads = [grad for grad in at_hand[:len(of)] if grad is not None]
+        kept = dict(zip(self.training()[1], at_hand[len(of):], strict=False))
+        tensors = [grads[0].new_zeros(self.shape_of(place, shape)) if tensor is None
+                   else tensor.float() if tensor.is_floating_point() else tensor
+                   for place in range(self.count) for tensor in (kept.get(place),)]
+
+        def call(*inputs: Tensor) -> tuple[Tensor, ...]:
+            changed = dict(zip(gradient.outputs, inputs, strict=True))
+            results = self.call([changed.get(place, t) for place, t in enumerate(tensors)])
+            results = results if isinstance(results, tuple) else (results,)
+            return tuple(result for result, has in zip(results, of, strict=True) if has)
+
+        results, pull = _vjp(call, *(tensors[place] for place in gradient.outputs))
+        found = pull(tuple(grad.to(one.dtype) for grad, one in zip(grads, results, strict=True)))
+        return [one.to(self.dtypes[place])
+                for place, one in zip(gradient.outputs, found, strict=True)]
 
     @staticmethod
     def _register(derived: compiler.Gradient, program: RowProgram, rows: int) -> str:

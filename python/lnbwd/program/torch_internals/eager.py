@@ -43,6 +43,10 @@ transforms_are_active: Callable[[], bool] = _find(
     "functions of lnbwd fail inside of torch.func's transforms")
 """Whether a transform of torch.func is being computed."""
 
+is_traced: Callable[[], bool] = _find(torch.jit, "is_tracing", lambda: False)
+"""Whether torch.jit.trace writes calls down: sizes are tensors then, and PyTorch's operations
+compute everything. (PyTorch does not say its type.)"""
+
 is_batched: Callable[[Tensor], bool] = _find(
     torch._C._functorch, "is_legacy_batchedtensor", lambda _: False,
     "functions of lnbwd fail in torch.autograd.grad(is_grads_batched=True)")
