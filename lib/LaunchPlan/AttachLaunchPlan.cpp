@@ -30,6 +30,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -97,6 +98,7 @@ private:
   /// The written row blocks that the launches so far take.
   DenseSet<unsigned> rowsWritten;
   DenseMap<Operation *, int64_t> knownAllocs;
+  llvm::StringSet<> names;
 };
 } // namespace
 
@@ -134,8 +136,12 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   // A matrix is a column of all its elements: its size is no launch's choice.
   if (dims == kColumn)
     rows.length = getExtent(type).value_or(rows.length);
+  // Two operations may have one name for operands of their own.
+  std::string name = text(noted.getName(), "argument" + std::to_string(number));
+  while (!names.insert(name).second)
+    name += "_" + std::to_string(number);
   json::Object argument{
-      {"name", text(noted.getName(), "argument" + std::to_string(number))},
+      {"name", name},
       {"access", text(noted.getAccess(), "read")},
       {"kind", getName(dims)},
       {"element", getName(*element)},
