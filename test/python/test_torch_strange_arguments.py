@@ -111,7 +111,7 @@ def test_symbolic_traces_keep_the_functions():
 CLASSES = torch.arange(4)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
 @pytest.mark.parametrize("function", [
     Norms(), lambda x: scaled(x, x[:, :1]),
     lambda x: functional.softmax(x, -1),

@@ -31,6 +31,8 @@ from ..ops.registration import define, define_kernel, gradients_like, refuse_for
 from ..ops.row_functions import Columns, Rows, Scalars, rowwise
 from ..program.torch_internals.eager import is_traced, transforms_are_active
 
+_NAME = "lnbwd.functional.linear_cross_entropy"
+
 OfLogits = Callable[[slice, Tensor, Tensor, "Tensor | None"], object]
 """A function ``(rows, logits, losses, bias_gradient)`` that computes one chunk.
 
@@ -132,7 +134,7 @@ class _Reduced(torch.autograd.Function):
         return (None, *(one if one is None else _scale(one, grads[0]) for one in gradients),
                 *[None] * 7)
 
-    jvp = staticmethod(refuse_forward_mode("lnbwd.functional.linear_cross_entropy"))
+    jvp = staticmethod(refuse_forward_mode(_NAME))
 
 
 class _Each(torch.autograd.Function):
@@ -157,7 +159,7 @@ class _Each(torch.autograd.Function):
         return (None, *(one if is_wanted else None for one, is_wanted in zip(
             gradients, wanted, strict=True)), *[None] * 7)
 
-    jvp = staticmethod(refuse_forward_mode("lnbwd.functional.linear_cross_entropy"))
+    jvp = staticmethod(refuse_forward_mode(_NAME))
 
 
 def is_distributed(tensor: object) -> bool:
@@ -416,9 +418,8 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     if input.dim() < 1:
         raise ValueError("input: expected one dimension or more, got none; pass input[None]")
     input, linear_weight, linear_bias = _autocast(input, linear_weight, linear_bias)
-    is_pytorchs = (input.dtype == torch.float64 or transforms_are_active() or is_traced()
-                   or not input.numel()
-                   or (input.is_cpu and falls_back("lnbwd.functional.linear_cross_entropy")))
+    is_pytorchs = (transforms_are_active() or is_traced() or input.dtype == torch.float64
+                   or not input.numel() or (input.is_cpu and falls_back(_NAME)))
     (input, linear_weight, target, linear_bias, weight), classes, compute = _local(
         (input, linear_weight, target, linear_bias, weight), is_pytorchs)
     check_operands(input, linear_weight, target, linear_bias, weight, classes)

@@ -300,6 +300,17 @@ class RowFunction(Generic[P, R]):
                     "lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=5)
         return self._traces[key]
 
+    def _trace_rows(self, key: Any, call: Callable[[Sequence[Tensor]], Any],
+                    signature: Any) -> tuple[Any, bool]:
+        """The trace, and whether PyTorch computes the function: a row of one element is a number,
+        too, and only with two elements it may be seen which is meant."""
+        try:
+            return self._trace(key, call, signature), False
+        except TypeError:
+            if signature.length > 1 or signature.parts:
+                raise
+            return self._trace((key, 2), call, dataclasses.replace(signature, length=2)), True
+
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """The plan of a call with these arguments, which are checked."""
         self._parameters.check(values)
@@ -334,14 +345,8 @@ class RowFunction(Generic[P, R]):
             return self._parameters.call([named[p.name] for p in self._parameters.all])
 
         with self._lock:
-            try:
-                found = self._trace(short, call, signature).of_rows(first.shape)
-            except TypeError:
-                if signature.length > 1 or signature.parts:
-                    raise
-                # A row of one element is a number, too: with two it is seen which is meant.
-                found = self._trace((short, 2), call, dataclasses.replace(signature, length=2))
-                is_by_torch = True
+            found, is_unclear = self._trace_rows(short, call, signature)
+            found, is_by_torch = found.of_rows(first.shape), is_by_torch or is_unclear
             if first.dim() == 1 and "column" in found.shapes:
                 raise ValueError(self._parameters.error(
                     f"{name}: expected two dimensions or more to combine rows, got one; pass "
