@@ -17,6 +17,7 @@ import sympy
 import torch
 import torch.nn.functional as F
 from compiled import DEVICE, Case, assert_near, check, leaf, normal, on_device, run, simulated
+from torch._dynamo import compiled_autograd
 from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch._inductor.utils import fresh_cache, run_and_get_code
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
@@ -342,6 +343,40 @@ def test_updates_in_place(offset):
     assert made.taken
     for mine, want in zip(tensors, exact, strict=True):
         torch.testing.assert_close(mine.double(), want, rtol=1e-5, atol=1e-6)
+
+
+def normalised(x, w):
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], w, 1e-5).tanh() * x
+
+
+def test_a_graph_that_is_retained():
+    """A backward pass that may be called again writes to no tensor that it reads."""
+    case = Case(normalised, [normal(5, 64), normal(64, seed=1)])
+    leaves = [one.requires_grad_() for one in on_device(case.operands)]
+    with simulated():
+        y = torch.compile(normalised, backend="lnbwd")(*leaves)
+        grads = [torch.autograd.grad(y.square().sum(), leaves, retain_graph=True)
+                 for _ in range(2)]
+    want = torch.autograd.grad(normalised(*leaves).square().sum(), leaves)
+    for one in grads:
+        torch.testing.assert_close(one, want, rtol=1e-4, atol=1e-5)
+
+
+def test_compiled_autograd_with_hooks():
+    """Hooks are inputs of its graph, behind those of the backward pass that Inductor counts."""
+    def gradient(wrap):
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.RMSNorm(64)).to(DEVICE)
+        model.load_state_dict(state)
+        model[1].weight.register_hook(lambda grad: grad * 2)
+        wrap(model)(x).square().sum().backward()
+        return [one.grad for one in model.parameters()]
+
+    [x] = on_device([normal(5, 64)])
+    state = {"0.weight": normal(64, 64, seed=1), "0.bias": normal(64), "1.weight": normal(64)}
+    want = gradient(lambda model: model)
+    with simulated(), compiled_autograd._enable(torch.compile(backend="eager")):
+        found = gradient(lambda model: torch.compile(model, backend="lnbwd"))
+    torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-4)
 
 
 def test_what_is_returned_twice_has_memory_of_its_own():

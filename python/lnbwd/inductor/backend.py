@@ -186,6 +186,8 @@ class Keep(Key):
 
 
 def _compile_inner(module: torch.fx.GraphModule, *arguments: Any, **options: Any) -> Any:
+    internals.keep_saved_tensors()
+
     def compile() -> Any:
         # Inductor changes the graph. Its constants cannot be copied among fake tensors.
         constants = {id(one): one for one in (*module.buffers(), *module.parameters())}

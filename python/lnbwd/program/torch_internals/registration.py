@@ -15,6 +15,8 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch._dynamo import compiled_autograd
+from torch._guards import TracingContext
 from torch._inductor import config, decomposition, ir, lowering, scheduler
 from torch._inductor.codegen import common
 from torch._inductor.compile_fx import compile_fx
@@ -212,10 +214,22 @@ def option(name: str) -> Any:
 def compile_graph(model: torch.fx.GraphModule, inputs: Sequence[Any],
                   inner_compile: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
     """Compiles a graph and its backward pass as Inductor does, with a function that compiles each.
-    The backward pass is compiled at once: measurements take no memory beside saved tensors."""
-    with torch._functorch.config.patch(force_non_lazy_backward_lowering=True):
+    The backward pass is compiled at once: measurements take no memory beside saved tensors. With
+    compiled autograd it is a part of another graph, where Inductor cannot compile it by itself."""
+    with torch._functorch.config.patch(
+            force_non_lazy_backward_lowering=not compiled_autograd.compiled_autograd_enabled):
         result: Any = compile_fx(model, inputs, inner_compile=inner_compile, config_patches=options)
     return result  # type: ignore[no-any-return]
+
+
+def keep_saved_tensors() -> None:
+    """Has a backward pass that is compiled now write to no saved tensor, so that it may be called
+    again (retain_graph=True). Inductor sees by the first call whether it may; ours is compiled
+    before."""
+    context = TracingContext.try_get()
+    donated = getattr(context and context.fw_metadata, "bw_donated_idxs", None)
+    if donated:  # The list that the call looks at, too.
+        donated.clear()
 
 
 _lock = threading.Lock()
