@@ -225,6 +225,29 @@ def test_generated_cpp_is_left_to_inductor(monkeypatch):
     assert "lnbwd" not in code
 
 
+FLEX = """
+import torch, lnbwd.inductor
+from torch.nn.attention.flex_attention import flex_attention
+
+def function(q, k, v):
+    y = flex_attention((q * 1.5).tanh(), k, v, score_mod=lambda s, b, h, i, j: s - (i - j).abs())
+    return torch.nn.functional.layer_norm(y + q, (16,))
+
+torch._inductor.config.cpp.vec_isa_ok = True  # (See test/conftest.py.)
+x = [torch.randn(1, 2, 128, 16) for _ in range(3)]
+torch.testing.assert_close(torch.compile(function, backend="lnbwd")(*x), function(*x))
+assert sum(made.taken for made in lnbwd.inductor.decisions()) >= 2
+"""
+
+
+@pytest.mark.skipif(HAS_GPU, reason="templates of the CPU")
+def test_templates_are_left_to_inductor():
+    """In a process of its own: vector instructions, which they need, are off in this one."""
+    done = loaded_python.run(["-c", FLEX], env={
+        **os.environ, "LNBWD_SIMULATE": "gfx942", "PYTHONPATH": str(ROOT / "python")})
+    assert done.returncode == 0, done.stderr
+
+
 # --------------------------------------------------------------------------------------------------
 # Errors, warnings, the log
 # --------------------------------------------------------------------------------------------------

@@ -347,6 +347,11 @@ class RowsOnCpu(_Rows, internals.TritonScheduling):
         """The features that lowerings may use."""
         return internals.CppScheduling.get_backend_features(device)
 
+    def can_fuse_vertical(self, node1: Any, node2: Any) -> bool:
+        """Called by Inductor for a node and one that reads it; templates are C++ by themselves."""
+        return not (node1.is_template() or node2.is_template()) and bool(
+            super().can_fuse_vertical(node1, node2))  # type: ignore[no-untyped-call]
+
     def _before_calls(self) -> None:
         self._cpp.flush()
 
@@ -362,6 +367,7 @@ class RowsOnCpu(_Rows, internals.TritonScheduling):
 
     def codegen_template(self, *arguments: Any, **options: Any) -> Any:
         """Called by Inductor for a template."""
+        internals.as_of_cpu(arguments[0], self._cpp)
         return self._cpp.codegen_template(*arguments, **options)
 
     def codegen_sync(self) -> None:
