@@ -527,6 +527,21 @@ TEST_P(CheckerTest, SignalsAndWaitsOfBarriers) {
   }
 }
 
+// Flat addresses lead to LDS, too.
+TEST_P(CheckerTest, FlatStoresToLds) {
+  if (!isGfx9(Chip))
+    GTEST_SKIP();
+  auto Store = [&](const std::string &Offset, const std::string &Value) {
+    return run("v_mov_b32 v3, 0x10000\nv_mov_b32 v2, " + Offset +
+               "\nflat_store_dword v[2:3], " + Value +
+               "\nWAITV\nWAITL\nDSREAD1 v5, v2\nWAITL\nADDV v5, v5, v0\n"
+               "GSTORE1 v1, v5, s[6:7]");
+  };
+  EXPECT_CLEAN(Store("v1", "v0"));
+  EXPECT_SAYS(Store("0", "v0"), "store different values at one address");
+  EXPECT_SAYS(Store("v1", "v4"), "the value stored is not defined");
+}
+
 TEST_P(CheckerTest, ValuesThatDifferInRounding) {
   // Lanes of two waves store what they compute of their numbers at one address.
   auto Store = [&](const std::string &Compute) {

@@ -76,10 +76,6 @@ public:
                      unsigned Bytes) override {
     return Checker.scratchAccess(I, A, Mask, Bytes);
   }
-  bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
-                  unsigned Bytes) override {
-    return Checker.flatAccess(I, Address, Lane, Bytes);
-  }
   bool scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                   uint64_t Asked) override {
     return Checker.scalarLoad(I, Address, Bytes, Asked);

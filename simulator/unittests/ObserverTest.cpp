@@ -58,10 +58,6 @@ public:
     ADD_FAILURE();
     return true;
   }
-  bool flatAccess(const Inst *, uint64_t, unsigned, unsigned) override {
-    ADD_FAILURE();
-    return true;
-  }
   bool scalarLoad(const Inst *, uint64_t Address, unsigned Bytes,
                   uint64_t Asked) override {
     EXPECT_EQ(Address, Asked);

@@ -50,8 +50,6 @@ public:
                  unsigned Bytes) override;
   bool scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                      unsigned Bytes) override;
-  bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
-                  unsigned Bytes) override;
   bool blockAccess(const Inst *I, uint64_t Address, uint64_t GlobalBytes,
                    uint32_t To, uint32_t LdsBytes) override;
   bool arrival(const Inst *I, uint32_t At) override;
@@ -70,7 +68,6 @@ private:
   LaunchShadow &L;
   WorkgroupShadow &WG;
   Wave &W;
-  bool flatLds(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane);
   bool ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
                 const LdsPattern &P, unsigned Bytes, MemoryAccess Access);
   bool ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
@@ -431,42 +428,6 @@ bool WaveChecker::ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask,
     }
   }
   return true;
-}
-
-bool WaveChecker::flatLds(const Inst *I, uint32_t Address, unsigned Bytes,
-                          unsigned Lane) {
-  Lds.start(*Current);
-  if (!ldsRange(I, Address, Bytes, Lane, Current->Access))
-    return false;
-  AccessRange R;
-  R.I = I;
-  R.E = Current;
-  R.Access = Current->Access;
-  R.Address = Address;
-  R.Bytes = R.LaneBytes = Bytes;
-  R.Lane = int(Lane);
-  if (R.Access == MemoryAccess::Store) {
-    R.Data = W.row(I->Src[1].Reg);
-    W.Yields = L.races() && L.TheEffects.PollsLds;
-  }
-  return !L.races() || Races.access(R);
-}
-
-bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
-                             unsigned Bytes) {
-  uint64_t A[64];
-  A[Lane] = uint32_t(Address);
-  const uint64_t Aperture = Address >> 32;
-  if (!WG.IsChecked &&
-      (Aperture == PrivateAperture >> 32 || Aperture == SharedAperture >> 32))
-    return true;
-  if (Aperture == PrivateAperture >> 32)
-    return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
-  IsPrivate = false;
-  if (Aperture == SharedAperture >> 32)
-    return flatLds(I, uint32_t(Address), Bytes, Lane);
-  A[Lane] = Address;
-  return globalAccess(I, A, 1ull << Lane, Bytes);
 }
 
 namespace {

@@ -236,8 +236,6 @@ public:
                          unsigned Bytes) = 0;
   virtual bool scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                              unsigned Bytes) = 0;
-  virtual bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
-                          unsigned Bytes) = 0;
   /// A wave copies bytes side by side between global memory and LDS. It loads
   /// GlobalBytes of them, and zeros for the others, or stores all.
   virtual bool blockAccess(const Inst *I, uint64_t Global, uint64_t GlobalBytes,

@@ -146,42 +146,48 @@ static uint8_t *flatMemory(Wave &W, uint64_t Address) {
                                         : reinterpret_cast<uint8_t *>(Address);
 }
 
-/// Checks one lane's access; false: the wave has been stopped.
-static bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
+/// Checks the lanes' accesses, those to each memory together; false: the wave
+/// has been stopped.
+static bool checkFlat(Wave &W, const Inst *I, uint64_t Exec, const uint64_t *A,
                       unsigned Bytes, bool Write) {
-  const uint32_t Low = uint32_t(Address);
-  const Space Where = spaceOf(Address);
-  if (Where == Space::Lds && uint64_t(Low) + Bytes > W.WG->LdsSize) {
-    faultLds(W, I, int(L), Low, Bytes);
-    return false;
-  }
-  if (Where == Space::Scratch && uint64_t(Low) + Bytes > W.ScratchSize) {
-    faultScratch(W, I, int(L), Low, Bytes);
-    return false;
-  }
-  if (Where == Space::Global && !inRegion(W.LastRegion, Address, Bytes)) {
-    const Region *R = findRegion(W, Address, Bytes);
-    if (!R) {
-      faultAddress(W, I, int(L), Address, Bytes, Write);
-      return false;
+  uint64_t Global = 0, Lds = 0, Scratch = 0, Offsets[64];
+  uint32_t Places[64];
+  for (unsigned L : LaneMask(Exec)) {
+    const uint64_t Bit = 1ull << L;
+    const uint32_t Low = uint32_t(A[L]);
+    const uint64_t End = uint64_t(Low) + Bytes;
+    Offsets[L] = Places[L] = Low;
+    switch (spaceOf(A[L])) {
+    case Space::Lds:
+      Lds |= Bit;
+      if (End > W.WG->LdsSize) {
+        faultLds(W, I, int(L), Low, Bytes);
+        return false;
+      }
+      break;
+    case Space::Scratch:
+      Scratch |= Bit;
+      if (End > W.ScratchSize) {
+        faultScratch(W, I, int(L), Low, Bytes);
+        return false;
+      }
+      break;
+    case Space::Global:
+      Global |= Bit;
+      if (inRegion(W.LastRegion, A[L], Bytes))
+        break;
+      const Region *R = findRegion(W, A[L], Bytes);
+      if (!R) {
+        faultAddress(W, I, int(L), A[L], Bytes, Write);
+        return false;
+      }
+      W.LastRegion = *R;
     }
-    W.LastRegion = *R;
   }
-  return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
-}
-
-/// Checks one lane's load or store, and counts it; false: stopped.
-static bool beginFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
-                      bool Write) {
-  const unsigned Bytes = accessBytes(I);
-  if (!checkFlat(W, I, L, Address, Bytes, Write))
-    return false;
-  Space Where = spaceOf(Address);
-  if (Where == Space::Global)
-    (Write ? W.Count.GlobalWritten : W.Count.GlobalRead) += Bytes;
-  else if (Where == Space::Lds)
-    W.Count.LdsBytes += Bytes;
-  return true;
+  WaveObserver *O = W.Observer;
+  return !O || ((!Global || O->globalAccess(I, A, Global, Bytes)) &&
+                (!Lds || O->ldsAccess(I, Places, Lds, Bytes)) &&
+                (!Scratch || O->scratchAccess(I, Offsets, Scratch, Bytes)));
 }
 
 template <bool Stores>
@@ -190,10 +196,16 @@ static const Inst *flatAccess(Wave &W, const Inst *I, uint64_t Exec) {
   if (!flatAddresses(W, I, Exec, A))
     return nullptr;
   uint32_t *Data = Stores ? W.row(I->Src[1].Reg) : W.T->Out;
+  const unsigned Bytes = accessBytes(I);
+  if (!checkFlat(W, I, Exec, A, Bytes, Stores))
+    return nullptr;
   for (unsigned L : LaneMask(Exec)) {
-    if (!beginFlat(W, I, L, A[L], Stores))
-      return nullptr;
-    if (spaceOf(A[L]) == Space::Scratch)
+    const Space Where = spaceOf(A[L]);
+    if (Where == Space::Global)
+      (Stores ? W.Count.GlobalWritten : W.Count.GlobalRead) += Bytes;
+    else if (Where == Space::Lds)
+      W.Count.LdsBytes += Bytes;
+    if (Where == Space::Scratch)
       Stores ? storeScratchElements(W, I, L, uint32_t(A[L]), Data)
              : loadScratchElements(W, I, L, uint32_t(A[L]), Data);
     else if (Stores)
@@ -210,9 +222,9 @@ static const Inst *flatAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   if (!flatAddresses(W, I, Exec, A))
     return nullptr;
+  if (!checkFlat(W, I, Exec, A, I->ElementBytes, true))
+    return nullptr;
   for (unsigned L : LaneMask(Exec)) {
-    if (!checkFlat(W, I, L, A[L], I->ElementBytes, true))
-      return nullptr;
     if (A[L] & (I->ElementBytes - 1u))
       return fault(W, I, int(L), "an atomic access is not aligned to its size");
     uint64_t Data = 0, Compare = 0, Old = 0;

@@ -60,7 +60,7 @@ public:
   }
   bool ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                  unsigned Bytes) override {
-    if (!Recording)
+    if (!Recording || isFlat(I))
       return true;
     unsigned Least;
     access(I).BankCycles +=
@@ -70,18 +70,9 @@ public:
   bool scratchAccess(const Inst *I, const uint64_t *, uint64_t Mask,
                      unsigned Bytes) override {
     // Scratch memory of a wave lies together and stays in its caches.
-    if (Recording)
+    if (Recording && !isFlat(I))
       access(I).Bytes += unsigned(__builtin_popcountll(Mask)) * Bytes;
     return true;
-  }
-  bool flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
-                  unsigned Bytes) override {
-    const uint64_t High = Address >> 32;
-    if (High == PrivateAperture >> 32 || High == SharedAperture >> 32)
-      return true;
-    uint64_t A[64];
-    A[Lane] = Address;
-    return globalAccess(I, A, 1ull << Lane, Bytes);
   }
   bool scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                   uint64_t) override {
@@ -95,6 +86,10 @@ public:
   }
 
 private:
+  /// Whether flat addressing finds LDS or scratch memory, which is left out.
+  static bool isFlat(const Inst *I) {
+    return I->Record->Facts.Memory.Space == isa::MemorySpace::Flat;
+  }
   /// The access of the present instruction, which may take several calls.
   Access &access(const Inst *I) {
     uint32_t &Number = Into->Waves[W.Index].Steps.back().Access;
