@@ -368,19 +368,18 @@ def test_updates_in_place(offset):
         torch.testing.assert_close(mine.double(), want, rtol=1e-5, atol=1e-6)
 
 
-def normalised(x, w):
-    return torch.nn.functional.rms_norm(x, x.shape[-1:], w, 1e-5).tanh() * x
+def entropy(x, w, target):
+    return F.cross_entropy(x @ w, target)
 
 
 def test_a_graph_that_is_retained():
-    """A backward pass that may be called again writes to no tensor that it reads."""
-    case = Case(normalised, [normal(5, 64), normal(64, seed=1)])
-    leaves = [one.requires_grad_() for one in on_device(case.operands)]
+    """The gradient of logits takes their memory, but for a pass that may be called again."""
+    leaves = [one.requires_grad_() for one in on_device([normal(5, 64), normal(64, 64, seed=1)])]
+    target = torch.arange(5, device=DEVICE)
     with simulated():
-        y = torch.compile(normalised, backend="lnbwd")(*leaves)
-        grads = [torch.autograd.grad(y.square().sum(), leaves, retain_graph=True)
-                 for _ in range(2)]
-    want = torch.autograd.grad(normalised(*leaves).square().sum(), leaves)
+        loss = torch.compile(entropy, backend="lnbwd")(*leaves, target)
+        grads = [torch.autograd.grad(loss, leaves, retain_graph=True) for _ in range(2)]
+    want = torch.autograd.grad(entropy(*leaves, target), leaves)
     for one in grads:
         torch.testing.assert_close(one, want, rtol=1e-4, atol=1e-5)
 

@@ -186,14 +186,13 @@ class Keep(Key):
 
 
 def _compile_inner(module: torch.fx.GraphModule, *arguments: Any, **options: Any) -> Any:
-    internals.keep_saved_tensors()
-
     def compile() -> Any:
         # Inductor changes the graph. Its constants cannot be copied among fake tensors.
         constants = {id(one): one for one in (*module.buffers(), *module.parameters())}
         return internals.compile_fx_inner(copy.deepcopy(module, constants), *arguments, **options)
 
-    with internals.registered(classes(), count_programs), internals.without_scatters():
+    with (internals.registered(classes(), count_programs), internals.without_scatters(),
+          internals.retained(**options)):
         return compile_again(compile)
 
 

@@ -48,6 +48,7 @@ from ..program.row_program import count_groups
 from ..program.torch_internals.eager import (
     count_dispatch_modes,
     is_batched,
+    is_graph_retained,
     reshaped,
     transforms_are_active,
 )
@@ -63,8 +64,8 @@ from .region_programs import (
 )
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
-           "load_kernel", "raw_region", "region_call", "register_draft", "register_program",
-           "register_row_program", "resolvers"]
+           "load_kernel", "own_tensor", "raw_region", "region_call", "register_draft",
+           "register_program", "register_row_program", "resolvers"]
 
 _Key = tuple[str, object, str]
 _lock = threading.Lock()
@@ -268,6 +269,15 @@ def region_call(text: str, device: str,
     in_python = functools.partial(call_in_python, text, orders=orders)
     return (where.type != "meta" and native.make_region_call(text, where, in_python, orders)
             ) or in_python
+
+
+def own_tensor(tensor: Tensor) -> Tensor:
+    """A tensor that was saved for a backward pass alone, which is about to overwrite it: the tensor
+    itself, or a copy if the pass may be called again. Graphs on disk name it."""
+    if not is_graph_retained():
+        return tensor
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
+                               device=tensor.device).copy_(tensor)
 
 
 call_of = functools.lru_cache(4096)(lambda text, device: region_call(text, str(device)))

@@ -58,6 +58,11 @@ count_dispatch_modes: Callable[[], int] = _find(
     "each call of a row program goes through PyTorch's dispatcher, which takes the host longer")
 """How many dispatch modes are entered."""
 
+is_graph_retained: Callable[[], bool] = _find(
+    torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True,
+    "backward passes of compiled models copy what they write to")
+"""Whether the backward pass that runs may be called again."""
+
 stream_of: Callable[[int], int] = _find(
     torch._C, "_cuda_getCurrentRawStream",  # A build for the CPU has none.
     lambda index: torch.cuda.current_stream(index).cuda_stream)

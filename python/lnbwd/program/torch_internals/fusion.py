@@ -35,6 +35,8 @@ def fuse_more_nodes(original: Callable[..., list[Any]]) -> Callable[..., list[An
     """Fuses nodes that Inductor leaves apart, if fewer row programs compute them together."""
     def fuse_nodes(self: Any, nodes: list[Any]) -> list[Any]:
         fused = original(self, nodes)
+        if getattr(own, "classes", None) is not None and own.copies:
+            self.donated, self.name_to_donated_buffer = self.name_to_donated_buffer, {}
         count_programs = getattr(own, "count_programs", None)
         if count_programs is None or attempt().is_last:
             return fused

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import torch
 from torch._inductor import ir, scheduler
@@ -169,11 +170,18 @@ def write_call(nodes: Sequence[Any], removed: Sequence[str],
     wrapper = V.graph.wrapper_code
     V.graph.removed_buffers.update(removed)
     reuse: Any = _Reuse()
-    with V.set_kernel_handler(reuse):
+    # What was saved for this backward pass alone.
+    donated = getattr(V.graph.scheduler, "donated", {})
+    buffers = donated or V.graph.scheduler.name_to_donated_buffer
+    with V.set_kernel_handler(reuse), mock.patch.object(
+            V.graph.scheduler, "name_to_donated_buffer", buffers):
         for node in nodes:
             node.decide_inplace_update()
         reuse.inplace_update_buffers = {
             new: old for new, old in reuse.inplace_update_buffers.items() if is_possible(old, new)}
+        for old in filter(donated.__contains__, reuse.inplace_update_buffers.values()):
+            imports = [*imports, "from lnbwd.regions_op import own_tensor as lnbwd_own_tensor"]
+            wrapper.writeline(f"{old} = lnbwd_own_tensor({old})")
         for node in nodes:
             node.mark_run()
     definitions, lines = write({old: new for new, old in reuse.inplace_update_buffers.items()})

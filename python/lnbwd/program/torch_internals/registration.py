@@ -222,14 +222,19 @@ def compile_graph(model: torch.fx.GraphModule, inputs: Sequence[Any],
     return result  # type: ignore[no-any-return]
 
 
-def keep_saved_tensors() -> None:
-    """Has a backward pass that is compiled now write to no saved tensor, so that it may be called
-    again (retain_graph=True). Inductor sees by the first call whether it may; ours is compiled
-    before."""
+@contextlib.contextmanager
+def retained(is_backward: bool = False, cudagraphs: Any = False, **_: Any) -> Iterator[None]:
+    """A backward pass that is compiled within, with these options of Inductor's, may be called
+    again (retain_graph=True). Inductor sees by the first call whether that may be, but ours is
+    compiled before. So row programs alone write to saved tensors, or to copies
+    (:func:`.graph.write_call`), and PyTorch need not refuse the call. CUDA graphs ask nothing when
+    they run, and stay as they are."""
+    own.copies = is_backward and not cudagraphs
+    yield
     context = TracingContext.try_get()
     donated = getattr(context and context.fw_metadata, "bw_donated_idxs", None)
-    if donated:  # The list that the call looks at, too.
-        donated.clear()
+    if donated and own.copies:
+        donated.clear()  # The list that PyTorch looks at before the call.
 
 
 _lock = threading.Lock()
