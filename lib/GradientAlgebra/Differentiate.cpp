@@ -301,11 +301,11 @@ Differentiation::shareAmongLargest(OpBuilder &b, GradientOperands &operands,
                                    std::optional<GradientOperands::Place> saved,
                                    const GradientOperands::Ties &ties) {
   Location loc = forward.getLoc();
-  RowBuilder rows(b, loc, forward.getRowLength());
+  RowBuilder rows(loc, b);
   Value elements = getMaximised(yielded), value = elements, largest;
   bool isOfRow = elements != yielded;
-  auto spread = [&](Value number) {
-    return isOfRow ? rows.spread(number) : number;
+  auto spreadOverRow = [&](RowValue number) {
+    return isOfRow ? spread(number, forward.getRowLength()) : number;
   };
   if (ties.elements) {
     operands.all.setResult(ties.elements->written, elements);
@@ -316,21 +316,24 @@ Differentiation::shareAmongLargest(OpBuilder &b, GradientOperands &operands,
     largest = operands.all.getArgument(*saved);
     Type element = getElementTypeOrSelf(largest.getType());
     if (!element.isF32())
-      value = rows.widen(arith::TruncFOp::create(
-          b, loc,
-          elements.getType().isF32()
-              ? element
-              : Type(cast<VectorType>(elements.getType()).clone(element)),
-          value));
+      value = widen(
+          rows,
+          arith::TruncFOp::create(
+              b, loc,
+              elements.getType().isF32()
+                  ? element
+                  : Type(cast<VectorType>(elements.getType()).clone(element)),
+              value));
   }
-  Value isLargest = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                          value, spread(rows.widen(largest)));
+  Value isLargest = compare(arith::CmpFPredicate::OEQ, {&rows, value},
+                            spreadOverRow(widen(rows, largest)));
   Value shares = arith::UIToFPOp::create(b, loc, elements.getType(), isLargest);
   operands.all.setResult(ties.counts.written,
-                         isOfRow ? rows.rowSum(shares) : shares);
+                         isOfRow ? rowSum({&rows, shares}).value : shares);
   Value share = arith::DivFOp::create(
       b, loc, adjoint, operands.all.getArgument(ties.counts.read));
-  return {elements, arith::MulFOp::create(b, loc, shares, spread(share))};
+  return {elements,
+          arith::MulFOp::create(b, loc, shares, spreadOverRow({&rows, share}))};
 }
 
 /// Copies the forward region, seeds the outputs' adjoints, and yields those of
@@ -341,7 +344,7 @@ LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
   Block &to = gradient.getBody().front();
   OpBuilder b = OpBuilder::atBlockEnd(&to);
   Location loc = forward.getLoc();
-  RowBuilder rows(b, loc, forward.getRowLength());
+  RowBuilder rows(loc, b);
 
   IRMapping mapping;
   for (auto [argument, place] :
@@ -368,7 +371,7 @@ LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
            outputs, operands.adjoints, operands.saved, operands.ties)) {
     if (!place)
       continue;
-    Value adjoint = rows.widen(operands.all.getArgument(*place));
+    Value adjoint = widen(rows, operands.all.getArgument(*place));
     if (ties)
       std::tie(output, adjoint) =
           shareAmongLargest(b, operands, output, adjoint, saved, *ties);

@@ -10,7 +10,6 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -20,76 +19,85 @@ using namespace lnbwd;
 
 static constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
 
-RowBuilder::RowBuilder(OpBuilder &builder, Location loc, int64_t rowLength)
-    : b(loc, builder), rowType(VectorType::get({rowLength}, b.getF32Type())) {}
+template <typename Op, typename... Args>
+static RowValue make(RowBuilder *b, Args... args) {
+  return {b, Op::create(*b, args...)};
+}
 
-Value RowBuilder::widen(Value value) {
+RowValue lnbwd::widen(RowBuilder &b, Value value) {
   if (getElementTypeOrSelf(value.getType()).isF32())
-    return value;
+    return {&b, value};
   Type wide = b.getF32Type();
   if (auto row = dyn_cast<VectorType>(value.getType()))
     wide = row.clone(wide);
-  return arith::ExtFOp::create(b, wide, value);
+  return make<arith::ExtFOp>(&b, wide, value);
 }
 
-Value RowBuilder::narrow(Value value, Value output) {
+Value lnbwd::narrow(RowValue row, Value output) {
   Type element = getElementTypeOrSelf(output.getType());
   if (element.isF32())
-    return value;
+    return row;
   return arith::TruncFOp::create(
-      b, cast<VectorType>(value.getType()).clone(element), value);
+      *row.b, cast<VectorType>(row.value.getType()).clone(element), row);
 }
 
-Value RowBuilder::constant(double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value)));
+RowValue lnbwd::constant(RowBuilder &b, double number) {
+  return make<arith::ConstantOp>(&b, b.getF32FloatAttr(float(number)));
 }
 
-Value RowBuilder::spread(Value scalar) {
-  return vector::BroadcastOp::create(b, rowType, scalar);
+RowValue lnbwd::constantLike(RowValue x, double number) {
+  TypedAttr attr = x.b->getF32FloatAttr(float(number));
+  if (auto vector = dyn_cast<VectorType>(x.value.getType()))
+    attr = DenseElementsAttr::get(vector, float(number));
+  return make<arith::ConstantOp>(x.b, attr);
 }
 
-Value RowBuilder::rowSum(Value row) {
-  return vector::ReductionOp::create(b, vector::CombiningKind::ADD, row);
+RowValue lnbwd::spread(RowValue scalar, int64_t length) {
+  auto type = VectorType::get({length}, scalar.b->getF32Type());
+  return make<vector::BroadcastOp>(scalar.b, type, scalar.value);
 }
 
-Value RowBuilder::add(Value lhs, Value rhs) {
-  return arith::AddFOp::create(b, lhs, rhs, contract);
+RowValue lnbwd::rowSum(RowValue row) {
+  return make<vector::ReductionOp>(row.b, vector::CombiningKind::ADD,
+                                   row.value);
 }
 
-Value RowBuilder::mul(Value lhs, Value rhs) {
-  return arith::MulFOp::create(b, lhs, rhs, contract);
+RowValue lnbwd::operator+(RowValue x, RowValue y) {
+  return make<arith::AddFOp>(x.b, x.value, y.value, contract);
 }
 
-Value RowBuilder::div(Value lhs, Value rhs) {
-  return arith::DivFOp::create(b, lhs, rhs);
+RowValue lnbwd::operator-(RowValue x, RowValue y) {
+  return make<arith::SubFOp>(x.b, x.value, y.value);
 }
 
-Value RowBuilder::negate(Value value) {
-  return arith::NegFOp::create(b, value);
+RowValue lnbwd::operator*(RowValue x, RowValue y) {
+  return make<arith::MulFOp>(x.b, x.value, y.value, contract);
 }
 
-Value RowBuilder::abs(Value value) { return math::AbsFOp::create(b, value); }
-
-Value RowBuilder::rsqrt(Value value) { return math::RsqrtOp::create(b, value); }
-
-Value RowBuilder::fma(Value x, Value y, Value z) {
-  if (!isa<VectorType>(x.getType()))
-    return math::FmaOp::create(b, x, y, z);
-  return vector::FMAOp::create(b, x, y, z);
+RowValue lnbwd::operator/(RowValue x, RowValue y) {
+  return make<arith::DivFOp>(x.b, x.value, y.value, contract);
 }
 
-Value RowBuilder::less(Value lhs, Value rhs) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
+RowValue lnbwd::operator-(RowValue x) {
+  return make<arith::NegFOp>(x.b, x.value);
 }
 
-Value RowBuilder::select(Value condition, Value lhs, Value rhs) {
-  return arith::SelectOp::create(b, condition, lhs, rhs);
+RowValue lnbwd::abs(RowValue x) { return make<math::AbsFOp>(x.b, x.value); }
+
+RowValue lnbwd::rsqrt(RowValue x) { return make<math::RsqrtOp>(x.b, x.value); }
+
+RowValue lnbwd::fma(RowValue x, RowValue y, RowValue z) {
+  if (!isa<VectorType>(x.value.getType()))
+    return make<math::FmaOp>(x.b, x.value, y.value, z.value);
+  return make<vector::FMAOp>(x.b, x.value, y.value, z.value);
 }
 
-Value RowBuilder::clamp(Value row, Value bound) {
-  Value low = negate(bound);
-  row = select(less(bound, row), bound, row);
-  return select(less(row, low), low, row);
+Value lnbwd::compare(arith::CmpFPredicate predicate, RowValue x, RowValue y) {
+  return arith::CmpFOp::create(*x.b, predicate, x, y);
+}
+
+RowValue lnbwd::select(Value condition, RowValue x, RowValue y) {
+  return make<arith::SelectOp>(x.b, condition, x.value, y.value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -103,7 +111,7 @@ void RowBody::set(Role output, Value value) {
   if (!destination)
     return;
   if (lnbwd::getInfo(output).dims == kRowBlock)
-    value = builder->narrow(value, destination);
+    value = narrow({builder, value}, destination);
   outputs[static_cast<size_t>(output)] = value;
 }
 
@@ -158,7 +166,7 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
       body.arguments[static_cast<size_t>(role)] = operands.getArgument(place);
     Value row = body.get(op.getInput(Role::X) ? Role::X : Role::Y);
     body.rowLength = cast<VectorType>(row.getType()).getDimSize(0);
-    RowBuilder builder(rewriter, loc, body.rowLength);
+    RowBuilder builder(loc, rewriter);
     body.builder = &builder;
     op.buildBody(builder, body);
     for (auto [role, place] : outputs) {
