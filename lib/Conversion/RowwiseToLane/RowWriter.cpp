@@ -42,7 +42,7 @@ static bool isNumber(RowwiseOp op, size_t operand) {
 /// A workgroup with one tile of rows uses a column once. Loaded ahead, it would
 /// stay in registers while the row's sums are formed, and the compute unit
 /// would have room for fewer workgroups, which keep its memory busy.
-bool RowWriter::isLate(BlockArgument column) {
+bool RegionWriter::isLate(BlockArgument column) {
   return schedule.lateColumns && !schedule.widenColumns && !schedule.reload &&
          op.hasRowSums() && !hasLeaves(op) && !column.use_empty() &&
          !phases.isNeededAtFirst(column);
@@ -299,7 +299,7 @@ void RowWriter::writePhase(unsigned phase, Value row,
   }
 }
 
-Value RowWriter::getIndex(IndexOp index) {
+Value RegionWriter::getIndex(IndexOp index) {
   using Number = IndexOp::Number;
   IndexOp::Formula formula = index.getFormula();
   Type type = index.getType();
@@ -329,7 +329,7 @@ Value RowWriter::getIndex(IndexOp index) {
   return number;
 }
 
-Value RowWriter::loadGathered(GatherOp gather) {
+Value RegionWriter::loadGathered(GatherOp gather) {
   Value table = gather.getTable(), index = get(gather.getIndex());
   Value memory = kernel.buffers[cast<BlockArgument>(table).getArgNumber()];
   auto tableType = cast<VectorType>(table.getType());
@@ -352,7 +352,7 @@ Value RowWriter::loadGathered(GatherOp gather) {
       .getFragments()[0];
 }
 
-Value RowWriter::sumGathered(GatherSumOp sum) {
+Value RegionWriter::sumGathered(GatherSumOp sum) {
   // Rows whose loads are under way at once.
   constexpr int64_t kRowsAtOnce = 4;
   auto getMemory = [&](Value table) {
@@ -405,7 +405,7 @@ Value RowWriter::sumGathered(GatherSumOp sum) {
   return addRows(whole, end, 1, result);
 }
 
-Value RowWriter::get(Value value) {
+Value RegionWriter::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
   Operation *producer = value.getDefiningOp();

@@ -40,7 +40,8 @@ class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
       : loop(loop), chip(chip), loads(std::move(loads)),
-        b(loop.getLoc(), loop) {}
+        groups(loop.getLayout().getType().getGroups()), b(loop.getLoc(), loop) {
+  }
 
   /// So that an iteration takes several tiles.
   void unroll(int64_t tiles);
@@ -49,7 +50,6 @@ public:
   void prefetchPaired();
 
 private:
-  Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }
   SmallVector<Value> loadPredicated(Value tile);
   void awaitBehindLoads();
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
@@ -65,13 +65,11 @@ private:
       return row;
     return lane::RowOp::create(b, tile, of);
   }
-  /// What is loaded as it goes from iteration to iteration, and back.
-  SmallVector<Value> pack(ValueRange loaded);
-  SmallVector<Value> unpack(ValueRange packed);
 
   lane::ForRowsOp loop;
   const ChipInfo &chip;
   lane::RowLoads loads;
+  int64_t groups;
   IndexBuilder b;
 };
 } // namespace
@@ -83,6 +81,28 @@ static NVVM::GriddepcontrolOp findAwait(lane::ForRowsOp loop) {
     if (op.getKind() == NVVM::GridDepActionKind::wait)
       return op;
   return {};
+}
+
+/// A part of bytes as whole registers, where it fills such: the code generators
+/// would give each byte that goes from iteration to iteration a register of its
+/// own.
+static VectorType getPackedType(Type type) {
+  auto part = dyn_cast<VectorType>(type);
+  if (!part || part.getElementTypeBitWidth() != 8 ||
+      part.getShape().back() % 4 != 0)
+    return {};
+  SmallVector<int64_t> shape(part.getShape());
+  shape.back() /= 4;
+  return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
+}
+
+/// What is loaded, as it goes from iteration to iteration.
+static SmallVector<Value> pack(IndexBuilder &b, ValueRange loaded) {
+  SmallVector<Value> packed(loaded);
+  for (Value &value : packed)
+    if (VectorType type = getPackedType(value.getType()))
+      value = vector::BitCastOp::create(b, type, value);
+  return packed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,7 +181,7 @@ void Pipeliner::awaitBehindLoads() {
 /// Loads the rows of a tile as far as they are in bounds.
 SmallVector<Value> Pipeliner::loadPredicated(Value tile) {
   Value left = b.subtract(loop.getEnd(), tile);
-  Value atMost = b.atMost(left, getGroups());
+  Value atMost = b.atMost(left, b.index(groups));
   Value none = b.index(0);
   Value count = b.select(b.below(tile, loop.getEnd()), atMost, none);
   SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
@@ -197,7 +217,7 @@ void Pipeliner::prefetch() {
     next = loadTile(b.add(pipelined.getTile(), step));
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
-    next = pack(loads.load(b, [&](TypedValue<lane::LayoutType> of) -> Value {
+    next = pack(b, loads.load(b, [&](TypedValue<lane::LayoutType> of) -> Value {
       Value nextRow = b.add(getRow(pipelined.getTile(), row, of), step);
       Value last = b.subtract(rows, b.index(1));
       return b.atMost(nextRow, last);
@@ -285,16 +305,17 @@ SmallVector<Value> Pipeliner::loadTile(Value tile) {
   Value inBounds = b.below(tile, loop.getEnd());
   if (chip.dropsLoads) {
     Value none = b.index(0);
-    Value count = b.select(inBounds, getGroups(), none);
-    return pack(loads.loadPredicated(b, tile, count));
+    Value count = b.select(inBounds, b.index(groups), none);
+    return pack(b, loads.loadPredicated(b, tile, count));
   }
   Value row = lane::RowOp::create(b, tile, loop.getLayout());
   SmallVector<Value> loaded;
   return b.choose(
       inBounds,
       [&] {
-        return loaded = pack(loads.load(
-                   b, [&](auto of) { return getRow(tile, row, of); }));
+        return loaded = pack(b, loads.load(b, [&](auto of) {
+                 return getRow(tile, row, of);
+               }));
       },
       [&] {
         return llvm::map_to_vector<0>(loaded, [&](Value there) -> Value {
@@ -313,41 +334,15 @@ SmallVector<Value> Pipeliner::workOn(Value tile, Value row, ValueRange state,
   lane::mapRow(loop, mapping, [&](TypedValue<lane::LayoutType> of) {
     return getRow(tile, row, of);
   });
-  SmallVector<Value> loaded = unpack(loadedAhead);
-  if (chip.dropsLoads)
-    loads.share(b, loaded);
-  mapping.map(loads.getLoaded(), loaded);
-  return lane::writeBody(b, loop, mapping);
-}
-
-/// A part of bytes as whole registers, where it fills such: the code generators
-/// would give each byte that goes from iteration to iteration a register of its
-/// own.
-static VectorType getPackedType(Type type) {
-  auto part = dyn_cast<VectorType>(type);
-  if (!part || part.getElementTypeBitWidth() != 8 ||
-      part.getShape().back() % 4 != 0)
-    return {};
-  SmallVector<int64_t> shape(part.getShape());
-  shape.back() /= 4;
-  return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
-}
-
-SmallVector<Value> Pipeliner::pack(ValueRange loaded) {
-  SmallVector<Value> packed(loaded);
-  for (Value &value : packed)
-    if (VectorType type = getPackedType(value.getType()))
-      value = vector::BitCastOp::create(b, type, value);
-  return packed;
-}
-
-SmallVector<Value> Pipeliner::unpack(ValueRange packed) {
-  SmallVector<Value> loaded(packed);
+  SmallVector<Value> loaded(loadedAhead);
   for (auto [value, own] : llvm::zip_equal(loaded, loads.getLoaded()))
     if (value.getType() != own.getType())
       value =
           vector::BitCastOp::create(b, cast<VectorType>(own.getType()), value);
-  return loaded;
+  if (chip.dropsLoads)
+    loads.share(b, loaded);
+  mapping.map(loads.getLoaded(), loaded);
+  return lane::writeBody(b, loop, mapping);
 }
 
 namespace {
