@@ -380,7 +380,7 @@ Value RegionWriter::sumGathered(GatherSumOp sum) {
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<Value> rows;
     for (int64_t i = 0; i < count; ++i) {
-      Value row = b.add(loop.getInductionVar(), i);
+      Value row = b(loop.getInductionVar()) + i;
       if (list) {
         row = arith::IndexCastUIOp::create(
             b, b.getIndexType(), memref::LoadOp::create(b, list, row));
@@ -399,8 +399,8 @@ Value RegionWriter::sumGathered(GatherSumOp sum) {
     scf::YieldOp::create(b, result);
     return loop.getResult(0);
   };
-  Value rest = b.remainder(b.subtract(end, begin), kRowsAtOnce);
-  Value whole = b.subtract(end, rest);
+  Value rest = (b(end) - begin) % kRowsAtOnce;
+  Value whole = b(end) - rest;
   Value result = addRows(begin, whole, kRowsAtOnce, b.zero(sumType));
   return addRows(whole, end, 1, result);
 }

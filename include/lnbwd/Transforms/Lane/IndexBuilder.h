@@ -21,75 +21,53 @@
 
 namespace lnbwd {
 
-/// All values are of the type index and not negative, but for conditions.
+class IndexBuilder;
+
+/// A value, with the builder that computes others of it by operators: indices,
+/// or integers of another type, that are not negative, and conditions.
+struct IndexValue {
+  operator mlir::Value() const { return value; }
+  operator mlir::ValueRange() const { return value; }
+
+  IndexBuilder *b;
+  mlir::Value value;
+};
+
 class IndexBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  mlir::Value index(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(*this, value);
+  IndexValue operator()(mlir::Value value) { return {this, value}; }
+  IndexValue index(int64_t value) {
+    return make<mlir::arith::ConstantIndexOp>(value);
   }
-  mlir::Value int32(int64_t value) {
-    return mlir::arith::ConstantIntOp::create(*this, value, 32);
+  IndexValue int32(int64_t value) {
+    return make<mlir::arith::ConstantIntOp>(value, 32);
   }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(*this, x, y);
+  IndexValue zero(mlir::Type type) {
+    return make<mlir::arith::ConstantOp>(getZeroAttr(type));
   }
-  mlir::Value add(mlir::Value x, int64_t y) { return add(x, index(y)); }
-  mlir::Value subtract(mlir::Value x, mlir::Value y) {
-    return mlir::arith::SubIOp::create(*this, x, y);
+  IndexValue atMost(mlir::Value x, mlir::Value bound) {
+    return make<mlir::arith::MinUIOp>(x, bound);
   }
-  mlir::Value multiply(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MulIOp::create(*this, x, y);
+  IndexValue atLeast(mlir::Value x, mlir::Value bound) {
+    return make<mlir::arith::MaxUIOp>(x, bound);
   }
-  mlir::Value multiply(mlir::Value x, int64_t y) {
-    return y == 1 ? x : multiply(x, index(y));
+  /// Of numbers that may be negative.
+  IndexValue less(mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt, x, y);
   }
-  mlir::Value divide(mlir::Value x, int64_t y) {
-    return mlir::arith::DivUIOp::create(*this, x, index(y));
-  }
-  mlir::Value remainder(mlir::Value x, int64_t y) {
-    return mlir::arith::RemUIOp::create(*this, x, index(y));
-  }
-  mlir::Value exclusiveOr(mlir::Value x, mlir::Value y) {
-    return mlir::arith::XOrIOp::create(*this, x, y);
-  }
-  mlir::Value smaller(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MinSIOp::create(*this, x, y);
-  }
-  mlir::Value atMost(mlir::Value x, mlir::Value bound) {
-    return mlir::arith::MinUIOp::create(*this, x, bound);
-  }
-  mlir::Value atLeast(mlir::Value x, mlir::Value bound) {
-    return mlir::arith::MaxUIOp::create(*this, x, bound);
-  }
-  mlir::Value less(mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::slt,
-                                       x, y);
-  }
-  mlir::Value below(mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::ult,
-                                       x, y);
-  }
-  mlir::Value equal(mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::eq, x,
-                                       y);
-  }
-  mlir::Value isZero(mlir::Value x) { return equal(x, index(0)); }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return mlir::arith::SelectOp::create(*this, condition, x, y);
+  IndexValue select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::SelectOp>(condition, x, y);
   }
   /// The conjunction of two conditions, each of which may be null for true.
-  mlir::Value both(mlir::Value x, mlir::Value y) {
+  IndexValue both(mlir::Value x, mlir::Value y) {
     if (!x || !y)
-      return x ? x : y;
-    return mlir::arith::AndIOp::create(*this, x, y);
+      return {this, x ? x : y};
+    return make<mlir::arith::AndIOp>(x, y);
   }
-  mlir::Value zero(mlir::Type type) {
-    return mlir::arith::ConstantOp::create(*this, getZeroAttr(type));
-  }
-  mlir::Value blockId(mlir::gpu::Dimension dimension) {
-    return mlir::gpu::BlockIdOp::create(*this, dimension);
+  template <typename Op, typename... Args> IndexValue make(Args... args) {
+    return {this, Op::create(*this, args...)};
   }
   /// Writes `body` under `condition`, or plainly where that is null for true.
   void when(mlir::Value condition, llvm::function_ref<void()> body) {
@@ -115,6 +93,54 @@ public:
             .getResults());
   }
 };
+
+inline IndexValue operator+(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::AddIOp>(x.value, y);
+}
+inline IndexValue operator-(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::SubIOp>(x.value, y);
+}
+inline IndexValue operator*(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::MulIOp>(x.value, y);
+}
+inline IndexValue operator/(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::DivUIOp>(x.value, y);
+}
+inline IndexValue operator%(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::RemUIOp>(x.value, y);
+}
+inline IndexValue operator^(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::XOrIOp>(x.value, y);
+}
+inline IndexValue operator<(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::ult,
+                                        x.value, y);
+}
+inline IndexValue operator==(IndexValue x, mlir::Value y) {
+  return x.b->make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::eq, x.value,
+                                        y);
+}
+inline IndexValue operator+(IndexValue x, int64_t y) {
+  return x + x.b->index(y);
+}
+inline IndexValue operator-(IndexValue x, int64_t y) {
+  return x - x.b->index(y);
+}
+inline IndexValue operator/(IndexValue x, int64_t y) {
+  return x / x.b->index(y);
+}
+inline IndexValue operator%(IndexValue x, int64_t y) {
+  return x % x.b->index(y);
+}
+inline IndexValue operator<(IndexValue x, int64_t y) {
+  return x < x.b->index(y);
+}
+inline IndexValue operator==(IndexValue x, int64_t y) {
+  return x == x.b->index(y);
+}
+inline IndexValue operator*(IndexValue x, int64_t y) {
+  return y == 1 ? x : x * x.b->index(y);
+}
 
 } // namespace lnbwd
 
