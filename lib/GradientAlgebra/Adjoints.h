@@ -87,7 +87,7 @@ public:
     return {&b, Op::create(b, args...)};
   }
   /// A number, in all elements of a value of the adjoint's type.
-  RowValue constant(double number) { return constantLike(adjoint, number); }
+  RowValue constant(double number) { return adjoint.like(number); }
 
   /// Whether the adjoint of operand `index` is wanted: of others nothing need
   /// be computed.

@@ -146,8 +146,8 @@ static void addMaximumOfRow(AdjointBuilder &b) {
   int64_t length = cast<VectorType>(row.value.getType()).getNumElements();
   RowValue largestInRow = spread(largest, length);
   Value isLargest = compare(Predicate::OEQ, row, largestInRow);
-  RowValue one = constantLike(row, 1);
-  RowValue shares = select(isLargest, one, constantLike(row, 0));
+  RowValue one = row.like(1);
+  RowValue shares = select(isLargest, one, row.like(0));
   RowValue share = b.adjoint / rowSum(shares);
   // Of a NaN there are no shares, and 0 / 0 is NaN again.
   b.addToAdjoint(0, shares * spread(share, length));

@@ -315,7 +315,7 @@ Differentiation::shareAmongLargest(OpBuilder &b, GradientOperands &operands,
                   : Type(cast<VectorType>(elements.getType()).clone(element)),
               value));
   }
-  Value isLargest = compare(arith::CmpFPredicate::OEQ, {&rows, value},
+  Value isLargest = compare(arith::CmpFPredicate::OEQ, RowValue(&rows, value),
                             spreadOverRow(widen(rows, largest)));
   Value shares = arith::UIToFPOp::create(b, loc, elements.getType(), isLargest);
   operands.all.setResult(ties.counts.written,

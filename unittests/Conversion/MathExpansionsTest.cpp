@@ -396,7 +396,8 @@ TEST(MathExpansions, Rsqrt) {
 }
 TEST(MathExpansions, Sigmoid) {
   check(
-      "sigmoid", [](auto x) { return quotient(x.like(1), exp(-x) + 1); },
+      "sigmoid",
+      [](auto x) { return quotient(x.like(1), exp(-x) + x.like(1)); },
       [](double x) { return 1 / (1 + std::exp(-x)); }, 10, smallestNormal);
 }
 TEST(MathExpansions, Reciprocal) {

@@ -151,16 +151,15 @@ Value ExpandForChip::expandAngle(Operation *op, expansions::Context &context) {
   auto &[radians, quarters] = angles[operand];
   bool isOne = isa<VectorType>(type) && isUniform(operand);
   if (isOne)
-    operand = vector::ExtractOp::create(context.b, operand, 0);
+    operand = vector::ExtractOp::create(context, operand, 0);
   ValueReal x{&context, operand};
   if (!radians || radians.getDefiningOp()->getBlock() != op->getBlock())
     std::tie(radians, quarters) = reduceAngle(x);
   expansions::Angle<ValueReal> angle{{&context, radians}, {&context, quarters}};
   Value result =
       isa<math::SinOp>(op) ? sin(x, angle) : expansions::cos<ValueReal>(angle);
-  return isOne
-             ? vector::BroadcastOp::create(context.b, type, result).getResult()
-             : result;
+  return isOne ? vector::BroadcastOp::create(context, type, result).getResult()
+               : result;
 }
 
 /// `x` to a constant power; null for any other.
@@ -176,12 +175,12 @@ static Value expandPower(ValueReal x, Value power) {
 
 /// The bits of one row and column that only its number and a seed determine.
 static Value expandPhilox(PhiloxOp op, expansions::Context &context) {
-  ImplicitLocOpBuilder &b = context.b;
   ValueBits counter{&context, op.getCounter()};
   auto takeHalf = [&](int64_t first) -> ValueBits {
-    Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(first));
-    Value shifted = arith::ShRUIOp::create(b, op.getSeed(), shift);
-    return {&context, arith::TruncIOp::create(b, b.getI32Type(), shifted)};
+    Value shift = arith::ConstantIntOp::create(context, first, 64);
+    Value shifted = arith::ShRUIOp::create(context, op.getSeed(), shift);
+    return {&context,
+            arith::TruncIOp::create(context, context.getI32Type(), shifted)};
   };
   ValueBits zero = counter.like(0), low = takeHalf(0), high = takeHalf(32);
   return expansions::philox<ValueBits>({counter, zero, zero, zero},
@@ -197,8 +196,7 @@ Value ExpandForChip::expand(Operation *op, const HardwareFunctions &hardware) {
   bool isApproximate =
       flags && bitEnumContainsAny(flags.getFastMathFlagsAttr().getValue(),
                                   arith::FastMathFlags::afn);
-  expansions::Context context{ImplicitLocOpBuilder(op->getLoc(), op), hardware,
-                              isApproximate, isPortable};
+  expansions::Context context(op, hardware, isApproximate, isPortable);
   // A row has one scalar, for which correct rounding costs little.
   bool isExact = isPortable || (!isApproximate &&
                                 !isa<VectorType>(op->getResult(0).getType()));
@@ -337,8 +335,8 @@ static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
                          (isFNUZ && chip.float8Unit == Float8Unit::FNUZ);
   if (hasInstructions && chip.backend == Backend::NVPTX)
     return convertInPairs(op);
-  ImplicitLocOpBuilder b(op->getLoc(), op);
-  expansions::Context context{b, hardware};
+  expansions::Context context(op, hardware);
+  ImplicitLocOpBuilder &b = context;
   ValueReal real{&context, x};
   const llvm::fltSemantics &semantics = format.getFloatSemantics();
   APFloat largest = APFloat::getLargest(semantics);

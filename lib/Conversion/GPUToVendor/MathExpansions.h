@@ -22,6 +22,8 @@
 #ifndef LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 #define LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 
+#include "lnbwd/Support/NumberOperators.h"
+
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -70,39 +72,6 @@ enum class Function { Exp2, Log2, Reciprocal, ReciprocalRoot, Root };
 // Numbers in the place of operands
 //===----------------------------------------------------------------------===//
 
-template <typename T> T operator+(T x, typename T::Number y) {
-  return x + x.like(y);
-}
-template <typename T> T operator-(T x, typename T::Number y) {
-  return x - x.like(y);
-}
-template <typename T> T operator-(typename T::Number x, T y) {
-  return y.like(x) - y;
-}
-template <typename T> T operator*(T x, typename T::Number y) {
-  return x * x.like(y);
-}
-template <typename T> T operator/(typename T::Number x, T y) {
-  return y.like(x) / y;
-}
-template <typename T> auto operator<(T x, typename T::Number y) {
-  return x < x.like(y);
-}
-template <typename T> auto operator<(typename T::Number x, T y) {
-  return y.like(x) < y;
-}
-template <typename Bits> Bits operator&(Bits x, typename Bits::Number y) {
-  return x & x.like(y);
-}
-template <typename Bits> Bits operator|(Bits x, typename Bits::Number y) {
-  return x | x.like(y);
-}
-template <typename Bits> Bits operator<<(Bits x, typename Bits::Number count) {
-  return x << x.like(count);
-}
-template <typename Bits> Bits operator>>(Bits x, typename Bits::Number count) {
-  return x >> x.like(count);
-}
 template <typename Real>
 Real fma(Real x, typename Real::Number factor, Real y) {
   return fma(x, x.like(factor), y);

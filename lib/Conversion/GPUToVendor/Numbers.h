@@ -16,9 +16,8 @@
 
 #include "MathExpansions.h"
 
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Support/BuiltValue.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -73,63 +72,52 @@ namespace expansions {
 
 /// What numbers of one expansion share. No operation may be fused or reordered:
 /// an expansion says itself where it rounds.
-struct Context {
-  mlir::ImplicitLocOpBuilder b;
+struct Context : mlir::ImplicitLocOpBuilder {
+  Context(mlir::Operation *op, const HardwareFunctions &functions,
+          bool isApproximate = false, bool isPortable = false)
+      : ImplicitLocOpBuilder(op->getLoc(), op), functions(functions),
+        isApproximate(isApproximate), isPortable(isPortable) {}
+
   const HardwareFunctions &functions;
-  bool isApproximate = false, isPortable = false;
+  bool isApproximate, isPortable;
 };
 
 struct ValueBits;
-struct ValueReal {
+struct ValueReal : BuiltValue<Context> {
   using Number = double;
   using Condition = mlir::Value;
   using Bits = ValueBits;
+  static constexpr auto flags = mlir::arith::FastMathFlags::none;
+  using BuiltValue::BuiltValue;
   ValueReal like(double number) const;
-  operator mlir::Value() const { return value; }
-
-  Context *context;
-  mlir::Value value;
 };
-struct ValueBits {
+struct ValueBits : BuiltValue<Context> {
   using Number = uint32_t;
   using Real = ValueReal;
+  using BuiltValue::BuiltValue;
   ValueBits like(uint32_t number) const;
-  operator mlir::Value() const { return value; }
-
-  Context *context;
-  mlir::Value value;
 };
 
 template <typename T> T makeConstant(T like, mlir::TypedAttr number) {
   if (auto vector = llvm::dyn_cast<mlir::VectorType>(like.value.getType()))
     number = mlir::DenseElementsAttr::get(vector, number);
-  return {like.context,
-          mlir::arith::ConstantOp::create(like.context->b, number)};
+  return {like.b, mlir::arith::ConstantOp::create(*like.b, number)};
 }
 inline ValueReal ValueReal::like(double number) const {
-  return makeConstant(*this, context->b.getF32FloatAttr(float(number)));
+  return makeConstant(*this, b->getF32FloatAttr(float(number)));
 }
 inline ValueBits ValueBits::like(uint32_t number) const {
-  return makeConstant(*this, context->b.getI32IntegerAttr(int32_t(number)));
+  return makeConstant(*this, b->getI32IntegerAttr(int32_t(number)));
 }
 
-template <typename Op, typename T, typename... Rest>
-T make(T first, Rest... rest) {
-  return {first.context,
-          Op::create(first.context->b, first.value, rest.value...)};
-}
-template <typename T>
-mlir::Value compare(mlir::arith::CmpFPredicate predicate, T x, T y) {
-  return mlir::arith::CmpFOp::create(x.context->b, predicate, x, y);
-}
 /// Calls an intrinsic that LLVM has for vectors as well. Upstream's
 /// conversion for NVIDIA would turn the operation of the same name, be it
 /// arith's, math's or LLVM's, into a call of the library.
 template <typename... Rest>
 ValueReal call(llvm::StringRef intrinsic, mlir::LLVM::FastmathFlags flags,
                ValueReal x, Rest... rest) {
-  mlir::ImplicitLocOpBuilder &b = x.context->b;
-  return {x.context,
+  mlir::ImplicitLocOpBuilder &b = *x.b;
+  return {x.b,
           mlir::LLVM::CallIntrinsicOp::create(
               b, mlir::TypeRange(x.value.getType()), b.getStringAttr(intrinsic),
               mlir::ValueRange{x.value, rest.value...},
@@ -141,21 +129,8 @@ ValueReal call(llvm::StringRef intrinsic, ValueReal x, Rest... rest) {
   return call(intrinsic, mlir::LLVM::FastmathFlags::none, x, rest...);
 }
 
-inline ValueReal operator+(ValueReal x, ValueReal y) {
-  return make<mlir::arith::AddFOp>(x, y);
-}
-inline ValueReal operator-(ValueReal x, ValueReal y) {
-  return make<mlir::arith::SubFOp>(x, y);
-}
-inline ValueReal operator*(ValueReal x, ValueReal y) {
-  return make<mlir::arith::MulFOp>(x, y);
-}
-inline ValueReal operator/(ValueReal x, ValueReal y) {
-  return make<mlir::arith::DivFOp>(x, y);
-}
-inline ValueReal operator-(ValueReal x) { return make<mlir::arith::NegFOp>(x); }
 inline ValueReal fma(ValueReal x, ValueReal y, ValueReal z) {
-  return make<mlir::math::FmaOp>(x, y, z);
+  return applyOp<mlir::math::FmaOp>(x, y.value, z.value);
 }
 inline ValueReal abs(ValueReal x) { return call("llvm.fabs", x); }
 inline ValueReal copySign(ValueReal magnitude, ValueReal sign) {
@@ -171,85 +146,46 @@ inline ValueReal minNum(ValueReal x, ValueReal y) {
 inline ValueReal maxNum(ValueReal x, ValueReal y) {
   return call("llvm.maxnum", x, y);
 }
-inline mlir::Value operator<(ValueReal x, ValueReal y) {
-  return compare(mlir::arith::CmpFPredicate::OLT, x, y);
-}
 inline mlir::Value lessOrNaN(ValueReal x, ValueReal y) {
   return compare(mlir::arith::CmpFPredicate::ULT, x, y);
 }
 inline mlir::Value isNaN(ValueReal x) {
   return compare(mlir::arith::CmpFPredicate::UNO, x, x);
 }
-template <typename T> T select(mlir::Value condition, T x, T y) {
-  return {x.context,
-          mlir::arith::SelectOp::create(x.context->b, condition, x, y)};
-}
-
-inline ValueBits operator+(ValueBits x, ValueBits y) {
-  return make<mlir::arith::AddIOp>(x, y);
-}
-inline ValueBits operator-(ValueBits x, ValueBits y) {
-  return make<mlir::arith::SubIOp>(x, y);
-}
-inline ValueBits operator*(ValueBits x, ValueBits y) {
-  return make<mlir::arith::MulIOp>(x, y);
-}
-inline ValueBits operator&(ValueBits x, ValueBits y) {
-  return make<mlir::arith::AndIOp>(x, y);
-}
-inline ValueBits operator|(ValueBits x, ValueBits y) {
-  return make<mlir::arith::OrIOp>(x, y);
-}
-inline ValueBits operator^(ValueBits x, ValueBits y) {
-  return make<mlir::arith::XOrIOp>(x, y);
-}
-inline ValueBits operator<<(ValueBits x, ValueBits count) {
-  return make<mlir::arith::ShLIOp>(x, count);
-}
-inline ValueBits operator>>(ValueBits x, ValueBits count) {
-  return make<mlir::arith::ShRUIOp>(x, count);
-}
-inline mlir::Value operator<(ValueBits x, ValueBits y) {
-  return mlir::arith::CmpIOp::create(x.context->b,
-                                     mlir::arith::CmpIPredicate::ult, x, y);
-}
 inline ValueBits mulHigh(ValueBits x, ValueBits y) {
-  auto product = mlir::arith::MulUIExtendedOp::create(x.context->b, x, y);
-  return {x.context, product.getHigh()};
+  auto product = mlir::arith::MulUIExtendedOp::create(*x.b, x, y);
+  return {x.b, product.getHigh()};
 }
 inline ValueBits funnelShift(ValueBits high, ValueBits low, ValueBits count) {
-  return make<mlir::LLVM::FshrOp>(high, low, count);
+  return applyOp<mlir::LLVM::FshrOp>(high, low.value, count.value);
 }
 
 /// `value` by a conversion to elements of another type.
 template <typename Op, typename To, typename From>
 To convert(From x, mlir::Type element) {
   mlir::Type type = cloneType(x.value.getType(), element);
-  return {x.context, Op::create(x.context->b, type, x)};
+  return {x.b, Op::create(*x.b, type, x)};
 }
 inline ValueBits toBits(ValueReal x) {
-  return convert<mlir::arith::BitcastOp, ValueBits>(x,
-                                                    x.context->b.getI32Type());
+  return convert<mlir::arith::BitcastOp, ValueBits>(x, x.b->getI32Type());
 }
 inline ValueReal fromBits(ValueBits x) {
-  return convert<mlir::arith::BitcastOp, ValueReal>(x,
-                                                    x.context->b.getF32Type());
+  return convert<mlir::arith::BitcastOp, ValueReal>(x, x.b->getF32Type());
 }
 inline ValueReal toReal(ValueBits x) {
-  return convert<mlir::arith::SIToFPOp, ValueReal>(x,
-                                                   x.context->b.getF32Type());
+  return convert<mlir::arith::SIToFPOp, ValueReal>(x, x.b->getF32Type());
 }
 
-inline bool isApproximate(ValueReal x) { return x.context->isApproximate; }
-inline bool isPortable(ValueReal x) { return x.context->isPortable; }
+inline bool isApproximate(ValueReal x) { return x.b->isApproximate; }
+inline bool isPortable(ValueReal x) { return x.b->isPortable; }
 inline bool isLog2RelativelyAccurate(ValueReal x) {
-  return x.context->functions.isLog2RelativelyAccurate;
+  return x.b->functions.isLog2RelativelyAccurate;
 }
 
 /// Calls the chip's function for each element.
 template <typename... Rest>
 ValueReal callForEach(llvm::StringRef function, ValueReal x, Rest... rest) {
-  mlir::ImplicitLocOpBuilder &b = x.context->b;
+  mlir::ImplicitLocOpBuilder &b = *x.b;
   mlir::StringAttr intrinsic = b.getStringAttr(function);
   auto one = [&](mlir::ValueRange elements) -> mlir::Value {
     return mlir::LLVM::CallIntrinsicOp::create(b, b.getF32Type(), intrinsic,
@@ -259,17 +195,17 @@ ValueReal callForEach(llvm::StringRef function, ValueReal x, Rest... rest) {
   mlir::Value operands[] = {x.value, rest.value...};
   auto vector = llvm::dyn_cast<mlir::VectorType>(x.value.getType());
   if (!vector)
-    return {x.context, one(operands)};
+    return {x.b, one(operands)};
   llvm::SmallVector<mlir::Value> elements;
   for (int64_t i = 0; i < vector.getNumElements(); ++i)
     elements.push_back(one(llvm::map_to_vector(
         llvm::ArrayRef(operands), [&](mlir::Value operand) -> mlir::Value {
           return mlir::vector::ExtractOp::create(b, operand, i);
         })));
-  return {x.context, mlir::vector::FromElementsOp::create(b, vector, elements)};
+  return {x.b, mlir::vector::FromElementsOp::create(b, vector, elements)};
 }
 inline ValueReal approximate(Function function, ValueReal x) {
-  return callForEach(x.context->functions.names[size_t(function)], x);
+  return callForEach(x.b->functions.names[size_t(function)], x);
 }
 
 /// What `compute` gives if the condition holds, else `otherwise`.
@@ -277,8 +213,8 @@ inline Angle<ValueReal>
 branchRarely(mlir::Value condition,
              llvm::function_ref<Angle<ValueReal>()> compute,
              Angle<ValueReal> otherwise) {
-  Context *context = otherwise.first.context;
-  mlir::ImplicitLocOpBuilder &b = context->b;
+  Context *context = otherwise.first.b;
+  mlir::ImplicitLocOpBuilder &b = *context;
   condition = mlir::LLVM::ExpectOp::create(
       b, condition, mlir::arith::ConstantIntOp::create(b, 0, /*width=*/1));
   mlir::Value values[] = {otherwise.first, otherwise.second};
@@ -300,8 +236,8 @@ inline Angle<ValueReal>
 whereRare(mlir::Value condition, ValueReal x,
           llvm::function_ref<Angle<ValueReal>(ValueReal)> compute,
           Angle<ValueReal> otherwise) {
-  Context *context = x.context;
-  mlir::ImplicitLocOpBuilder &b = context->b;
+  Context *context = x.b;
+  mlir::ImplicitLocOpBuilder &b = *context;
   llvm::SmallVector<mlir::Value> conditions = getElements(b, condition);
   mlir::Value any = conditions.front();
   for (mlir::Value one : llvm::ArrayRef(conditions).drop_front())

@@ -14,7 +14,8 @@
 #ifndef LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 #define LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "lnbwd/Support/BuiltValue.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -23,14 +24,12 @@ namespace lnbwd {
 
 class IndexBuilder;
 
-/// A value, with the builder that computes others of it by operators: indices,
-/// or integers of another type, that are not negative, and conditions.
-struct IndexValue {
-  operator mlir::Value() const { return value; }
+/// An index, or an integer of another type, that is not negative.
+struct IndexValue : BuiltValue<IndexBuilder> {
+  using Number = int64_t;
+  using BuiltValue::BuiltValue;
   operator mlir::ValueRange() const { return value; }
-
-  IndexBuilder *b;
-  mlir::Value value;
+  IndexValue like(int64_t number) const;
 };
 
 class IndexBuilder : public mlir::ImplicitLocOpBuilder {
@@ -94,52 +93,11 @@ public:
   }
 };
 
-inline IndexValue operator+(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::AddIOp>(x.value, y);
-}
-inline IndexValue operator-(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::SubIOp>(x.value, y);
-}
-inline IndexValue operator*(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::MulIOp>(x.value, y);
-}
-inline IndexValue operator/(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::DivUIOp>(x.value, y);
-}
-inline IndexValue operator%(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::RemUIOp>(x.value, y);
-}
-inline IndexValue operator^(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::XOrIOp>(x.value, y);
-}
-inline IndexValue operator<(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::ult,
-                                        x.value, y);
-}
-inline IndexValue operator==(IndexValue x, mlir::Value y) {
-  return x.b->make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::eq, x.value,
-                                        y);
-}
-inline IndexValue operator+(IndexValue x, int64_t y) {
-  return x + x.b->index(y);
-}
-inline IndexValue operator-(IndexValue x, int64_t y) {
-  return x - x.b->index(y);
-}
-inline IndexValue operator/(IndexValue x, int64_t y) {
-  return x / x.b->index(y);
-}
-inline IndexValue operator%(IndexValue x, int64_t y) {
-  return x % x.b->index(y);
-}
-inline IndexValue operator<(IndexValue x, int64_t y) {
-  return x < x.b->index(y);
-}
-inline IndexValue operator==(IndexValue x, int64_t y) {
-  return x == x.b->index(y);
+inline IndexValue IndexValue::like(int64_t number) const {
+  return b->index(number);
 }
 inline IndexValue operator*(IndexValue x, int64_t y) {
-  return y == 1 ? x : x * x.b->index(y);
+  return y == 1 ? x : x * x.like(y);
 }
 
 } // namespace lnbwd

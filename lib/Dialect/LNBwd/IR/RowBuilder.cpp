@@ -17,20 +17,13 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
-
-template <typename Op, typename... Args>
-static RowValue make(RowBuilder *b, Args... args) {
-  return {b, Op::create(*b, args...)};
-}
-
 RowValue lnbwd::widen(RowBuilder &b, Value value) {
   if (getElementTypeOrSelf(value.getType()).isF32())
     return {&b, value};
   Type wide = b.getF32Type();
   if (auto row = dyn_cast<VectorType>(value.getType()))
     wide = row.clone(wide);
-  return make<arith::ExtFOp>(&b, wide, value);
+  return {&b, arith::ExtFOp::create(b, wide, value)};
 }
 
 Value lnbwd::narrow(RowValue row, Value output) {
@@ -42,62 +35,35 @@ Value lnbwd::narrow(RowValue row, Value output) {
 }
 
 RowValue lnbwd::constant(RowBuilder &b, double number) {
-  return make<arith::ConstantOp>(&b, b.getF32FloatAttr(float(number)));
+  return {&b, arith::ConstantOp::create(b, b.getF32FloatAttr(float(number)))};
 }
 
-RowValue lnbwd::constantLike(RowValue x, double number) {
-  TypedAttr attr = x.b->getF32FloatAttr(float(number));
-  if (auto vector = dyn_cast<VectorType>(x.value.getType()))
-    attr = DenseElementsAttr::get(vector, float(number));
-  return make<arith::ConstantOp>(x.b, attr);
+RowValue RowValue::like(double number) const {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector)
+    return constant(*b, number);
+  auto attr = DenseElementsAttr::get(vector, float(number));
+  return {b, arith::ConstantOp::create(*b, attr)};
 }
 
 RowValue lnbwd::spread(RowValue scalar, int64_t length) {
   auto type = VectorType::get({length}, scalar.b->getF32Type());
-  return make<vector::BroadcastOp>(scalar.b, type, scalar.value);
+  return {scalar.b, vector::BroadcastOp::create(*scalar.b, type, scalar.value)};
 }
 
 RowValue lnbwd::rowSum(RowValue row) {
-  return make<vector::ReductionOp>(row.b, vector::CombiningKind::ADD,
-                                   row.value);
+  return {row.b, vector::ReductionOp::create(*row.b, vector::CombiningKind::ADD,
+                                             row.value)};
 }
 
-RowValue lnbwd::operator+(RowValue x, RowValue y) {
-  return make<arith::AddFOp>(x.b, x.value, y.value, contract);
-}
+RowValue lnbwd::abs(RowValue x) { return applyOp<math::AbsFOp>(x); }
 
-RowValue lnbwd::operator-(RowValue x, RowValue y) {
-  return make<arith::SubFOp>(x.b, x.value, y.value);
-}
-
-RowValue lnbwd::operator*(RowValue x, RowValue y) {
-  return make<arith::MulFOp>(x.b, x.value, y.value, contract);
-}
-
-RowValue lnbwd::operator/(RowValue x, RowValue y) {
-  return make<arith::DivFOp>(x.b, x.value, y.value, contract);
-}
-
-RowValue lnbwd::operator-(RowValue x) {
-  return make<arith::NegFOp>(x.b, x.value);
-}
-
-RowValue lnbwd::abs(RowValue x) { return make<math::AbsFOp>(x.b, x.value); }
-
-RowValue lnbwd::rsqrt(RowValue x) { return make<math::RsqrtOp>(x.b, x.value); }
+RowValue lnbwd::rsqrt(RowValue x) { return applyOp<math::RsqrtOp>(x); }
 
 RowValue lnbwd::fma(RowValue x, RowValue y, RowValue z) {
   if (!isa<VectorType>(x.value.getType()))
-    return make<math::FmaOp>(x.b, x.value, y.value, z.value);
-  return make<vector::FMAOp>(x.b, x.value, y.value, z.value);
-}
-
-Value lnbwd::compare(arith::CmpFPredicate predicate, RowValue x, RowValue y) {
-  return arith::CmpFOp::create(*x.b, predicate, x, y);
-}
-
-RowValue lnbwd::select(Value condition, RowValue x, RowValue y) {
-  return make<arith::SelectOp>(x.b, condition, x.value, y.value);
+    return applyOp<math::FmaOp>(x, y.value, z.value);
+  return applyOp<vector::FMAOp>(x, y.value, z.value);
 }
 
 //===----------------------------------------------------------------------===//

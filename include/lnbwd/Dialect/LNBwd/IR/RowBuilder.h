@@ -15,8 +15,8 @@
 #define LNBWD_DIALECT_LNBWD_IR_ROWBUILDER_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Support/BuiltValue.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -32,11 +32,11 @@ public:
 
 /// A float32 row or scalar. Multiplications, additions and quotients may be
 /// contracted to fused ones, which round once instead of twice.
-struct RowValue {
-  operator mlir::Value() const { return value; }
-
-  RowBuilder *b;
-  mlir::Value value;
+struct RowValue : BuiltValue<RowBuilder> {
+  using Number = double;
+  static constexpr auto flags = mlir::arith::FastMathFlags::contract;
+  using BuiltValue::BuiltValue;
+  RowValue like(double number) const;
 };
 
 /// Widens a row or a scalar to float32.
@@ -44,37 +44,13 @@ RowValue widen(RowBuilder &b, mlir::Value value);
 /// Rounds to the element of `output`, a tensor, memref or row.
 mlir::Value narrow(RowValue row, mlir::Value output);
 RowValue constant(RowBuilder &b, double number);
-/// A number, in all elements of a value of the type of `x`.
-RowValue constantLike(RowValue x, double number);
 /// A scalar as a row.
 RowValue spread(RowValue scalar, int64_t length);
 RowValue rowSum(RowValue row);
-
-RowValue operator+(RowValue x, RowValue y);
-RowValue operator-(RowValue x, RowValue y);
-RowValue operator*(RowValue x, RowValue y);
-RowValue operator/(RowValue x, RowValue y);
-RowValue operator-(RowValue x);
 RowValue abs(RowValue x);
 RowValue rsqrt(RowValue x);
 /// x * y + z.
 RowValue fma(RowValue x, RowValue y, RowValue z);
-mlir::Value compare(mlir::arith::CmpFPredicate predicate, RowValue x,
-                    RowValue y);
-inline mlir::Value operator<(RowValue x, RowValue y) {
-  return compare(mlir::arith::CmpFPredicate::OLT, x, y);
-}
-RowValue select(mlir::Value condition, RowValue x, RowValue y);
-
-inline RowValue operator+(RowValue x, double y) {
-  return x + constantLike(x, y);
-}
-inline RowValue operator-(RowValue x, double y) {
-  return x - constantLike(x, y);
-}
-inline RowValue operator*(RowValue x, double y) {
-  return x * constantLike(x, y);
-}
 
 /// A named operation while its formula becomes the region of a row program: the
 /// block arguments that its inputs are, and the values that its outputs get.
