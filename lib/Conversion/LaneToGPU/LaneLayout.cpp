@@ -51,8 +51,7 @@ static Values makeGroup(IndexBuilder &b, lane::LayoutType type, int64_t threads,
   if (type.getGroups() == 1 && !isRepeated)
     return {thread, b.index(0)};
   Value inner = b.index(type.getAcross() ? type.getGroups() : type.getLanes());
-  Value lane = arith::RemUIOp::create(b, thread, inner);
-  Value group = arith::DivUIOp::create(b, thread, inner);
+  Value lane = b(thread) % inner, group = b(thread) / inner;
   if (type.getAcross())
     std::swap(lane, group);
   if (type.hasWavesOfOneRow(chip.waveSize))

@@ -270,14 +270,11 @@ static Value emitCopyBytes(IndexBuilder &b, const StageLayout &stageLayout,
                            int64_t elementBytes, Value columns) {
   if (!columns)
     return b.int32(stageLayout.getCopyBytes(elementBytes));
-  Value bytes = b(columns) * b.int32(elementBytes);
+  Value bytes = b(columns) * elementBytes;
   if (!stageLayout.needsShift())
     return bytes;
   // As StageLayout rounds those of a whole slice.
-  Value unit = b.int32(bulkCopyUnit);
-  Value units =
-      arith::DivUIOp::create(b, b(bytes) + b.int32(2 * bulkCopyUnit - 1), unit);
-  return b(units) * b.int32(bulkCopyUnit);
+  return (b(bytes) + (2 * bulkCopyUnit - 1)) / bulkCopyUnit * bulkCopyUnit;
 }
 
 /// The bytes of all copies of a tile, as an i32.
@@ -287,12 +284,11 @@ static Value emitTileBytes(IndexBuilder &b, const StageLayout &stageLayout,
   if (!columns)
     return b.int32(bytes);
   if (!stageLayout.needsShift())
-    return b(columns) * b.int32(bytes / stageLayout.columns);
+    return b(columns) * (bytes / stageLayout.columns);
   Value sum;
   for (int64_t elementBytes : stageLayout.elementBytes) {
-    Value blocks = b.int32(stageLayout.getBlocks());
-    Value copies =
-        b(emitCopyBytes(b, stageLayout, elementBytes, columns)) * blocks;
+    Value bytes = emitCopyBytes(b, stageLayout, elementBytes, columns);
+    Value copies = b(bytes) * stageLayout.getBlocks();
     sum = sum ? b(sum) + copies : copies;
   }
   return sum;

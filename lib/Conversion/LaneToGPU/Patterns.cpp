@@ -49,10 +49,10 @@ static Value emitIndexExpr(IndexBuilder &b, AffineExpr expr,
   case AffineExprKind::Mul:
     return b(lhs) * rhs;
   case AffineExprKind::FloorDiv:
-    return arith::DivUIOp::create(b, lhs, rhs);
+    return b(lhs) / rhs;
   default:
     assert(binary.getKind() == AffineExprKind::Mod && "no view has others");
-    return arith::RemUIOp::create(b, lhs, rhs);
+    return b(lhs) % rhs;
   }
 }
 
@@ -218,7 +218,7 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, const Buffer &memory,
   if (isRepeated && width < part)
     isFirst = b(indices.back()) % part == 0;
   else if (int64_t others = repeated & -width)
-    isFirst = b(arith::AndIOp::create(b, indices.back(), b.index(others))) == 0;
+    isFirst = (b(indices.back()) & others) == 0;
   b.when(isFirst, store);
 }
 
@@ -272,17 +272,9 @@ static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
   auto divisor = int64_t(op.getDivisor().value_or(1));
   auto modulus = int64_t(op.getModulus().value_or(0));
   auto getDigit = [&](Value of) {
-    auto constant = [&](int64_t value) -> Value {
-      TypedAttr attribute = b.getI32IntegerAttr(int32_t(value));
-      if (auto vector = dyn_cast<VectorType>(of.getType()))
-        attribute = DenseElementsAttr::get(vector, Attribute(attribute));
-      return arith::ConstantOp::create(b, attribute);
-    };
     if (divisor != 1)
-      of = arith::DivUIOp::create(b, of, constant(divisor));
-    if (modulus)
-      of = arith::RemUIOp::create(b, of, constant(modulus));
-    return of;
+      of = b(of) / divisor;
+    return modulus ? Value(b(of) % modulus) : of;
   };
   bool isSame = divisor % width == 0, isNext = modulus % width == 0;
   bool isOfFirst =

@@ -145,7 +145,7 @@ SmallVector<Value> LeafWriter::endLeaf(Value tile, Value part,
     // Zeros that come of the branch: constants would be selected in every
     // iteration. There are never so many workgroups. The largest so far may
     // stay: of all leaves it is the same.
-    Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
+    Value none = b(kernel.workgroups) >> 30;
     Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
     SmallVector<Value> zeros;
     for (auto [i, sum] : llvm::enumerate(sums)) {

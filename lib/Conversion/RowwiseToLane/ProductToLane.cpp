@@ -28,6 +28,7 @@
 
 #include "KernelFrame.h"
 
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Transforms/Lane/MatrixTiles.h"

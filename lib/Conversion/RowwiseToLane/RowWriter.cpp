@@ -319,14 +319,9 @@ Value RegionWriter::getIndex(IndexOp index) {
   else
     number = currentRow;
   number = arith::IndexCastOp::create(b, type, number);
-  auto constant = [&](int64_t size) {
-    return arith::ConstantOp::create(b, b.getIntegerAttr(type, size));
-  };
   if (formula.divisor != 1)
-    number = arith::DivUIOp::create(b, number, constant(formula.divisor));
-  if (formula.modulus)
-    number = arith::RemUIOp::create(b, number, constant(formula.modulus));
-  return number;
+    number = b(number) / formula.divisor;
+  return formula.modulus ? Value(b(number) % formula.modulus) : number;
 }
 
 Value RegionWriter::loadGathered(GatherOp gather) {

@@ -19,12 +19,14 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace lnbwd {
 
 class IndexBuilder;
 
-/// An index, or an integer of another type, that is not negative.
+/// An index, or an integer of another type or a vector of such, that is not
+/// negative.
 struct IndexValue : BuiltValue<IndexBuilder> {
   using Number = int64_t;
   using BuiltValue::BuiltValue;
@@ -94,7 +96,11 @@ public:
 };
 
 inline IndexValue IndexValue::like(int64_t number) const {
-  return b->index(number);
+  mlir::TypedAttr attr =
+      b->getIntegerAttr(mlir::getElementTypeOrSelf(value), number);
+  if (auto vector = llvm::dyn_cast<mlir::VectorType>(value.getType()))
+    attr = mlir::DenseElementsAttr::get(vector, mlir::Attribute(attr));
+  return {b, mlir::arith::ConstantOp::create(*b, attr)};
 }
 inline IndexValue operator*(IndexValue x, int64_t y) {
   return y == 1 ? x : x * x.like(y);
