@@ -274,7 +274,8 @@ static Value emitCopyBytes(IndexBuilder &b, const StageLayout &stageLayout,
   if (!stageLayout.needsShift())
     return bytes;
   // As StageLayout rounds those of a whole slice.
-  return (b(bytes) + (2 * bulkCopyUnit - 1)) / bulkCopyUnit * bulkCopyUnit;
+  Value unit = b.int32(bulkCopyUnit);
+  return (b(bytes) + (2 * bulkCopyUnit - 1)) / unit * unit;
 }
 
 /// The bytes of all copies of a tile, as an i32.
