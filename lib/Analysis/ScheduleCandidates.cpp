@@ -60,7 +60,7 @@ static constexpr int64_t narrowTileWidth = 2;
 /// Rows, or rows of a group, up to which a workgroup may have all rows of its
 /// columns, and where it writes row blocks as well.
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
-void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
+void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, Visitor visit) {
   int64_t length = op.getRowLength(), bits = op.getRowElementBits();
   int64_t width = std::min(chooseAccessWidth(op, chip),
                            std::max<int64_t>(mostBytes * 8 / bits, 1));
@@ -121,7 +121,7 @@ void ScheduleSpace::forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit) {
 /// Visits the ways to keep rows of such lanes and groups in flight, and to
 /// share them out among workgroups.
 void ScheduleSpace::forEachGrid(Schedule fields, int64_t laneColumns,
-                                RankedVisitor visit) {
+                                Visitor visit) {
   int64_t workgroup = fields.threadsPerRow * fields.rowGroups;
   for (auto [stages, prefetch, unroll] : pipelineDepths) {
     if (stages && !chip.workgroups.hasBulkCopy)
@@ -178,7 +178,7 @@ void ScheduleSpace::forEachGrid(Schedule fields, int64_t laneColumns,
   }
 }
 
-void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
+void ScheduleSpace::forEachOfTiles(Visitor visit) {
   bool isWritten = !op.getRowOuts().empty();
   bool hasAcross = !getAcrossBlocks(op).empty();
   // Each group has its workgroups: sums of all of them are partial ones.
@@ -230,30 +230,34 @@ void ScheduleSpace::forEachOfTiles(RankedVisitor visit) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-bool ScheduleSpace::arePieces() {
+/// Whether each row is one access, and nothing but rows is read and written.
+static bool arePieces(ScheduleSpace &space) {
+  RowwiseOp &op = space.op;
   int64_t bits = op.getRowElementBits(), length = op.getRowLength();
   auto isPiece = [&](unsigned operand) {
     return op.getForm(operand).isPlain() &&
            op.getForm(operand).getRowStride() == length;
   };
-  return length * bits == accessBytes * 8 && !hasSums && !op.hasRowSums() &&
-         !op.hasGroups() &&
+  return length * bits == accessBytes * 8 && !space.hasSums &&
+         !op.hasRowSums() && !op.hasGroups() &&
          int64_t(op.getRowOuts().size()) == op.getNumDpsInits() &&
          int64_t(op.getRows().size()) == op.getNumDpsInputs() &&
          llvm::all_of(getRowOperands(op), isPiece);
 }
 
-void ScheduleSpace::forEachOfPieces(Visitor visit) {
+void lnbwd::forEachOfPieces(ScheduleSpace &space, ScheduleVisitor visit) {
+  if (!arePieces(space))
+    return;
   Schedule fields;
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  fields.dependentLaunch = space.chip.workgroups.hasDependentLaunch;
   fields.threadsPerRow = 1;
   fields.rowGroups = 2 * smallWorkgroup;
-  fields.vectorWidth = op.getRowLength();
+  fields.vectorWidth = space.op.getRowLength();
   // On an H200 one for each lane took 0.97 times as long as rows of some 1000
   // columns, 1.02 at most (44 shapes of SwiGLU); two took 1.00, and workgroups
   // that stay 1.04 times. On AMD's chips twelve programs had 0.55 to 1.09 times
   // the instructions of rows of 1024 columns with four, and with one to 1.27.
-  for (fields.unroll = isAMD ? accessesAtOnce : 1; fields.unroll;
+  for (fields.unroll = space.isAMD ? accessesAtOnce : 1; fields.unroll;
        fields.unroll /= 2) {
     fields.rowsPerWorkgroup = fields.unroll * fields.rowGroups;
     if (visit(fields))
@@ -265,24 +269,47 @@ void ScheduleSpace::forEachOfPieces(Visitor visit) {
 // Long rows
 //===----------------------------------------------------------------------===//
 
+/// Bytes of a row and row sums of it, at least, with which rows were measured
+/// to be faster where small workgroups hold them in registers. The model takes
+/// the registers of such kernels for too many. Of 18 cross entropies on an
+/// H200, 300 to 12000 rows of 28000 to 256000, with and without their gradient,
+/// these took 0.80 times as long, and 1.00 at most. Two sums, without a target,
+/// took 0.82 to 1.08 times as long.
+static constexpr double leastHeldBytes = 48.0 * 1024, leastHeldSums = 3;
+
+/// Whether rows are better held than staged, by that measurement: one row block
+/// that is read, and nothing but that.
+static bool areFasterHeld(const ScheduleSpace &space) {
+  const ProgramFacts &program = space.program;
+  double bytes = program.length * program.bytesRead;
+  RowwiseOp op = space.op;
+  return space.chip.workgroups.hasBulkCopy && program.rowsRead == 1 &&
+         program.rowSums >= leastHeldSums && program.columnBytes == 0 &&
+         op.getColumnSums().empty() && !op.hasGroups() && !space.hasLeaves &&
+         bytes >= leastHeldBytes && chooseVectorWidth(op) > 1;
+}
+
 /// Bytes of a row that a lane holds.
 static constexpr int64_t heldRowBytes = 256;
-void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
+void lnbwd::forEachOfHeldRows(ScheduleSpace &space, ScheduleVisitor visit) {
+  if (!areFasterHeld(space))
+    return;
   Schedule fields;
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  fields.vectorWidth = chooseAccessWidth(op, chip);
+  fields.dependentLaunch = space.chip.workgroups.hasDependentLaunch;
+  fields.vectorWidth = chooseAccessWidth(space.op, space.chip);
   // As many workgroups of either size as a compute unit has at once.
   fields.rowsPerWorkgroup = triedIterations[0];
   fields.workgroupsPerComputeUnit =
-      chip.limits.computeUnitThreads / (2 * smallWorkgroup);
+      space.chip.limits.computeUnitThreads / (2 * smallWorkgroup);
   fields.prefetch = 1;
   for (int64_t threads : {smallWorkgroup, 2 * smallWorkgroup})
-    for (int64_t split = 2; split <= chip.workgroups.clusterWorkgroups;
+    for (int64_t split = 2; split <= space.chip.workgroups.clusterWorkgroups;
          split *= 2) {
-      bool isHeld = program.length * program.bytesRead <=
+      bool isHeld = space.program.length * space.program.bytesRead <=
                     double(threads * split * heldRowBytes);
-      bool fillsChip = program.rows * double(split) >= chip.computeUnits ||
-                       2 * split > chip.workgroups.clusterWorkgroups;
+      bool fillsChip =
+          space.program.rows * double(split) >= space.chip.computeUnits ||
+          2 * split > space.chip.workgroups.clusterWorkgroups;
       fields.threadsPerRow = threads;
       fields.workgroupsPerRow = split;
       if (isHeld && fillsChip && visit(fields))
@@ -290,7 +317,11 @@ void ScheduleSpace::forEachOfHeldRows(Visitor visit) {
     }
 }
 
-void ScheduleSpace::forEachOfLongRows(Visitor visit) {
+void lnbwd::forEachOfLongRows(ScheduleSpace &space, ScheduleVisitor visit) {
+  if (space.hasSums)
+    return;
+  RowwiseOp op = space.op;
+  const ChipInfo &chip = space.chip;
   Schedule fields;
   auto getNeeded = [&] { return getResources(op, fields, chip); };
   auto getLimit = [&] { return getRegisterLimit(fields.threadsPerRow, chip); };
@@ -339,8 +370,10 @@ static constexpr int64_t leavesWorkgroups = 2;
 /// there; more parts than the maximum cost more memory than they save time.
 static constexpr int64_t productWorkgroups = 4, maxParts = 16;
 
-void ScheduleSpace::forEachOfLeaves(Visitor visit) {
-  auto groupsOfRows = int64_t(program.groups);
+static void forEachOfLeaves(ScheduleSpace &space, ScheduleVisitor visit) {
+  RowwiseOp op = space.op;
+  const ChipInfo &chip = space.chip;
+  auto groupsOfRows = int64_t(space.program.groups);
   int64_t columns =
       llvm::divideCeil(op.getRowLength() * groupsOfRows,
                        uint64_t(leavesWorkgroups * chip.computeUnits));
@@ -364,9 +397,12 @@ void ScheduleSpace::forEachOfLeaves(Visitor visit) {
       return;
 }
 
-void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
+static void forEachOfPartialSums(ScheduleSpace &space, RowwiseOp summed,
+                                 ScheduleVisitor visit) {
+  RowwiseOp op = space.op;
+  const ChipInfo &chip = space.chip;
   const Schedule &writing = summed.getScheduleAttr();
-  auto groupsOfRows = int64_t(program.groups);
+  auto groupsOfRows = int64_t(space.program.groups);
   // Those of the chip's usual number of compute units.
   int64_t partialRows = std::max<int64_t>(
       1, chip.computeUnits * writing.workgroupsPerComputeUnit /
@@ -399,13 +435,22 @@ void ScheduleSpace::forEachOfPartialSums(RowwiseOp summed, Visitor visit) {
       return;
 }
 
-void ScheduleSpace::forEachOfProductParts(Visitor visit) {
+static void forEachOfProductParts(ScheduleSpace &space, ScheduleVisitor visit) {
   Schedule fields;
-  fields.vectorWidth = chooseVectorWidth(op);
+  fields.vectorWidth = chooseVectorWidth(space.op);
   fields.threadsPerRow = 2 * smallWorkgroup;
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   fields.unroll = accessesAtOnce;
   visit(fields);
+}
+
+void lnbwd::forEachOfSummedParts(ScheduleSpace &space, RowwiseOp summed,
+                                 ScheduleVisitor visit) {
+  if (summed.getProduct())
+    return forEachOfProductParts(space, visit);
+  if (space.op.getLeaves())
+    return forEachOfLeaves(space, visit);
+  forEachOfPartialSums(space, summed, visit);
 }
 
 int64_t lnbwd::chooseProductParts(RowwiseOp op, const ChipInfo &chip) {

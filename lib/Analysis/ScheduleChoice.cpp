@@ -94,26 +94,6 @@ static bool isFasterInTwo(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   return op.getRowLength() <= mostTwoPassColumns && areFewRows(program);
 }
 
-/// Bytes of a row and row sums of it, at least, with which rows were measured
-/// to be faster where small workgroups hold them in registers. The model takes
-/// the registers of such kernels for too many. Of 18 cross entropies on an
-/// H200, 300 to 12000 rows of 28000 to 256000, with and without their gradient,
-/// these took 0.80 times as long, and 1.00 at most. Two sums, without a target,
-/// took 0.82 to 1.08 times as long.
-static constexpr double leastHeldBytes = 48.0 * 1024, leastHeldSums = 3;
-
-/// Whether rows are better held than staged, by that measurement: one row block
-/// that is read, and nothing but that.
-static bool areFasterHeld(const ScheduleSpace &space) {
-  const ProgramFacts &program = space.program;
-  double bytes = program.length * program.bytesRead;
-  RowwiseOp op = space.op;
-  return space.chip.workgroups.hasBulkCopy && program.rowsRead == 1 &&
-         program.rowSums >= leastHeldSums && program.columnBytes == 0 &&
-         op.getColumnSums().empty() && !op.hasGroups() && !space.hasLeaves &&
-         bytes >= leastHeldBytes && chooseVectorWidth(op) > 1;
-}
-
 /// Of sums of gathered rows, the bytes of a row, and the sums for each compute
 /// unit and for each row of a table, at least, where small workgroups were
 /// measured to be faster; and how many of them a compute unit has at least.
@@ -506,32 +486,27 @@ void Choice::run() {
   // Such a program has no others: if none can run, the last is taken, and
   // checkSchedule says why it cannot.
   if (request.summed || request.splits > 0) {
-    if (!request.summed)
-      space.forEachOfSplits(request.splits, take);
-    else if (request.summed.getProduct())
-      space.forEachOfProductParts(take);
-    else if (op.getLeaves())
-      space.forEachOfLeaves(take);
+    if (request.summed)
+      forEachOfSummedParts(space, request.summed, take);
     else
-      space.forEachOfPartialSums(request.summed, take);
+      forEachOfSplits(space, request.splits, take);
     if (chosen.empty())
       chosen.push_back({0, *last});
     return;
   }
-  if (space.areFasterInSplits())
-    space.forEachOfSplits(/*splits=*/0, take);
-  if (chosen.empty() && space.arePieces())
-    space.forEachOfPieces(take);
-  if (chosen.empty() && areFasterHeld(space))
-    space.forEachOfHeldRows(take);
+  forEachOfSplits(space, /*splits=*/0, take);
+  if (chosen.empty())
+    forEachOfPieces(space, take);
+  if (chosen.empty())
+    forEachOfHeldRows(space, take);
   // Whole rows and tiles of columns.
   if (chosen.empty())
     offerRanked(request.rows);
   // Whether rows take two passes was decided for a usual number of them.
   if (chosen.empty() && request.rows > 0)
     offerRanked(/*rows=*/0);
-  if (chosen.empty() && op.getAllSums().empty())
-    space.forEachOfLongRows(take);
+  if (chosen.empty())
+    forEachOfLongRows(space, take);
 }
 
 std::optional<Schedule> lnbwd::chooseSchedule(const ScheduleRequest &request) {

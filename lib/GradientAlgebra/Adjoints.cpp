@@ -31,6 +31,12 @@ llvm::DenseSet<Value> lnbwd::findActiveValues(Block &block, ValueRange inputs) {
   return active;
 }
 
+Type lnbwd::getAdjointType(Value value) {
+  Type element = Float32Type::get(value.getContext());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  return vector ? Type(vector.clone(element)) : element;
+}
+
 void Adjoints::add(Value value, Value adjoint) {
   if (!active.contains(value))
     return;
@@ -44,8 +50,8 @@ void Adjoints::add(Value value, Value adjoint) {
 Value Adjoints::get(Value value) {
   if (Value known = adjoints.lookup(value))
     return known;
-  return arith::ConstantOp::create(
-      b, value.getLoc(), b.getZeroAttr(AdjointBuilder::getAdjointType(value)));
+  return arith::ConstantOp::create(b, value.getLoc(),
+                                   b.getZeroAttr(getAdjointType(value)));
 }
 
 /// Says which operations have a derivative, of those that are loaded here.
@@ -89,35 +95,4 @@ LogicalResult Adjoints::visit(Operation *op) {
   AdjointBuilder builder(b, op, *this);
   rule(builder);
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// AdjointBuilder
-//===----------------------------------------------------------------------===//
-
-Type AdjointBuilder::getAdjointType(Value value) {
-  Type element = Float32Type::get(value.getContext());
-  auto vector = dyn_cast<VectorType>(value.getType());
-  return vector ? Type(vector.clone(element)) : element;
-}
-
-Value AdjointBuilder::sub(Value x, Value y) {
-  return arith::SubFOp::create(b, x, y);
-}
-
-Value AdjointBuilder::div(Value x, Value y) {
-  return arith::DivFOp::create(b, x, y, arith::FastMathFlags::contract);
-}
-
-Value AdjointBuilder::compare(arith::CmpFPredicate predicate, Value x,
-                              Value y) {
-  return arith::CmpFOp::create(b, predicate, x, y);
-}
-
-Value AdjointBuilder::constant(double number) {
-  auto attr = b.getF32FloatAttr(float(number));
-  if (auto vector = dyn_cast<VectorType>(adjoint.getType()))
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(vector, attr.getValue()));
-  return arith::ConstantOp::create(b, attr);
 }

@@ -63,31 +63,31 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> adjoints;
 };
 
-/// Writes the formulas of one operation's derivative. Whatever it makes is of
-/// float32: operands and results of narrower types are widened where a formula
-/// uses them.
-class AdjointBuilder : public RowBuilder {
+/// The type of the adjoint of `value`: that of `value`, of float32.
+mlir::Type getAdjointType(mlir::Value value);
+
+/// The derivative of one operation. Operands and results of narrower types are
+/// widened to float32 where a formula uses them.
+class AdjointBuilder {
 public:
   /// For `op`, whose result has an adjoint among `adjoints`.
   AdjointBuilder(mlir::OpBuilder &builder, mlir::Operation *op,
                  Adjoints &adjoints)
-      : RowBuilder(builder, op->getLoc(), /*rowLength=*/1), op(op),
-        adjoints(adjoints), adjoint(adjoints.get(op->getResult(0))) {}
+      : b(op->getLoc(), builder), op(op),
+        adjoint{&b, adjoints.get(op->getResult(0))}, adjoints(adjoints) {}
+  AdjointBuilder(const AdjointBuilder &) = delete;
 
-  mlir::ImplicitLocOpBuilder &getBuilder() { return b; }
-  mlir::Operation *getOperation() const { return op; }
-
-  /// The type that the adjoint of `value` has: that of `value`, of float32.
-  static mlir::Type getAdjointType(mlir::Value value);
-
-  /// The adjoint of the operation's result.
-  mlir::Value getAdjoint() const { return adjoint; }
   /// Operand `index`, as it is.
   mlir::Value getOperand(unsigned index) const { return op->getOperand(index); }
   /// Operands 0 and 1, and the result, as float32.
-  mlir::Value x() { return widen(getOperand(0)); }
-  mlir::Value y() { return widen(getOperand(1)); }
-  mlir::Value result() { return widen(op->getResult(0)); }
+  RowValue x() { return widen(b, getOperand(0)); }
+  RowValue y() { return widen(b, getOperand(1)); }
+  RowValue result() { return widen(b, op->getResult(0)); }
+  template <typename Op, typename... Args> RowValue make(Args... args) {
+    return {&b, Op::create(b, args...)};
+  }
+  /// A number, in all elements of a value of the adjoint's type.
+  RowValue constant(double number) { return adjoint.like(number); }
 
   /// Whether the adjoint of operand `index` is wanted: of others nothing need
   /// be computed.
@@ -103,17 +103,13 @@ public:
     adjoints.add(of, value);
   }
 
-  mlir::Value sub(mlir::Value x, mlir::Value y);
-  mlir::Value div(mlir::Value x, mlir::Value y);
-  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value x,
-                      mlir::Value y);
-  /// A number, in all elements of a value of the adjoint's type.
-  mlir::Value constant(double number);
+  RowBuilder b;
+  mlir::Operation *op;
+  /// Of the operation's result.
+  RowValue adjoint;
 
 private:
-  mlir::Operation *op;
   Adjoints &adjoints;
-  mlir::Value adjoint;
 };
 
 } // namespace lnbwd

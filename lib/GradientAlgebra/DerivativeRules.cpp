@@ -39,18 +39,17 @@ using Predicate = arith::CmpFPredicate;
 //===----------------------------------------------------------------------===//
 
 static void addFactors(AdjointBuilder &b) {
-  Value g = b.getAdjoint();
   if (b.isActive(0))
-    b.addToAdjoint(0, b.mul(g, b.y()));
+    b.addToAdjoint(0, b.adjoint * b.y());
   if (b.isActive(1))
-    b.addToAdjoint(1, b.mul(g, b.x()));
+    b.addToAdjoint(1, b.adjoint * b.x());
 }
 
 static void addProduct(AdjointBuilder &b) {
   if (b.getOperand(0) != b.getOperand(1))
     return addFactors(b);
-  Value twice = b.mul(b.getAdjoint(), b.constant(2));
-  b.addToAdjoint(0, b.mul(b.x(), twice));
+  RowValue twice = b.adjoint * 2;
+  b.addToAdjoint(0, b.x() * twice);
 }
 
 /// 1 / (1 + e), e = exp(u): -g s (1 - s) goes to u itself, s being the quotient
@@ -59,24 +58,23 @@ static bool addLogistic(AdjointBuilder &b) {
   Value exponential = getLogisticExponential(b.getOperand(0), b.getOperand(1));
   if (!exponential)
     return false;
-  Value s = b.result();
-  Value finite =
-      arith::MinimumFOp::create(b.getBuilder(), exponential,
-                                b.constant(std::numeric_limits<float>::max()));
-  Value slope = b.mul(b.mul(b.getAdjoint(), s), b.mul(finite, s));
-  b.addToAdjoint(exponential.getDefiningOp()->getOperand(0), b.negate(slope));
+  RowValue s = b.result();
+  RowValue most = b.constant(std::numeric_limits<float>::max());
+  RowValue finite = b.make<arith::MinimumFOp>(exponential, most);
+  RowValue share = b.adjoint * s;
+  b.addToAdjoint(exponential.getDefiningOp()->getOperand(0),
+                 -(share * (finite * s)));
   return true;
 }
 
 static void addQuotient(AdjointBuilder &b) {
   if (addLogistic(b))
     return;
-  Value g = b.getAdjoint();
   if (b.isActive(0))
-    b.addToAdjoint(0, b.div(g, b.y()));
+    b.addToAdjoint(0, b.adjoint / b.y());
   if (b.isActive(1)) {
-    Value divisor = b.y();
-    b.addToAdjoint(1, b.negate(b.div(b.mul(g, b.result()), divisor)));
+    RowValue divisor = b.y();
+    b.addToAdjoint(1, -(b.adjoint * b.result() / divisor));
   }
 }
 
@@ -85,28 +83,28 @@ static void addQuotient(AdjointBuilder &b) {
 /// NaN among them is the result, or with `passesNaNsOver`, not.
 template <Predicate loses, bool passesNaNsOver>
 static void addExtremum(AdjointBuilder &b) {
-  Value g = b.getAdjoint(), operands[] = {b.x(), b.y()};
-  Value half = b.mul(g, b.constant(0.5));
-  Value areEqual = b.compare(Predicate::OEQ, operands[0], operands[1]);
-  Value share = b.select(areEqual, half, g);
+  RowValue operands[] = {b.x(), b.y()};
+  RowValue half = b.adjoint * 0.5;
+  Value areEqual = compare(Predicate::OEQ, operands[0], operands[1]);
+  RowValue share = select(areEqual, half, b.adjoint);
   for (unsigned i : {0, 1}) {
     if (!b.isActive(i))
       continue;
     Value isOut = passesNaNsOver
-                      ? b.compare(Predicate::UNE, operands[i], b.result())
-                      : b.compare(loses, operands[i], operands[1 - i]);
-    b.addToAdjoint(i, b.select(isOut, b.constant(0), share));
+                      ? compare(Predicate::UNE, operands[i], b.result())
+                      : compare(loses, operands[i], operands[1 - i]);
+    b.addToAdjoint(i, select(isOut, b.constant(0), share));
   }
 }
 
 /// g times the sign of x, which is 0 for 0 and for a NaN.
 static void addMagnitude(AdjointBuilder &b) {
-  Value x = b.x(), zero = b.constant(0);
-  Value isNegative = b.compare(Predicate::OLT, x, zero);
-  Value sign = b.select(isNegative, b.constant(-1), zero);
-  Value isPositive = b.compare(Predicate::OGT, x, zero);
-  sign = b.select(isPositive, b.constant(1), sign);
-  b.addToAdjoint(0, b.mul(b.getAdjoint(), sign));
+  RowValue x = b.x(), zero = b.constant(0);
+  Value isNegative = x < zero;
+  RowValue sign = select(isNegative, b.constant(-1), zero);
+  Value isPositive = compare(Predicate::OGT, x, zero);
+  sign = select(isPositive, b.constant(1), sign);
+  b.addToAdjoint(0, b.adjoint * sign);
 }
 
 /// The size of operand 0 with the sign of operand 1: constant in that, but
@@ -114,15 +112,15 @@ static void addMagnitude(AdjointBuilder &b) {
 static void addCopiedSign(AdjointBuilder &b) {
   if (!b.isActive(0))
     return;
-  auto signOf = [&](Value value) -> Value {
-    return math::CopySignOp::create(b.getBuilder(), b.constant(1), value);
+  auto signOf = [&](RowValue value) {
+    return b.make<math::CopySignOp>(b.constant(1), value);
   };
-  Value signOfY = signOf(b.y());
-  Value sign = b.mul(signOf(b.x()), signOfY);
-  Value none = b.constant(0);
-  Value isKink = b.compare(Predicate::OEQ, b.x(), none);
-  Value slope = b.mul(b.getAdjoint(), sign);
-  b.addToAdjoint(0, b.select(isKink, b.constant(0), slope));
+  RowValue signOfY = signOf(b.y());
+  RowValue sign = signOf(b.x()) * signOfY;
+  RowValue none = b.constant(0);
+  Value isKink = compare(Predicate::OEQ, b.x(), none);
+  RowValue slope = b.adjoint * sign;
+  b.addToAdjoint(0, select(isKink, b.constant(0), slope));
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,10 +130,8 @@ static void addCopiedSign(AdjointBuilder &b) {
 /// A row sum spreads its adjoint over the row. (That of a row of one element
 /// folds to the element.)
 static void addSumOfRow(AdjointBuilder &b) {
-  b.addToAdjoint(0, vector::BroadcastOp::create(
-                        b.getBuilder(),
-                        AdjointBuilder::getAdjointType(b.getOperand(0)),
-                        b.getAdjoint()));
+  b.addToAdjoint(0, b.make<vector::BroadcastOp>(getAdjointType(b.getOperand(0)),
+                                                b.adjoint));
 }
 
 /// The elements that are the largest of a row share its adjoint evenly. The
@@ -143,28 +139,22 @@ static void addSumOfRow(AdjointBuilder &b) {
 /// than the elements are here, and would equal none of them. The attribute
 /// keeps it apart from the forward pass's, which a saved value may replace.
 static void addMaximumOfRow(AdjointBuilder &b) {
-  ImplicitLocOpBuilder &builder = b.getBuilder();
-  Value row = b.x();
-  auto type = cast<VectorType>(row.getType());
-  auto number = [&](float value) -> Value {
-    return arith::ConstantOp::create(
-        builder, DenseElementsAttr::get(type, ArrayRef<float>(value)));
-  };
-  Value largest = vector::ReductionOp::create(
-      builder, vector::CombiningKind::MAXIMUMF, row);
-  largest.getDefiningOp()->setAttr(detachAttr, builder.getUnitAttr());
-  Value spread = vector::BroadcastOp::create(builder, type, largest);
-  Value isLargest = b.compare(Predicate::OEQ, row, spread);
-  Value one = number(1);
-  Value shares = b.select(isLargest, one, number(0));
-  Value share = b.div(b.getAdjoint(), b.rowSum(shares));
+  RowValue row = b.x();
+  RowValue largest =
+      b.make<vector::ReductionOp>(vector::CombiningKind::MAXIMUMF, row);
+  largest.value.getDefiningOp()->setAttr(detachAttr, b.b.getUnitAttr());
+  int64_t length = cast<VectorType>(row.value.getType()).getNumElements();
+  RowValue largestInRow = spread(largest, length);
+  Value isLargest = compare(Predicate::OEQ, row, largestInRow);
+  RowValue one = row.like(1);
+  RowValue shares = select(isLargest, one, row.like(0));
+  RowValue share = b.adjoint / rowSum(shares);
   // Of a NaN there are no shares, and 0 / 0 is NaN again.
-  b.addToAdjoint(
-      0, b.mul(shares, vector::BroadcastOp::create(builder, type, share)));
+  b.addToAdjoint(0, shares * spread(share, length));
 }
 
 static void addRowSum(AdjointBuilder &b) {
-  if (isRowMaximum(b.getOperation()))
+  if (isRowMaximum(b.op))
     addMaximumOfRow(b);
   else
     addSumOfRow(b);
@@ -188,17 +178,15 @@ static Value roundLike(OpBuilder &b, Value g, Value row) {
 /// other way round. Where x is narrow, so that the program multiplies numbers
 /// of that type, its gradient does, too: g is rounded to it.
 static void addLinear(AdjointBuilder &b) {
-  bool isTransposed = cast<LinearOp>(b.getOperation()).getTransposed();
-  Value g = roundLike(b.getBuilder(), b.getAdjoint(), b.getOperand(0));
+  bool isTransposed = cast<LinearOp>(b.op).getTransposed();
+  Value g = roundLike(b.b, b.adjoint, b.getOperand(0));
   if (b.isActive(0))
-    b.addToAdjoint(
-        0, LinearOp::create(b.getBuilder(), g, b.getOperand(1), !isTransposed));
+    b.addToAdjoint(0, LinearOp::create(b.b, g, b.getOperand(1), !isTransposed));
   if (!b.isActive(1))
     return;
   Value x = b.x();
-  Type matrix = AdjointBuilder::getAdjointType(b.getOperand(1));
-  b.addToAdjoint(1, vector::OuterProductOp::create(
-                        b.getBuilder(), matrix, isTransposed ? x : g,
+  b.addToAdjoint(1, b.make<vector::OuterProductOp>(
+                        getAdjointType(b.getOperand(1)), isTransposed ? x : g,
                         isTransposed ? g : x, Value()));
 }
 
@@ -208,35 +196,34 @@ static void addLinear(AdjointBuilder &b) {
 
 /// g times the exponential `slope` of operand 0. What does not depend on the
 /// exponential, g = 0, does not even where the exponential is infinite.
-static void addExponentialWith(AdjointBuilder &b, Value slope) {
-  Value product = b.mul(b.getAdjoint(), slope);
+static void addExponentialWith(AdjointBuilder &b, RowValue slope) {
+  RowValue product = b.adjoint * slope;
   if (!isSmallExponent(b.getOperand(0))) {
-    Value none = b.constant(0);
-    Value isFlat = b.compare(Predicate::OEQ, b.getAdjoint(), b.constant(0));
-    product = b.select(isFlat, none, product);
+    RowValue none = b.constant(0);
+    Value isFlat = compare(Predicate::OEQ, b.adjoint, b.constant(0));
+    product = select(isFlat, none, product);
   }
   b.addToAdjoint(0, product);
 }
 
 /// (x^y)' = y x^(y-1) dx + x^y log(x) dy, 0 where y is 0 and where x is.
 static void addPower(AdjointBuilder &b) {
-  Value g = b.getAdjoint(), base = b.x(), exponent = b.y();
+  RowValue base = b.x(), exponent = b.y();
   if (b.isActive(0)) {
-    Value less = b.sub(exponent, b.constant(1));
-    Value power = math::PowFOp::create(b.getBuilder(), base, less);
-    Value slope = b.mul(exponent, power);
-    Value isFlat = b.compare(Predicate::OEQ, exponent, b.constant(0));
-    slope = b.mul(g, slope);
-    b.addToAdjoint(0, b.select(isFlat, b.constant(0), slope));
+    RowValue less = exponent - b.constant(1);
+    RowValue slope = exponent * b.make<math::PowFOp>(base, less);
+    Value isFlat = compare(Predicate::OEQ, exponent, b.constant(0));
+    slope = b.adjoint * slope;
+    b.addToAdjoint(0, select(isFlat, b.constant(0), slope));
   }
   if (b.isActive(1)) {
-    Value log = math::LogOp::create(b.getBuilder(), base);
-    Value slope = b.mul(b.result(), log);
-    Value isFlatLater = b.compare(Predicate::OGE, exponent, b.constant(0));
-    Value isZero = b.compare(Predicate::OEQ, base, b.constant(0));
-    Value isFlat = arith::AndIOp::create(b.getBuilder(), isZero, isFlatLater);
-    slope = b.mul(g, slope);
-    b.addToAdjoint(1, b.select(isFlat, b.constant(0), slope));
+    RowValue log = b.make<math::LogOp>(base);
+    RowValue slope = b.result() * log;
+    Value isFlatLater = compare(Predicate::OGE, exponent, b.constant(0));
+    Value isZero = compare(Predicate::OEQ, base, b.constant(0));
+    Value isFlat = arith::AndIOp::create(b.b, isZero, isFlatLater);
+    slope = b.adjoint * slope;
+    b.addToAdjoint(1, select(isFlat, b.constant(0), slope));
   }
 }
 
@@ -250,55 +237,49 @@ static void addFunctions(DerivativeRules &rules) {
   give<math::ExpOp>(
       rules, [](AdjointBuilder &b) { addExponentialWith(b, b.result()); });
   give<math::Exp2Op>(rules, [](AdjointBuilder &b) {
-    Value factor = b.constant(std::log(2.0));
-    addExponentialWith(b, b.mul(b.result(), factor));
+    RowValue factor = b.constant(std::log(2.0));
+    addExponentialWith(b, b.result() * factor);
   });
   give<math::ExpM1Op>(rules, [](AdjointBuilder &b) {
-    Value one = b.constant(1);
-    addExponentialWith(b, b.add(b.result(), one));
+    RowValue one = b.constant(1);
+    addExponentialWith(b, b.result() + one);
   });
-  give<math::LogOp>(rules, [](AdjointBuilder &b) {
-    b.addToAdjoint(0, b.div(b.getAdjoint(), b.x()));
-  });
+  give<math::LogOp>(
+      rules, [](AdjointBuilder &b) { b.addToAdjoint(0, b.adjoint / b.x()); });
   give<math::Log2Op>(rules, [](AdjointBuilder &b) {
-    Value x = b.x();
-    Value g = b.mul(b.getAdjoint(), b.constant(1 / std::log(2.0)));
-    b.addToAdjoint(0, b.div(g, x));
+    RowValue x = b.x();
+    b.addToAdjoint(0, b.adjoint * (1 / std::log(2.0)) / x);
   });
   give<math::Log1pOp>(rules, [](AdjointBuilder &b) {
-    Value x = b.x();
-    b.addToAdjoint(0, b.div(b.getAdjoint(), b.add(b.constant(1), x)));
+    RowValue x = b.x();
+    b.addToAdjoint(0, b.adjoint / (b.constant(1) + x));
   });
   give<math::SqrtOp>(rules, [](AdjointBuilder &b) {
-    Value root = b.result();
-    b.addToAdjoint(0, b.div(b.mul(b.getAdjoint(), b.constant(0.5)), root));
+    RowValue root = b.result();
+    b.addToAdjoint(0, b.adjoint * 0.5 / root);
   });
   // (v^-1/2)' = -1/2 (v^-1/2)^3
   give<math::RsqrtOp>(rules, [](AdjointBuilder &b) {
-    Value root = b.result();
-    Value cube = b.mul(b.mul(root, root), root);
-    Value slope = b.mul(cube, b.constant(-0.5));
-    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+    RowValue root = b.result();
+    RowValue slope = root * root * root * b.constant(-0.5);
+    b.addToAdjoint(0, b.adjoint * slope);
   });
   give<math::TanhOp>(rules, [](AdjointBuilder &b) {
-    Value t = b.result();
-    Value minusSquare = b.negate(b.mul(t, t));
-    Value slope = b.add(b.constant(1), minusSquare);
-    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+    RowValue t = b.result();
+    RowValue minusSquare = -(t * t);
+    b.addToAdjoint(0, b.adjoint * (b.constant(1) + minusSquare));
   });
   give<math::SinOp>(rules, [](AdjointBuilder &b) {
-    Value slope = math::CosOp::create(b.getBuilder(), b.x());
-    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+    b.addToAdjoint(0, b.adjoint * b.make<math::CosOp>(b.x()));
   });
   give<math::CosOp>(rules, [](AdjointBuilder &b) {
-    Value slope = b.negate(math::SinOp::create(b.getBuilder(), b.x()));
-    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+    b.addToAdjoint(0, b.adjoint * -b.make<math::SinOp>(b.x()));
   });
   give<math::ErfOp>(rules, [](AdjointBuilder &b) {
-    Value x = b.x();
-    Value bell = math::ExpOp::create(b.getBuilder(), b.negate(b.mul(x, x)));
-    Value slope = b.mul(bell, b.constant(2 / std::sqrt(M_PI)));
-    b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+    RowValue x = b.x();
+    RowValue bell = b.make<math::ExpOp>(-(x * x));
+    RowValue slope = bell * b.constant(2 / std::sqrt(M_PI));
+    b.addToAdjoint(0, b.adjoint * slope);
   });
 }
 
@@ -310,33 +291,32 @@ const DerivativeRules &lnbwd::getDerivativeRules() {
   static const auto all = [] {
     DerivativeRules rules;
     give<arith::AddFOp>(rules, [](AdjointBuilder &b) {
-      b.addToAdjoint(0, b.getAdjoint());
-      b.addToAdjoint(1, b.getAdjoint());
+      b.addToAdjoint(0, b.adjoint);
+      b.addToAdjoint(1, b.adjoint);
     });
     give<arith::SubFOp>(rules, [](AdjointBuilder &b) {
-      b.addToAdjoint(0, b.getAdjoint());
-      b.addToAdjoint(1, b.negate(b.getAdjoint()));
+      b.addToAdjoint(0, b.adjoint);
+      b.addToAdjoint(1, -b.adjoint);
     });
-    give<arith::NegFOp>(rules, [](AdjointBuilder &b) {
-      b.addToAdjoint(0, b.negate(b.getAdjoint()));
-    });
+    give<arith::NegFOp>(
+        rules, [](AdjointBuilder &b) { b.addToAdjoint(0, -b.adjoint); });
     give<arith::MulFOp>(rules, addProduct);
     give<arith::DivFOp>(rules, addQuotient);
     give<math::FmaOp, vector::FMAOp>(rules, [](AdjointBuilder &b) {
       addFactors(b);
-      b.addToAdjoint(2, b.getAdjoint());
+      b.addToAdjoint(2, b.adjoint);
     });
     // Adjoints are of float32 on both sides of a conversion.
     give<arith::ExtFOp, arith::TruncFOp>(
-        rules, [](AdjointBuilder &b) { b.addToAdjoint(0, b.getAdjoint()); });
+        rules, [](AdjointBuilder &b) { b.addToAdjoint(0, b.adjoint); });
     // Steps are constant but where they jump.
     give<arith::UIToFPOp, arith::SIToFPOp, math::FloorOp, math::CeilOp,
          math::RoundOp, math::RoundEvenOp, math::TruncOp>(
         rules, [](AdjointBuilder &) {});
     give<arith::SelectOp>(rules, [](AdjointBuilder &b) {
-      Value g = b.getAdjoint(), none = b.constant(0), is = b.getOperand(0);
-      b.addToAdjoint(1, b.select(is, g, none));
-      b.addToAdjoint(2, b.select(is, none, g));
+      RowValue none = b.constant(0);
+      b.addToAdjoint(1, select(b.getOperand(0), b.adjoint, none));
+      b.addToAdjoint(2, select(b.getOperand(0), none, b.adjoint));
     });
     give<arith::MaximumFOp>(rules, addExtremum<Predicate::OLT, false>);
     give<arith::MinimumFOp>(rules, addExtremum<Predicate::OGT, false>);
@@ -346,9 +326,8 @@ const DerivativeRules &lnbwd::getDerivativeRules() {
     give<math::PowFOp>(rules, addPower);
     give<math::AbsFOp>(rules, addMagnitude);
     give<math::CopySignOp>(rules, addCopiedSign);
-    give<vector::BroadcastOp>(rules, [](AdjointBuilder &b) {
-      b.addToAdjoint(0, b.rowSum(b.getAdjoint()));
-    });
+    give<vector::BroadcastOp>(
+        rules, [](AdjointBuilder &b) { b.addToAdjoint(0, rowSum(b.adjoint)); });
     give<vector::ReductionOp, vector::ExtractOp>(rules, addRowSum);
     give<LinearOp>(rules, addLinear);
     return rules;

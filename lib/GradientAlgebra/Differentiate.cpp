@@ -95,27 +95,8 @@ public:
   Differentiation(RowwiseOp forward, const GradientOptions &options)
       : forward(forward), options(options) {}
 
-  LogicalResult check() {
-    if (failed(checkConstants()) || failed(checkShared()))
-      return failure();
-    if (!forward.getOuterSums().empty())
-      return forward.emitOpError("expected no outer sums in a program that is "
-                                 "differentiated");
-    return failure(failed(checkNames()) || failed(checkSeeds()));
-  }
   GradientOperands makeOperands();
   LogicalResult fillGradient(RowwiseOp gradient, GradientOperands &operands);
-
-private:
-  std::pair<Value, Value>
-  shareAmongLargest(OpBuilder &b, GradientOperands &operands, Value yielded,
-                    Value adjoint, std::optional<GradientOperands::Place> saved,
-                    const GradientOperands::Ties &ties);
-  LogicalResult checkConstants();
-  LogicalResult checkShared();
-  LogicalResult checkNames();
-  LogicalResult checkSeeds();
-  void listNames(InFlightDiagnostic &diag, unsigned begin, unsigned end);
 
   bool isWanted(unsigned input) {
     return options.wrt.empty()
@@ -154,18 +135,25 @@ private:
 
   RowwiseOp forward;
   const GradientOptions &options;
+
+private:
+  std::pair<Value, Value>
+  shareAmongLargest(OpBuilder &b, GradientOperands &operands, Value yielded,
+                    Value adjoint, std::optional<GradientOperands::Place> saved,
+                    const GradientOperands::Ties &ties);
 };
 
 } // namespace
 
 /// The names that the options may use.
-void Differentiation::listNames(InFlightDiagnostic &diag, unsigned begin,
-                                unsigned end) {
+static void listNames(InFlightDiagnostic &diag, RowwiseOp forward,
+                      unsigned begin, unsigned end) {
   for (unsigned i = begin; i < end; ++i)
     diag << (i == begin ? "" : ", ") << forward.getOperandName(i);
 }
 
-LogicalResult Differentiation::checkNames() {
+static LogicalResult checkNames(RowwiseOp forward,
+                                const GradientOptions &options) {
   unsigned numInputs = forward.getNumDpsInputs();
   auto check = [&](StringRef option, ArrayRef<std::string> names,
                    unsigned begin, unsigned end, bool mayBeNone) {
@@ -177,7 +165,7 @@ LogicalResult Differentiation::checkNames() {
         continue;
       InFlightDiagnostic diag = forward.emitOpError("expected the option ")
                                 << option << " to name some of ";
-      listNames(diag, begin, end);
+      listNames(diag, forward, begin, end);
       return LogicalResult(diag << ", got '" << name << "'");
     }
     return success();
@@ -202,14 +190,16 @@ LogicalResult Differentiation::checkNames() {
 }
 
 /// A gradient of nothing would be 0 whatever the program computes.
-LogicalResult Differentiation::checkSeeds() {
+static LogicalResult checkSeeds(Differentiation &differentiation) {
+  RowwiseOp forward = differentiation.forward;
   unsigned numOutputs = unsigned(forward.getNumDpsInits());
   for (unsigned i = 0; i < numOutputs; ++i)
-    if (hasAdjoint(i))
+    if (differentiation.hasAdjoint(i))
       return success();
   InFlightDiagnostic diag = forward.emitOpError(
       "expected an output that the loss depends on, but all (");
-  listNames(diag, forward.getNumDpsInputs(), forward->getNumOperands());
+  listNames(diag, forward, forward.getNumDpsInputs(),
+            forward->getNumOperands());
   diag << ") are integers, or row scalars that are saved, which have no "
           "adjoint; ";
   if (numOutputs == 1)
@@ -301,11 +291,11 @@ Differentiation::shareAmongLargest(OpBuilder &b, GradientOperands &operands,
                                    std::optional<GradientOperands::Place> saved,
                                    const GradientOperands::Ties &ties) {
   Location loc = forward.getLoc();
-  RowBuilder rows(b, loc, forward.getRowLength());
+  RowBuilder rows(loc, b);
   Value elements = getMaximised(yielded), value = elements, largest;
   bool isOfRow = elements != yielded;
-  auto spread = [&](Value number) {
-    return isOfRow ? rows.spread(number) : number;
+  auto spreadOverRow = [&](RowValue number) {
+    return isOfRow ? spread(number, forward.getRowLength()) : number;
   };
   if (ties.elements) {
     operands.all.setResult(ties.elements->written, elements);
@@ -316,21 +306,24 @@ Differentiation::shareAmongLargest(OpBuilder &b, GradientOperands &operands,
     largest = operands.all.getArgument(*saved);
     Type element = getElementTypeOrSelf(largest.getType());
     if (!element.isF32())
-      value = rows.widen(arith::TruncFOp::create(
-          b, loc,
-          elements.getType().isF32()
-              ? element
-              : Type(cast<VectorType>(elements.getType()).clone(element)),
-          value));
+      value = widen(
+          rows,
+          arith::TruncFOp::create(
+              b, loc,
+              elements.getType().isF32()
+                  ? element
+                  : Type(cast<VectorType>(elements.getType()).clone(element)),
+              value));
   }
-  Value isLargest = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                          value, spread(rows.widen(largest)));
+  Value isLargest = compare(arith::CmpFPredicate::OEQ, RowValue(&rows, value),
+                            spreadOverRow(widen(rows, largest)));
   Value shares = arith::UIToFPOp::create(b, loc, elements.getType(), isLargest);
   operands.all.setResult(ties.counts.written,
-                         isOfRow ? rows.rowSum(shares) : shares);
+                         isOfRow ? rowSum({&rows, shares}).value : shares);
   Value share = arith::DivFOp::create(
       b, loc, adjoint, operands.all.getArgument(ties.counts.read));
-  return {elements, arith::MulFOp::create(b, loc, shares, spread(share))};
+  return {elements,
+          arith::MulFOp::create(b, loc, shares, spreadOverRow({&rows, share}))};
 }
 
 /// Copies the forward region, seeds the outputs' adjoints, and yields those of
@@ -341,7 +334,7 @@ LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
   Block &to = gradient.getBody().front();
   OpBuilder b = OpBuilder::atBlockEnd(&to);
   Location loc = forward.getLoc();
-  RowBuilder rows(b, loc, forward.getRowLength());
+  RowBuilder rows(loc, b);
 
   IRMapping mapping;
   for (auto [argument, place] :
@@ -368,7 +361,7 @@ LogicalResult Differentiation::fillGradient(RowwiseOp gradient,
            outputs, operands.adjoints, operands.saved, operands.ties)) {
     if (!place)
       continue;
-    Value adjoint = rows.widen(operands.all.getArgument(*place));
+    Value adjoint = widen(rows, operands.all.getArgument(*place));
     if (ties)
       std::tie(output, adjoint) =
           shareAmongLargest(b, operands, output, adjoint, saved, *ties);
@@ -419,7 +412,8 @@ static void useSavedValues(RowwiseOp gradient, GradientOperands &operands) {
 }
 
 /// Constants that come in have no gradient.
-LogicalResult Differentiation::checkConstants() {
+static LogicalResult checkConstants(RowwiseOp forward,
+                                    const GradientOptions &options) {
   for (unsigned index = 0; index < forward.getNumDpsInputs(); ++index) {
     std::string name = forward.getOperandName(index);
     if (!isConstant(forward, index) || !llvm::is_contained(options.wrt, name))
@@ -439,10 +433,11 @@ LogicalResult Differentiation::checkConstants() {
 
 /// What several groups of rows share, or all rows a number, has a sum for its
 /// gradient that not every program has.
-LogicalResult Differentiation::checkShared() {
+static LogicalResult checkShared(Differentiation &differentiation) {
+  RowwiseOp forward = differentiation.forward;
   for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
     OperandFormAttr form = forward.getForm(i);
-    if (form.getSplit() && isWanted(i) && !form.getKept())
+    if (form.getSplit() && differentiation.isWanted(i) && !form.getKept())
       return forward.emitOpError(
                  "expected the option wrt to name inputs that have all row "
                  "dimensions, columns, or neighbouring dimensions without the "
@@ -458,7 +453,15 @@ LogicalResult Differentiation::checkShared() {
 
 LogicalResult lnbwd::checkDifferentiable(RowwiseOp forward,
                                          const GradientOptions &options) {
-  return Differentiation(forward, options).check();
+  Differentiation differentiation(forward, options);
+  if (failed(checkConstants(forward, options)) ||
+      failed(checkShared(differentiation)))
+    return failure();
+  if (!forward.getOuterSums().empty())
+    return forward.emitOpError("expected no outer sums in a program that is "
+                               "differentiated");
+  return failure(failed(checkNames(forward, options)) ||
+                 failed(checkSeeds(differentiation)));
 }
 
 FailureOr<SmallVector<CarriedBuffer>> lnbwd::writeGradient(

@@ -54,7 +54,7 @@ static uint64_t addressOf(const void *pointer) {
   return uint64_t(reinterpret_cast<uintptr_t>(pointer));
 }
 
-const Atom *RowForms::intern(Key key, Atom atom) {
+const Atom *RowAtoms::intern(Key key, Atom atom) {
   key.push_back(uint64_t(atom.kind));
   const Atom *&known = atomsByKey[std::move(key)];
   if (!known) {
@@ -73,13 +73,13 @@ static int64_t getLength(Type type) {
   return vector ? vector.getNumElements() : 0;
 }
 
-const Atom *RowForms::makeArgument(Value value) {
+const Atom *RowAtoms::makeArgument(Value value) {
   Atom atom{Atom::Kind::Argument, ::getLength(value.getType())};
   atom.value = value;
   return intern({addressOf(value.getAsOpaquePointer())}, std::move(atom));
 }
 
-const Atom *RowForms::makeOperation(Value result,
+const Atom *RowAtoms::makeOperation(Value result,
                                     ArrayRef<const Form *> operands,
                                     bool isOnScalars) {
   Operation *op = result.getDefiningOp();
@@ -98,7 +98,7 @@ const Atom *RowForms::makeOperation(Value result,
   return intern(std::move(key), std::move(atom));
 }
 
-const Atom *RowForms::makeScaled(const Atom *unscaled, const Monomial &scale) {
+const Atom *RowAtoms::makeScaled(const Atom *unscaled, const Monomial &scale) {
   Key key{unscaled->id};
   append(key, scale);
   Atom atom{Atom::Kind::Scaled, unscaled->length};
@@ -107,7 +107,7 @@ const Atom *RowForms::makeScaled(const Atom *unscaled, const Monomial &scale) {
   return intern(std::move(key), std::move(atom));
 }
 
-const Atom *RowForms::makeProduct(const Atom *lhs, const Atom *rhs) {
+const Atom *RowAtoms::makeProduct(const Atom *lhs, const Atom *rhs) {
   Atom product{Atom::Kind::Product, lhs->length};
   product.lhs = lhs;
   product.rhs = rhs;
@@ -123,14 +123,14 @@ const Atom *RowForms::makeProduct(const Atom *lhs, const Atom *rhs) {
   return intern(std::move(key), std::move(product));
 }
 
-const Atom *RowForms::makeQuotient(const Atom *lhs, const Form *divisor) {
+const Atom *RowAtoms::makeQuotient(const Atom *lhs, const Form *divisor) {
   Atom quotient{Atom::Kind::Quotient, lhs ? lhs->length : divisor->getLength()};
   quotient.lhs = lhs;
   quotient.operands = {divisor};
   return intern({lhs ? lhs->id : 0, divisor->id}, std::move(quotient));
 }
 
-const Atom *RowForms::makeSum(const Form *form) {
+const Atom *RowAtoms::makeSum(const Form *form) {
   if (form->terms.size() == 1) {
     const auto &[row, scale] = form->terms.front();
     if (scale.size() == 1 && scale.front().coefficient == 1) {
@@ -147,7 +147,7 @@ const Atom *RowForms::makeSum(const Form *form) {
   return intern({form->id}, std::move(sum));
 }
 
-const Atom *RowForms::makeRowSum(const Atom *row) {
+const Atom *RowAtoms::makeRowSum(const Atom *row) {
   Atom sum{Atom::Kind::RowSum, /*length=*/0};
   sum.lhs = row;
   return intern({row->id}, std::move(sum));
@@ -157,8 +157,8 @@ const Atom *RowForms::makeRowSum(const Atom *row) {
 // Polynomials
 //===----------------------------------------------------------------------===//
 
-Monomial RowForms::multiply(const Monomial &lhs, const Monomial &rhs,
-                            int exponent) {
+Monomial lnbwd::multiply(const Monomial &lhs, const Monomial &rhs,
+                         int exponent) {
   Monomial result = lhs;
   result.coefficient = roundCoefficient(result.coefficient *
                                         std::pow(rhs.coefficient, exponent));
@@ -186,7 +186,12 @@ static void sortMonomials(Polynomial &polynomial) {
   });
 }
 
-Polynomial RowForms::add(const Polynomial &lhs, const Polynomial &rhs) {
+/// A monomial as a polynomial: sums that are no factor of anything are sums,
+/// and what is known of a normalised row's squares is made use of.
+static Polynomial toPolynomial(RowForms &forms, const Monomial &monomial);
+
+Polynomial lnbwd::add(RowForms &forms, const Polynomial &lhs,
+                      const Polynomial &rhs) {
   // What is left of 1 - 1 in float64.
   constexpr double noise = 1e-9;
   Polynomial result;
@@ -214,23 +219,23 @@ Polynomial RowForms::add(const Polynomial &lhs, const Polynomial &rhs) {
       result.push_back(both);
   }
   for (const Monomial &sum : sums) {
-    Polynomial part = toPolynomial(sum);
+    Polynomial part = toPolynomial(forms, sum);
     if (part.size() == 1) {
       result.push_back(part.front());
       sortMonomials(result);
     } else {
-      result = add(result, part);
+      result = add(forms, result, part);
     }
   }
   return result;
 }
 
-Polynomial RowForms::add(ArrayRef<Monomial> monomials) {
+Polynomial lnbwd::add(RowForms &forms, ArrayRef<Monomial> monomials) {
   if (monomials.size() < 2)
     return Polynomial(monomials);
   size_t half = monomials.size() / 2;
-  Polynomial upper = add(monomials.drop_front(half));
-  return add(add(monomials.take_front(half)), upper);
+  Polynomial upper = add(forms, monomials.drop_front(half));
+  return add(forms, add(forms, monomials.take_front(half)), upper);
 }
 
 /// With r = rsqrt(c * sum + eps), r^2 * sum is (1 - eps * r^2) / c; c is 1/N in
@@ -261,7 +266,7 @@ static bool matchNormalised(const Monomial &monomial, const Atom *&root,
   return false;
 }
 
-Polynomial RowForms::toPolynomial(const Monomial &monomial) {
+static Polynomial toPolynomial(RowForms &forms, const Monomial &monomial) {
   if (monomial.coefficient == 0)
     return {};
   const Atom *root = nullptr, *sum = nullptr;
@@ -273,13 +278,13 @@ Polynomial RowForms::toPolynomial(const Monomial &monomial) {
     Monomial second = multiply(monomial, without, -1);
     Monomial first = multiply(second, Monomial(root), -2);
     second.coefficient = roundCoefficient(-epsilon * second.coefficient);
-    Polynomial other = toPolynomial(second);
-    return add(toPolynomial(first), other);
+    Polynomial other = toPolynomial(forms, second);
+    return add(forms, toPolynomial(forms, first), other);
   }
   if (monomial.factors.size() == 1) {
     auto [atom, power] = monomial.factors.front();
     if (atom->kind == Atom::Kind::Sum && power == 1 &&
-        lnbwd::isPowerOfTwo({Monomial(monomial.coefficient)})) {
+        isPowerOfTwo({Monomial(monomial.coefficient)})) {
       Polynomial terms = atom->operands[0]->getScalar();
       for (Monomial &term : terms)
         term.coefficient *= monomial.coefficient;
@@ -318,30 +323,33 @@ static Polynomial divide(const Polynomial &polynomial,
                          const Monomial &content) {
   Polynomial result;
   for (const Monomial &monomial : polynomial)
-    result.push_back(RowForms::multiply(monomial, content, -1));
+    result.push_back(multiply(monomial, content, -1));
   sortMonomials(result);
   return result;
 }
 
-Monomial RowForms::toMonomial(const Polynomial &polynomial) {
+/// `polynomial` as one monomial, with a sum as an atom.
+static Monomial toMonomial(RowForms &forms, const Polynomial &polynomial) {
   if (polynomial.size() == 1)
     return polynomial.front();
   if (polynomial.empty())
     return {0.0};
   Monomial content = getContent(polynomial, polynomial.front());
-  return multiply(content, makeSum(makeEven(::divide(polynomial, content))));
+  return multiply(content,
+                  forms.makeSum(forms.makeEven(divide(polynomial, content))));
 }
 
-Polynomial RowForms::multiply(const Polynomial &lhs, const Polynomial &rhs) {
+Polynomial lnbwd::multiply(RowForms &forms, const Polynomial &lhs,
+                           const Polynomial &rhs) {
   for (auto [scale, other] : {std::pair(&lhs, &rhs), std::pair(&rhs, &lhs)})
-    if (lnbwd::isPowerOfTwo(*scale)) {
+    if (isPowerOfTwo(*scale)) {
       Polynomial result = *other;
       for (Monomial &monomial : result)
         monomial.coefficient *= scale->front().coefficient;
       return result;
     }
-  Monomial factor = toMonomial(rhs);
-  return toPolynomial(multiply(toMonomial(lhs), factor));
+  Monomial factor = toMonomial(forms, rhs);
+  return toPolynomial(forms, multiply(toMonomial(forms, lhs), factor));
 }
 
 //===----------------------------------------------------------------------===//
@@ -382,7 +390,7 @@ const Form *RowForms::makeEven(const Polynomial &scalar) {
 }
 
 const Form *RowForms::makeNumber(double number) {
-  return makeEven(toPolynomial(roundCoefficient(number)));
+  return makeEven(toPolynomial(*this, roundCoefficient(number)));
 }
 
 const Form *RowForms::makeForm(const Atom *atom) {
@@ -390,25 +398,30 @@ const Form *RowForms::makeForm(const Atom *atom) {
                                  : Term{nullptr, {Monomial(atom)}}});
 }
 
-const Form *RowForms::makeTerm(const Atom *row, const Polynomial &scale) {
-  if (row->kind == Atom::Kind::Sum && lnbwd::isPowerOfTwo(scale))
-    return scaleBy(row->operands[0], scale);
-  return makeForm({Term{row, scale}});
+static const Form *scaleBy(RowForms &forms, const Form *form,
+                           const Polynomial &scale);
+
+static const Form *makeTerm(RowForms &forms, const Atom *row,
+                            const Polynomial &scale) {
+  if (row->kind == Atom::Kind::Sum && isPowerOfTwo(scale))
+    return scaleBy(forms, row->operands[0], scale);
+  return forms.makeForm({Term{row, scale}});
 }
 
-const Form *RowForms::scaleBy(const Form *form, const Polynomial &scale) {
+static const Form *scaleBy(RowForms &forms, const Form *form,
+                           const Polynomial &scale) {
   if (form->isEven())
-    return makeEven(multiply(form->getScalar(), scale));
+    return forms.makeEven(multiply(forms, form->getScalar(), scale));
   if (scale.empty())
-    return makeEven({});
-  if (form->terms.size() > 1 && lnbwd::isPowerOfTwo(scale)) {
+    return forms.makeEven({});
+  if (form->terms.size() > 1 && isPowerOfTwo(scale)) {
     SmallVector<Term, 2> terms = form->terms;
     for (Term &term : terms)
-      term.scale = multiply(term.scale, scale);
-    return makeForm(terms);
+      term.scale = multiply(forms, term.scale, scale);
+    return forms.makeForm(terms);
   }
-  auto [content, row] = split(form);
-  return makeTerm(row, multiply(content, scale));
+  auto [content, row] = forms.split(form);
+  return makeTerm(forms, row, multiply(forms, content, scale));
 }
 
 std::pair<Polynomial, const Atom *> RowForms::split(const Form *form) {
@@ -438,67 +451,70 @@ const Form *RowForms::add(const Form *lhs, const Form *rhs) {
       terms.push_back(term);
       continue;
     }
-    known->scale = add(known->scale, term.scale);
+    known->scale = lnbwd::add(*this, known->scale, term.scale);
     if (known->row && known->row->kind == Atom::Kind::Sum &&
-        lnbwd::isPowerOfTwo(known->scale)) {
+        isPowerOfTwo(known->scale)) {
       sums.push_back(*known);
       known->scale.clear();
     }
   }
   const Form *result = makeForm(terms);
   for (const Term &sum : sums)
-    result = add(result, makeTerm(sum.row, sum.scale));
+    result = add(result, makeTerm(*this, sum.row, sum.scale));
   return result;
 }
 
 const Form *RowForms::negate(const Form *form) {
-  return scaleBy(form, {Monomial(-1.0)});
+  return scaleBy(*this, form, {Monomial(-1.0)});
 }
 
 const Form *RowForms::multiply(const Form *lhs, const Form *rhs) {
   if (lhs->isEven())
-    return scaleBy(rhs, lhs->getScalar());
+    return scaleBy(*this, rhs, lhs->getScalar());
   if (rhs->isEven())
-    return scaleBy(lhs, rhs->getScalar());
+    return scaleBy(*this, lhs, rhs->getScalar());
   auto [scale, row] = split(lhs);
   auto [otherScale, otherRow] = split(rhs);
-  Polynomial product = multiply(scale, otherScale);
-  return makeTerm(makeProduct(row, otherRow), product);
+  Polynomial product = lnbwd::multiply(*this, scale, otherScale);
+  return makeTerm(*this, makeProduct(row, otherRow), product);
 }
 
 const Form *RowForms::divide(const Form *lhs, const Form *rhs) {
   if (rhs->terms.empty())
     return nullptr;
   if (rhs->isEven()) {
-    Polynomial inverse =
-        toPolynomial(multiply(Monomial(), toMonomial(rhs->getScalar()), -1));
-    return scaleBy(lhs, inverse);
+    Polynomial inverse = toPolynomial(
+        *this,
+        lnbwd::multiply(Monomial(), toMonomial(*this, rhs->getScalar()), -1));
+    return scaleBy(*this, lhs, inverse);
   }
   if (lhs->isEven())
-    return scaleBy(makeForm(makeQuotient(nullptr, rhs)), lhs->getScalar());
+    return scaleBy(*this, makeForm(makeQuotient(nullptr, rhs)),
+                   lhs->getScalar());
   auto [scale, row] = split(lhs);
-  return makeTerm(makeQuotient(row, rhs), scale);
+  return makeTerm(*this, makeQuotient(row, rhs), scale);
+}
+
+/// The sum of a row's elements, term by term.
+static const Form *sumTerms(RowForms &forms, const Form *form, int64_t length) {
+  Polynomial result;
+  for (const Term &term : form->terms) {
+    const Form *sum;
+    if (!term.row)
+      sum = forms.makeNumber(double(length));
+    else if (term.row->kind == Atom::Kind::Sum)
+      sum = sumTerms(forms, term.row->operands[0], length);
+    else
+      sum = forms.makeForm(forms.makeRowSum(term.row));
+    result = add(forms, result, multiply(forms, term.scale, sum->getScalar()));
+  }
+  return forms.makeEven(result);
 }
 
 const Form *RowForms::sumRow(const Form *form, int64_t length) {
-  return length == 1 ? form : sumTerms(form, length);
+  return length == 1 ? form : sumTerms(*this, form, length);
 }
 
 const Form *RowForms::makeScalar(const Form *form) {
-  return form->isEven() ? form : sumTerms(form, /*length=*/1);
-}
-
-const Form *RowForms::sumTerms(const Form *form, int64_t length) {
-  Polynomial result;
-  for (const Term &term : form->terms) {
-    Polynomial sum;
-    if (!term.row)
-      sum = makeNumber(double(length))->getScalar();
-    else if (term.row->kind == Atom::Kind::Sum)
-      sum = sumTerms(term.row->operands[0], length)->getScalar();
-    else
-      sum = makeForm(makeRowSum(term.row))->getScalar();
-    result = add(result, multiply(term.scale, sum));
-  }
-  return makeEven(result);
+  return form->isEven() ? form : sumTerms(*this, form, /*length=*/1);
 }

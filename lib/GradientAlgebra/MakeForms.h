@@ -26,13 +26,9 @@
 
 namespace lnbwd {
 
-/// Makes forms of the rows of one program.
-class RowForms {
+/// Makes atoms of the rows of one program: one for all that are equal.
+class RowAtoms {
 public:
-  //===--------------------------------------------------------------------===//
-  // Atoms
-  //===--------------------------------------------------------------------===//
-
   /// What atoms that are made from now on have as their position.
   unsigned position = 0;
 
@@ -47,10 +43,21 @@ public:
   const Atom *makeSum(const Form *form);
   const Atom *makeRowSum(const Atom *row);
 
-  //===--------------------------------------------------------------------===//
-  // Forms
-  //===--------------------------------------------------------------------===//
+protected:
+  using Key = std::vector<uint64_t>;
 
+private:
+  /// The atom of this kind and key; `atom`, if there is none yet.
+  const Atom *intern(Key key, Atom atom);
+
+  std::deque<Atom> atoms;
+  AtomOrder order;
+  std::map<Key, const Atom *> atomsByKey;
+};
+
+/// Makes forms of the rows of one program: one for all that are equal.
+class RowForms : public RowAtoms {
+public:
   const Form *makeForm(llvm::SmallVector<Term, 2> terms);
   const Form *makeForm(const Atom *atom);
   const Form *makeNumber(double number);
@@ -68,37 +75,20 @@ public:
   /// A scalar as rows of any length can have it in all places: an even form,
   /// where `form` is a row of one element.
   const Form *makeScalar(const Form *form);
-
   /// `form` as scale * atom.
   std::pair<Polynomial, const Atom *> split(const Form *form);
-  /// `polynomial` as one monomial, with a sum as an atom.
-  Monomial toMonomial(const Polynomial &polynomial);
-
-  Polynomial add(const Polynomial &lhs, const Polynomial &rhs);
-  /// Of monomials in any order.
-  Polynomial add(llvm::ArrayRef<Monomial> monomials);
-  Polynomial multiply(const Polynomial &lhs, const Polynomial &rhs);
-  /// A monomial as a polynomial: sums that are no factor of anything are sums,
-  /// and what is known of a normalised row's squares is made use of.
-  Polynomial toPolynomial(const Monomial &monomial);
-  static Monomial multiply(const Monomial &lhs, const Monomial &rhs,
-                           int exponent = 1);
 
 private:
-  using Key = std::vector<uint64_t>;
-  /// The atom of this kind and key; `atom`, if there is none yet.
-  const Atom *intern(Key key, Atom atom);
-  const Form *scaleBy(const Form *form, const Polynomial &scale);
-  const Form *makeTerm(const Atom *row, const Polynomial &scale);
-  /// The sum of a row's elements, term by term.
-  const Form *sumTerms(const Form *form, int64_t length);
-
-  std::deque<Atom> atoms;
-  AtomOrder order;
   std::deque<Form> forms;
-  std::map<Key, const Atom *> atomsByKey;
   std::map<Key, const Form *> formsByKey;
 };
+
+Monomial multiply(const Monomial &lhs, const Monomial &rhs, int exponent = 1);
+Polynomial multiply(RowForms &forms, const Polynomial &lhs,
+                    const Polynomial &rhs);
+Polynomial add(RowForms &forms, const Polynomial &lhs, const Polynomial &rhs);
+/// Of monomials in any order.
+Polynomial add(RowForms &forms, llvm::ArrayRef<Monomial> monomials);
 
 } // namespace lnbwd
 

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Share.h"
 #include "NeededForms.h"
+#include "Steps.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -77,12 +77,12 @@ protected:
     SmallVector<Monomial> result;
     for (const Monomial &monomial : polynomial)
       result.push_back(mapMonomial(monomial));
-    return forms.add(result);
+    return add(forms, result);
   }
   virtual Monomial mapMonomial(const Monomial &monomial) {
     Monomial result(monomial.coefficient);
     for (auto [atom, exponent] : monomial.factors)
-      result = RowForms::multiply(result, map(atom), exponent);
+      result = multiply(result, map(atom), exponent);
     return result;
   }
   /// Of a term whose parts are mapped.
@@ -102,7 +102,7 @@ protected:
   void append(SmallVectorImpl<Term> &terms, const Term &term) {
     for (Term &known : terms)
       if (known.row == term.row) {
-        known.scale = forms.add(known.scale, term.scale);
+        known.scale = add(forms, known.scale, term.scale);
         return;
       }
     terms.push_back(term);
@@ -212,7 +212,7 @@ protected:
       term.row = replaceOne(term.row);
       Polynomial rest;
       for (const Monomial &monomial : term.scale)
-        rest = forms.add(rest, {RowForms::multiply(monomial, scale, -1)});
+        rest = add(forms, rest, {multiply(monomial, scale, -1)});
       term.scale = rest;
     }
     return term;
@@ -226,12 +226,12 @@ protected:
       const Atom *sum = atom;
       for (unsigned i = countRow(sum->lhs); i != 0 && scale.divides(result);
            --i) {
-        result = RowForms::multiply(result, scale, -1);
-        result = RowForms::multiply(result, sum, -1);
+        result = multiply(result, scale, -1);
+        result = multiply(result, sum, -1);
         const Atom *terms = replaceOne(sum->lhs);
         forms.position = sum->position;
         sum = forms.makeRowSum(terms);
-        result = RowForms::multiply(result, sum);
+        result = multiply(result, sum);
       }
     }
     return result;
@@ -255,9 +255,9 @@ protected:
     Monomial result = Substitution::mapMonomial(monomial);
     for (auto [atom, exponent] : llvm::to_vector(result.factors))
       if (atom == scalar) {
-        result = RowForms::multiply(result, scalar, -exponent);
-        result = RowForms::multiply(result, scaled, exponent);
-        result = RowForms::multiply(result, scale, -exponent);
+        result = multiply(result, scalar, -exponent);
+        result = multiply(result, scaled, exponent);
+        result = multiply(result, scale, -exponent);
       }
     return result;
   }
@@ -376,13 +376,13 @@ protected:
       if (!parts.front().divides(first))
         continue;
       // What the whole sum is multiplied by, if it is there.
-      Monomial factor = RowForms::multiply(first, parts.front(), -1);
+      Monomial factor = multiply(first, parts.front(), -1);
       Polynomial others = rest;
       if (!llvm::all_of(parts, [&](const Monomial &part) {
-            return take(others, RowForms::multiply(part, factor));
+            return take(others, multiply(part, factor));
           }))
         continue;
-      rest = forms.add(others, {RowForms::multiply(factor, sum)});
+      rest = add(forms, others, {multiply(factor, sum)});
     }
     return rest;
   }
@@ -409,7 +409,7 @@ private:
         sum = atom;
       }
     if (sum)
-      rest = RowForms::multiply(monomial, sum, -1);
+      rest = multiply(monomial, sum, -1);
     return sum;
   }
 
@@ -438,13 +438,12 @@ protected:
         position = std::max(position, sum->position);
       }
       if (terms.size() < 2) {
-        result = forms.add(result, {mapMonomial(monomial)});
+        result = add(forms, result, {mapMonomial(monomial)});
         continue;
       }
       forms.position = position;
       const Atom *sum = forms.makeRowSum(forms.makeSum(forms.makeForm(terms)));
-      result =
-          forms.add(result, {RowForms::multiply(mapMonomial(factor), sum)});
+      result = add(forms, result, {multiply(mapMonomial(factor), sum)});
     }
     return result;
   }

@@ -11,9 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/GradientAlgebra/Simplify.h"
-#include "Read.h"
-#include "Share.h"
-#include "Write.h"
+#include "Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -11,23 +11,34 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Write.h"
 #include "NeededForms.h"
+#include "Steps.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
+/// Whether `atom` is known only after the row's sums.
+static bool isLate(const Atom *atom) {
+  if (atom->kind != Atom::Kind::Sum)
+    return atom->kind == Atom::Kind::RowSum;
+  return llvm::any_of(
+      atom->operands[0]->getScalar(), [](const Monomial &monomial) {
+        return llvm::any_of(llvm::make_first_range(monomial.factors), isLate);
+      });
+}
+
 namespace {
 
+/// Writes forms. Equal operations are common subexpressions, which go later.
 class Writer {
 public:
   Writer(RowForms &forms, RowwiseOp op, ArrayRef<const Form *> outputs)
-      : forms(forms), b(op.getBody().front().getTerminator()), loc(op.getLoc()),
+      : forms(forms), b(op.getLoc(), op.getBody().front().getTerminator()),
         needed(outputs) {}
 
   void writeAtoms() {
@@ -41,7 +52,7 @@ public:
   }
 
   /// `form` as a value of the type that `like` has.
-  Value write(const Form *form, Type like) {
+  RowValue write(const Form *form, Type like) {
     if (isRow(like))
       return writeRow(form, cast<VectorType>(like).getNumElements());
     // Of other types there is no algebra: a form is one atom.
@@ -51,57 +62,34 @@ public:
                             : term.scale.front().factors.front().first);
     }
     // The sum of a row of one element.
-    if (!form->isEven())
-      return make<vector::ExtractOp>(writeRow(form, /*length=*/1),
-                                     ArrayRef<int64_t>{0});
+    if (!form->isEven()) {
+      Value row = writeRow(form, /*length=*/1);
+      return {&b, vector::ExtractOp::create(b, row, ArrayRef<int64_t>{0})};
+    }
     return writeScalar(form->getScalar());
   }
 
 private:
-  static constexpr arith::FastMathFlags contract =
-      arith::FastMathFlags::contract;
-
-  // Equal operations are common subexpressions, which go later.
-  template <typename Op, typename... Args> Value make(Args... args) {
-    return Op::create(b, loc, args...);
-  }
-  Value mul(Value lhs, Value rhs) {
-    return make<arith::MulFOp>(lhs, rhs, contract);
-  }
-  Value add(Value lhs, Value rhs) {
-    return make<arith::AddFOp>(lhs, rhs, contract);
-  }
-  Value negate(Value value) { return make<arith::NegFOp>(value); }
-  Value number(double value) {
-    return make<arith::ConstantOp>(b.getF32FloatAttr(float(value)));
-  }
-  Value spread(const Polynomial &scalar, int64_t length) {
-    auto rowType = VectorType::get({length}, b.getF32Type());
+  RowValue spreadScalar(const Polynomial &scalar, int64_t length) {
     if (!scalar.empty() && !isNumber(scalar))
-      return make<vector::BroadcastOp>(rowType, writeScalar(scalar));
-    return make<arith::ConstantOp>(cast<TypedAttr>(DenseElementsAttr::get(
-        rowType, scalar.empty() ? 0.0f : float(scalar.front().coefficient))));
+      return spread(writeScalar(scalar), length);
+    auto rowType = VectorType::get({length}, b.getF32Type());
+    return {&b, arith::ConstantOp::create(
+                    b, DenseElementsAttr::get(
+                           rowType, scalar.empty()
+                                        ? 0.0f
+                                        : float(scalar.front().coefficient)))};
   }
 
   //===--------------------------------------------------------------------===//
   // Scalars
   //===--------------------------------------------------------------------===//
 
-  /// Whether `atom` is known only after the row's sums.
-  static bool isLate(const Atom *atom) {
-    if (atom->kind != Atom::Kind::Sum)
-      return atom->kind == Atom::Kind::RowSum;
-    return llvm::any_of(
-        atom->operands[0]->getScalar(), [](const Monomial &monomial) {
-          return llvm::any_of(llvm::make_first_range(monomial.factors), isLate);
-        });
-  }
-
   /// What is known before the row's sums first, with the number, so that sums
   /// which share it need one multiplication each. Higher powers come after the
   /// sums: rstd^3 may be less than float32 has where its product with the sum
   /// is not.
-  Value writeMonomial(const Monomial &monomial) {
+  RowValue writeMonomial(const Monomial &monomial) {
     SmallVector<const Atom *> early, late, powers, below;
     for (auto [factor, exponent] : monomial.factors) {
       if (exponent < 0) {
@@ -111,35 +99,34 @@ private:
         powers.append(size_t(exponent - 1), factor);
       }
     }
-    auto multiply = [&](Value start, ArrayRef<const Atom *> factors) {
+    std::optional<RowValue> result, divisor;
+    auto multiplyBy = [&](std::optional<RowValue> &product,
+                          ArrayRef<const Atom *> factors) {
       for (const Atom *factor : factors)
-        start = start ? mul(start, write(factor)) : write(factor);
-      return start;
+        product = product ? *product * write(factor) : write(factor);
     };
-    Value result = multiply(Value(), early);
+    multiplyBy(result, early);
     bool isNegated = monomial.coefficient == -1;
     if ((monomial.coefficient != 1 && !isNegated) ||
         (!result && late.empty())) {
       isNegated = false;
-      Value factor = number(monomial.coefficient);
-      result = result ? mul(result, factor) : factor;
+      RowValue factor = constant(b, monomial.coefficient);
+      result = result ? *result * factor : factor;
     }
-    result = multiply(multiply(result, late), powers);
+    multiplyBy(result, late);
+    multiplyBy(result, powers);
     if (isNegated)
-      result = negate(result);
-    if (Value divisor = multiply(Value(), below))
-      result = make<arith::DivFOp>(result, divisor, contract);
-    return result;
+      result = -*result;
+    multiplyBy(divisor, below);
+    return divisor ? *result / *divisor : *result;
   }
 
-  Value writeScalar(const Polynomial &polynomial) {
+  RowValue writeScalar(const Polynomial &polynomial) {
     if (polynomial.empty())
-      return number(0);
-    Value result;
-    for (const Monomial &monomial : polynomial) {
-      Value part = writeMonomial(monomial);
-      result = result ? add(result, part) : part;
-    }
+      return constant(b, 0);
+    RowValue result = writeMonomial(polynomial.front());
+    for (const Monomial &monomial : llvm::drop_begin(polynomial))
+      result = result + writeMonomial(monomial);
     return result;
   }
 
@@ -147,40 +134,41 @@ private:
   // Rows
   //===--------------------------------------------------------------------===//
 
-  Value writeRow(const Form *form, int64_t length) {
+  RowValue writeRow(const Form *form, int64_t length) {
     // An even form may be that of rows of several lengths.
     if (form->isEven())
-      return spread(form->getScalar(), length);
+      return spreadScalar(form->getScalar(), length);
     if (Value known = rows.lookup(form))
-      return known;
-    Value result;
-    if (Value opposite = rows.lookup(forms.negate(form)))
-      result = negate(opposite);
+      return {&b, known};
+    RowValue result{&b, rows.lookup(forms.negate(form))};
+    if (result.value)
+      result = -result;
     else if (form->terms.size() == 1)
       result = writeTerm(form->terms.front());
     else
       result = writeSum(form);
-    return rows[form] = result;
+    rows[form] = result;
+    return result;
   }
 
-  Value writeTerm(const Term &term) {
-    Value row = write(term.row);
+  RowValue writeTerm(const Term &term) {
+    RowValue row = write(term.row);
     if (!isUnit(term.scale))
-      return mul(row, spread(term.scale, term.row->length));
-    return term.scale.front().coefficient < 0 ? negate(row) : row;
+      return row * spreadScalar(term.scale, term.row->length);
+    return term.scale.front().coefficient < 0 ? -row : row;
   }
 
   /// A chain of fused multiply-adds that begins with the even part and with
   /// what is no product.
-  Value writeSum(const Form *form) {
-    Value result;
+  RowValue writeSum(const Form *form) {
+    std::optional<RowValue> result;
     SmallVector<Term> products;
-    SmallVector<Value> others;
+    SmallVector<RowValue> others;
     for (const Term &term : form->terms) {
       bool isFused = term.row && term.row->kind == Atom::Kind::Product &&
                      needed.isFused(term.row);
       if (!term.row)
-        result = spread(term.scale, form->getLength());
+        result = spreadScalar(term.scale, form->getLength());
       else if (isUnit(term.scale) && !isFused)
         others.push_back(writeTerm(term));
       else
@@ -188,72 +176,65 @@ private:
     }
     // x + (-mean) rather than (-mean) + x: what is added is what is spread.
     if (result && !others.empty()) {
-      result = add(others.front(), result);
+      result = others.front() + *result;
       others.erase(others.begin());
     }
-    for (Value other : others)
-      result = result ? add(result, other) : other;
+    for (RowValue other : others)
+      result = result ? *result + other : other;
     // Later products first: what was accumulated first ends outermost.
     for (const Term &term : llvm::reverse(products)) {
       if (!result) {
         result = writeTerm(term);
         continue;
       }
-      Value lhs, rhs;
-      if (isUnit(term.scale)) {
-        lhs = write(term.row->lhs);
-        rhs = write(term.row->rhs);
-        if (term.scale.front().coefficient < 0)
-          lhs = negate(lhs);
-      } else {
-        lhs = write(term.row);
-        rhs = spread(term.scale, term.row->length);
-      }
-      result = make<vector::FMAOp>(lhs, rhs, result);
+      bool isProduct = isUnit(term.scale);
+      RowValue lhs = write(isProduct ? term.row->lhs : term.row);
+      RowValue rhs = isProduct ? write(term.row->rhs)
+                               : spreadScalar(term.scale, term.row->length);
+      if (isProduct && term.scale.front().coefficient < 0)
+        lhs = -lhs;
+      result = fma(lhs, rhs, *result);
     }
-    return result;
+    return *result;
   }
 
   //===--------------------------------------------------------------------===//
   // Atoms
   //===--------------------------------------------------------------------===//
 
-  Value write(const Atom *atom) {
+  RowValue write(const Atom *atom) {
     Value known = atoms.lookup(atom);
     if (!known)
       atoms[atom] = known = writeNew(atom);
-    return known;
+    return {&b, known};
   }
 
-  Value writeNew(const Atom *atom) {
+  RowValue writeNew(const Atom *atom) {
     switch (atom->kind) {
     case Atom::Kind::Argument:
-      return atom->value;
+      return {&b, atom->value};
     case Atom::Kind::Operation:
-      return writeOperation(atom);
+      return {&b, writeOperation(atom)};
     case Atom::Kind::Scaled: {
-      if (atom->isRow()) {
-        Value scale = spread({atom->scale}, atom->length);
-        return mul(write(atom->lhs), scale);
-      }
-      return writeMonomial(RowForms::multiply(atom->scale, atom->lhs));
+      if (!atom->isRow())
+        return writeMonomial(multiply(atom->scale, atom->lhs));
+      RowValue scale = spreadScalar({atom->scale}, atom->length);
+      return write(atom->lhs) * scale;
     }
     case Atom::Kind::Product: {
-      Value lhs = write(atom->lhs);
-      return mul(lhs, write(atom->rhs));
+      RowValue lhs = write(atom->lhs);
+      return lhs * write(atom->rhs);
     }
     case Atom::Kind::Quotient: {
-      Value lhs =
-          atom->lhs ? write(atom->lhs) : spread({Monomial()}, atom->length);
-      Value divisor = writeRow(atom->operands[0], atom->length);
-      return make<arith::DivFOp>(lhs, divisor, contract);
+      RowValue lhs = atom->lhs ? write(atom->lhs)
+                               : spreadScalar({Monomial()}, atom->length);
+      return lhs / writeRow(atom->operands[0], atom->length);
     }
     case Atom::Kind::Sum:
       return atom->isRow() ? writeRow(atom->operands[0], atom->length)
                            : writeScalar(atom->operands[0]->getScalar());
     case Atom::Kind::RowSum:
-      return make<vector::ReductionOp>(vector::CombiningKind::ADD,
-                                       write(atom->lhs));
+      return rowSum(write(atom->lhs));
     }
     llvm_unreachable("an atom has a kind");
   }
@@ -272,8 +253,7 @@ private:
   }
 
   RowForms &forms;
-  OpBuilder b;
-  Location loc;
+  RowBuilder b;
   NeededForms needed;
   llvm::DenseMap<const Atom *, Value> atoms;
   llvm::DenseMap<const Form *, Value> rows;

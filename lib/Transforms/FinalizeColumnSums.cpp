@@ -53,8 +53,8 @@ struct Partials {
 static Value splitGroups(IndexBuilder &b, Value memory, Value groups,
                          Value workgroups, ArrayRef<int64_t> inner) {
   auto shape = llvm::to_vector(cast<MemRefType>(memory.getType()).getShape());
-  SmallVector<OpFoldResult> sizes{
-      b.divide(groups, ShapedType::getNumElements(inner))};
+  Value first = b(groups) / ShapedType::getNumElements(inner);
+  SmallVector<OpFoldResult> sizes{first};
   SmallVector<ReassociationIndices> dims{
       llvm::to_vector(llvm::seq<int64_t>(int64_t(inner.size()) + 1))};
   shape.insert(shape.begin() + 1, inner.begin(), inner.end());
@@ -94,7 +94,7 @@ static Partials allocatePartials(RowwiseOp op) {
     if (parts <= 1)
       return memory;
     // A row for each part of a leaf. Only leaves are counted at launch.
-    Value rows = b.multiply(sizes.front(), parts);
+    Value rows = b(sizes.front()) * parts;
     shape.erase(shape.begin() + 1);
     auto rowsType = MemRefType::get(shape, b.getF32Type());
     SmallVector<OpFoldResult> lengths{rows}, strides;
@@ -123,7 +123,7 @@ static Partials allocatePartials(RowwiseOp op) {
   }
   Value workgroups = counts.workgroups;
   if (counts.groups && !op.getColumnSums().empty())
-    workgroups = b.multiply(workgroups, counts.groups);
+    workgroups = b(workgroups) * counts.groups;
   for (size_t i = 0; i < op.getColumnSums().size(); ++i)
     partials.columns.push_back(allocate(workgroups));
   SmallVector<int64_t> sizes = op.getDimSizes();

@@ -20,7 +20,6 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
-#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -319,11 +318,13 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
   program.setOwnRows(true);
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   auto row = VectorType::get({type.getDimSize(1)}, b.getF32Type());
-  RowBuilder rows(body, loc, row.getDimSize(0));
   Value sum;
   for (P::Place place : places) {
     Value term = operands.getArgument(place);
-    sum = sum ? rows.add(sum, term) : term;
+    sum = sum ? arith::AddFOp::create(body, loc, sum, term,
+                                      arith::FastMathFlags::contract)
+                    .getResult()
+              : term;
   }
   if (Type element = type.getElementType(); !element.isF32())
     sum = arith::TruncFOp::create(body, loc, row.clone(element), sum);

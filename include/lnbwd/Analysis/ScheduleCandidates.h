@@ -33,49 +33,16 @@ inline constexpr int64_t partColumns = largeWorkgroup * accessesAtOnce;
 /// each leaf, others by splits.
 inline constexpr int64_t shortRowInOrder = 1024;
 
-/// The schedules of a program that are tried.
+/// The schedules of a program that are tried: those that the model ranks.
 struct ScheduleSpace {
-  /// Takes the fields of a schedule; returns true where it wants no more.
-  using Visitor = llvm::function_ref<bool(const Schedule &)>;
-  using RankedVisitor = llvm::function_ref<void(const Schedule &)>;
-
-  // Those that the model ranks.
+  using Visitor = llvm::function_ref<void(const Schedule &)>;
 
   /// Visits the schedules of rows that are whole in a workgroup or a cluster,
   /// but for hopeless ones: with accesses of so many bytes at most.
-  void forEachOfWholeRows(int64_t mostBytes, RankedVisitor visit);
+  void forEachOfWholeRows(int64_t mostBytes, Visitor visit);
   /// Visits the schedules of column tiles, of rows that hold no columns
   /// together.
-  void forEachOfTiles(RankedVisitor visit);
-
-  // Those that follow from rules, the best first.
-
-  /// Whether the program is of the kind and the size that were measured: row
-  /// sums of one phase, whose second reading is the whole cost of splits, and
-  /// column sums, whose partial sums and finalising kernel are the gain. Rows
-  /// of 32 bits, which are twice the bytes to read again, took 1.03 times what
-  /// other schedules take in the mean of eight programs on an H200, 16-bit ones
-  /// 0.88 of sixteen.
-  bool areFasterInSplits();
-  /// Rows in `splits`, or in as many as fill the chip where that is 0.
-  void forEachOfSplits(int64_t splits, Visitor visit);
-  /// Whether each row is one access, and nothing but rows is read and written:
-  /// a matrix in pieces.
-  bool arePieces();
-  /// Pieces: a lane has one, or a few on AMD's chips.
-  void forEachOfPieces(Visitor visit);
-  /// Long rows that small workgroups of a cluster hold in registers.
-  void forEachOfHeldRows(Visitor visit);
-  /// Rows that no workgroup and no cluster has the registers for by the model,
-  /// and that no column sums keep with a lane.
-  void forEachOfLongRows(Visitor visit);
-  /// The sum of partial sums of `summed`: a workgroup for each few columns
-  /// takes all rows.
-  void forEachOfPartialSums(RowwiseOp summed, Visitor visit);
-  /// The sum of leaves, as those.
-  void forEachOfLeaves(Visitor visit);
-  /// The sum of the parts of a product.
-  void forEachOfProductParts(Visitor visit);
+  void forEachOfTiles(Visitor visit);
 
   RowwiseOp op;
   const ChipInfo &chip;
@@ -104,10 +71,34 @@ struct ScheduleSpace {
                                                        : 4;
 
 private:
-  void forEachGrid(Schedule fields, int64_t laneColumns, RankedVisitor visit);
+  void forEachGrid(Schedule fields, int64_t laneColumns, Visitor visit);
   /// All rows of a group are one workgroup's: its sums are the group's.
   int64_t boundRows(int64_t rows) const { return rows < mostRows ? rows : 0; }
 };
+
+// Schedules that follow from rules, the best first: none where a rule does not
+// hold.
+
+/// Takes the fields of a schedule; returns true where it wants no more.
+using ScheduleVisitor = llvm::function_ref<bool(const Schedule &)>;
+
+/// Rows in `splits`, or in as many as fill the chip where that is 0 and they
+/// were measured to be faster.
+void forEachOfSplits(ScheduleSpace &space, int64_t splits,
+                     ScheduleVisitor visit);
+/// A matrix in pieces: each row is one access, and nothing but rows is read and
+/// written. A lane has one, or a few on AMD's chips.
+void forEachOfPieces(ScheduleSpace &space, ScheduleVisitor visit);
+/// Long rows that small workgroups of a cluster hold in registers, where that
+/// was measured to be faster than staging them.
+void forEachOfHeldRows(ScheduleSpace &space, ScheduleVisitor visit);
+/// Rows that no workgroup and no cluster has the registers for by the model,
+/// and that no column sums keep with a lane.
+void forEachOfLongRows(ScheduleSpace &space, ScheduleVisitor visit);
+/// The sum of what `summed` writes in parts: of a product, of leaves, or of
+/// workgroups, where a workgroup for each few columns takes all rows.
+void forEachOfSummedParts(ScheduleSpace &space, RowwiseOp summed,
+                          ScheduleVisitor visit);
 
 /// How programs compute the row sums of `op` where `splits` workgroups share
 /// each row; none if splits of the columns that a workgroup can hold are more

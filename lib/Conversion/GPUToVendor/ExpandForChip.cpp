@@ -11,8 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MathExpansions.h"
-#include "OperationBuilder.h"
+#include "Numbers.h"
 #include "SubgroupReductions.h"
 
 #include "lnbwd/Conversion/Passes.h"
@@ -34,14 +33,14 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+using expansions::ValueBits;
+using expansions::ValueReal;
+
 namespace {
 struct ExpandForChip : lnbwd::impl::ExpandForChipPassBase<ExpandForChip> {
   void runOnOperation() override;
-  template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);
-
-  template <typename Builder>
-  Value expandAngle(Operation *op, const HardwareFunctions &hardware);
+  Value expandAngle(Operation *op, expansions::Context &context);
 
   /// Whether the same bits are wanted of every chip.
   bool isPortable = false;
@@ -103,8 +102,7 @@ static std::pair<double, double> getRange(Value value) {
 
 /// A division without a branch, if its operands are known to be no numbers that
 /// want one; null else.
-static Value divideInRange(arith::DivFOp op,
-                           const HardwareFunctions &hardware) {
+static Value divideInRange(arith::DivFOp op, expansions::Context &context) {
   auto [least, most] = getRange(op.getLhs());
   auto [first, last] = getRange(op.getRhs());
   double scale = last > 0x1p126 ? 0.25 : 1;
@@ -112,14 +110,13 @@ static Value divideInRange(arith::DivFOp op,
                    least / last >= 0x1p-126 && most / first <= 0x1p127;
   if (!isInRange)
     return {};
-  OperationBuilder builder(op, hardware);
-  Value x = op.getLhs(), y = op.getRhs();
+  ValueReal x{&context, op.getLhs()}, y{&context, op.getRhs()};
   if (scale != 1) {
-    Value factor = builder.constant(scale);
-    x = builder.mul(x, factor);
-    y = builder.mul(y, factor);
+    ValueReal factor = x.like(scale);
+    x = x * factor;
+    y = y * factor;
   }
-  return MathExpansions<OperationBuilder>(builder).roundedQuotient(x, y);
+  return roundedQuotient(x, y);
 }
 
 static bool isSplat(Operation *op) {
@@ -148,111 +145,101 @@ static bool isUniform(Value value) {
 
 /// The sine or cosine that `op` is. Branches would hide from later passes that
 /// both reduce the same number, or a vector of one number.
-template <typename Builder>
-Value ExpandForChip::expandAngle(Operation *op,
-                                 const HardwareFunctions &hardware) {
-  ImplicitLocOpBuilder b(op->getLoc(), op);
-  Value x = op->getOperand(0);
-  Type type = x.getType();
-  auto &[radians, quarters] = angles[x];
-  bool isOne = isa<VectorType>(type) && isUniform(x);
+Value ExpandForChip::expandAngle(Operation *op, expansions::Context &context) {
+  Value operand = op->getOperand(0);
+  Type type = operand.getType();
+  auto &[radians, quarters] = angles[operand];
+  bool isOne = isa<VectorType>(type) && isUniform(operand);
   if (isOne)
-    x = vector::ExtractOp::create(b, x, 0);
-  Builder builder(op, hardware, x.getType());
-  MathExpansions<Builder> expansions(builder);
-  if (!radians || radians.getDefiningOp()->getBlock() != op->getBlock()) {
-    auto angle = expansions.reduceAngle(x);
-    std::tie(radians, quarters) = std::pair(angle.radians, angle.quarters);
-  }
-  Value result = isa<math::SinOp>(op) ? expansions.sin(x, {radians, quarters})
-                                      : expansions.cos({radians, quarters});
-  return isOne ? vector::BroadcastOp::create(b, type, result).getResult()
+    operand = vector::ExtractOp::create(context, operand, 0);
+  ValueReal x{&context, operand};
+  if (!radians || radians.getDefiningOp()->getBlock() != op->getBlock())
+    std::tie(radians, quarters) = reduceAngle(x);
+  expansions::Angle<ValueReal> angle{{&context, radians}, {&context, quarters}};
+  Value result =
+      isa<math::SinOp>(op) ? sin(x, angle) : expansions::cos<ValueReal>(angle);
+  return isOne ? vector::BroadcastOp::create(context, type, result).getResult()
                : result;
 }
 
 /// `x` to a constant power; null for any other.
-template <typename Builder>
-static Value expandPower(MathExpansions<Builder> &expansions, Value x,
-                         Value power) {
+static Value expandPower(ValueReal x, Value power) {
   APFloat exponent(0.0f);
   APInt integer;
   if (matchPattern(power, m_ConstantInt(&integer)))
-    return expansions.powi(x, integer.getSExtValue());
+    return powi(x, integer.getSExtValue());
   if (!matchPattern(power, m_ConstantFloat(&exponent)) || !exponent.isFinite())
     return {};
-  return expansions.pow(x, exponent.convertToFloat());
+  return pow(x, exponent.convertToFloat());
+}
+
+/// The bits of one row and column that only its number and a seed determine.
+static Value expandPhilox(PhiloxOp op, expansions::Context &context) {
+  ValueBits counter{&context, op.getCounter()};
+  auto takeHalf = [&](int64_t first) -> ValueBits {
+    Value shift = arith::ConstantIntOp::create(context, first, 64);
+    Value shifted = arith::ShRUIOp::create(context, op.getSeed(), shift);
+    return {&context,
+            arith::TruncIOp::create(context, context.getI32Type(), shifted)};
+  };
+  ValueBits zero = counter.like(0), low = takeHalf(0), high = takeHalf(32);
+  return expansions::philox<ValueBits>({counter, zero, zero, zero},
+                                       {low, high});
 }
 
 /// The value of `op` in operations that the chip has; null if it stays.
-template <typename Builder>
 Value ExpandForChip::expand(Operation *op, const HardwareFunctions &hardware) {
   if (op->getNumResults() != 1 ||
       (!isFloat32(op->getResult(0).getType()) && !isa<PhiloxOp>(op)))
     return {};
-  Builder builder(op, hardware);
   auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
   bool isApproximate =
       flags && bitEnumContainsAny(flags.getFastMathFlagsAttr().getValue(),
                                   arith::FastMathFlags::afn);
-  MathExpansions<Builder> expansions(builder, isApproximate);
+  expansions::Context context(op, hardware, isApproximate, isPortable);
   // A row has one scalar, for which correct rounding costs little.
   bool isExact = isPortable || (!isApproximate &&
                                 !isa<VectorType>(op->getResult(0).getType()));
-  Value x = op->getNumOperands() ? op->getOperand(0) : Value();
+  auto operand = [&](unsigned index) -> ValueReal {
+    return {&context, op->getOperand(index)};
+  };
+  ValueReal x{&context, op->getNumOperands() ? op->getOperand(0) : Value()};
   return TypeSwitch<Operation *, Value>(op)
-      .Case([&](PhiloxOp philox) {
-        return expansions.philox({philox.getCounter(), builder.bitsConstant(0),
-                                  builder.bitsConstant(0),
-                                  builder.bitsConstant(0)},
-                                 {builder.half(x, 0), builder.half(x, 32)});
-      })
-      .Case([&](arith::DivFOp div) {
+      .Case([&](PhiloxOp philox) { return expandPhilox(philox, context); })
+      .Case([&](arith::DivFOp div) -> Value {
         if (!isPortable && isByReciprocal(div))
-          return expansions.quotient(x, div.getRhs());
+          return quotient(x, operand(1));
         if (hardware.division.empty())
-          return Value();
+          return {};
         return bitEnumContainsAny(div.getFastmath(), arith::FastMathFlags::arcp)
-                   ? builder.call(hardware.division, {x, div.getRhs()})
-                   : divideInRange(div, hardware);
+                   ? callForEach(hardware.division, x, operand(1))
+                   : divideInRange(div, context);
       })
-      .Case([&](math::ExpOp) { return expansions.exp(x); })
-      .Case([&](math::Exp2Op) { return expansions.exp2(x); })
-      .Case([&](math::ExpM1Op) { return expansions.expm1(x); })
-      .Case([&](math::LogOp) { return expansions.log(x); })
-      .Case([&](math::Log2Op) { return expansions.log2(x); })
-      .Case([&](math::Log1pOp) { return expansions.log1p(x); })
-      .Case([&](math::TanhOp) { return expansions.tanh(x); })
-      .Case([&](math::ErfOp) { return expansions.erf(x); })
-      .Case([&](math::SinOp) { return expandAngle<Builder>(op, hardware); })
-      .Case([&](math::CosOp) { return expandAngle<Builder>(op, hardware); })
-      .Case([&](math::SqrtOp) {
-        return isExact ? builder.roundedSqrt(x) : expansions.sqrt(x);
-      })
+      .Case([&](math::ExpOp) { return exp(x); })
+      .Case([&](math::Exp2Op) { return exp2(x); })
+      .Case([&](math::ExpM1Op) { return expm1(x); })
+      .Case([&](math::LogOp) { return log(x); })
+      .Case([&](math::Log2Op) { return log2(x); })
+      .Case([&](math::Log1pOp) { return log1p(x); })
+      .Case([&](math::TanhOp) { return tanh(x); })
+      .Case([&](math::ErfOp) { return erf(x); })
+      .Case<math::SinOp, math::CosOp>(
+          [&](auto) { return expandAngle(op, context); })
+      .Case([&](math::SqrtOp) { return isExact ? roundedSqrt(x) : sqrt(x); })
       .Case([&](math::RsqrtOp) {
-        if (!isExact)
-          return expansions.rsqrt(x);
-        Value root = builder.roundedSqrt(x);
-        return builder.div(builder.constant(1), root);
+        return isExact ? 1 / roundedSqrt(x) : rsqrt(x);
       })
-      .template Case<math::PowFOp, math::FPowIOp>(
-          [&](auto pow) { return expandPower(expansions, x, pow.getRhs()); })
-      .Case([&](math::CopySignOp) {
-        return builder.copySign(x, op->getOperand(1));
-      })
-      .Case([&](arith::MaxNumFOp) {
-        return builder.callWhole("llvm.maxnum", op->getOperands());
-      })
-      .Case([&](arith::MinNumFOp) {
-        return builder.callWhole("llvm.minnum", op->getOperands());
-      })
-      .Case([&](math::AbsFOp) { return builder.callWhole("llvm.fabs", x); })
-      .Case([&](math::FloorOp) { return builder.callWhole("llvm.floor", x); })
-      .Case([&](math::CeilOp) { return builder.callWhole("llvm.ceil", x); })
-      .Case([&](math::TruncOp) { return builder.callWhole("llvm.trunc", x); })
-      .Case([&](math::RoundEvenOp) {
-        return builder.callWhole("llvm.roundeven", x);
-      })
-      .Default([](Operation *) { return Value(); });
+      .Case<math::PowFOp, math::FPowIOp>(
+          [&](auto pow) { return expandPower(x, pow.getRhs()); })
+      .Case([&](math::CopySignOp) { return copySign(x, operand(1)); })
+      .Case([&](arith::MaxNumFOp) { return maxNum(x, operand(1)); })
+      .Case([&](arith::MinNumFOp) { return minNum(x, operand(1)); })
+      .Case([&](math::AbsFOp) { return abs(x); })
+      .Case([&](math::FloorOp) { return call("llvm.floor", x); })
+      .Case([&](math::CeilOp) { return call("llvm.ceil", x); })
+      .Case([&](math::TruncOp) { return call("llvm.trunc", x); })
+      .Case([&](math::RoundEvenOp) { return call("llvm.roundeven", x); })
+      .Default(Value());
 }
 
 static bool isFloat8(Type type) {
@@ -348,29 +335,29 @@ static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
                          (isFNUZ && chip.float8Unit == Float8Unit::FNUZ);
   if (hasInstructions && chip.backend == Backend::NVPTX)
     return convertInPairs(op);
-  OperationBuilder builder(op, hardware, isNarrowing ? x.getType() : type);
+  expansions::Context context(op, hardware);
+  ImplicitLocOpBuilder &b = context;
+  ValueReal real{&context, x};
   const llvm::fltSemantics &semantics = format.getFloatSemantics();
   APFloat largest = APFloat::getLargest(semantics);
   if (hasInstructions) {
     // Upstream has the instructions, which make NaN of what is too large.
     if (isNarrowing) {
-      Value most = builder.constant(largest.convertToDouble());
-      Value isLarge = builder.less(most, builder.abs(x));
-      op->setOperand(0, builder.select(isLarge, builder.copySign(most, x), x));
+      ValueReal most = real.like(largest.convertToDouble());
+      Value isLarge = most < abs(real);
+      op->setOperand(0, select(isLarge, copySign(most, real), real));
     }
     return {};
   }
-  using Expansions = MathExpansions<OperationBuilder>;
-  Expansions expansions(builder);
-  Expansions::Float8 facts{
+  expansions::Float8 facts{
       llvm::APFloatBase::semanticsPrecision(semantics) - 1,
       uint32_t(1 - llvm::APFloatBase::semanticsMinExponent(semantics)),
       uint32_t(largest.bitcastToAPInt().getZExtValue())};
-  ImplicitLocOpBuilder b(op->getLoc(), op);
+  auto inBytes = [&](Type like) { return cloneType(like, b.getI8Type()); };
   if (isNarrowing) {
-    Value bits =
-        isExponent ? expansions.toExponent(x) : expansions.toFloat8(x, facts);
-    return arith::BitcastOp::create(b, type, builder.toBytes(bits));
+    Value bits = isExponent ? toExponent(real) : toFloat8(real, facts);
+    Value bytes = arith::TruncIOp::create(b, inBytes(type), bits);
+    return arith::BitcastOp::create(b, type, bytes);
   }
   // What was just rounded needs no bytes: those would be taken apart, where the
   // elements of a block are one.
@@ -379,11 +366,16 @@ static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
       cast ? cast.getIn().getDefiningOp<arith::TruncIOp>() : arith::TruncIOp();
   bool isRounded =
       rounded && getElementTypeOrSelf(rounded.getIn().getType()).isInteger(32);
-  Value bits = isRounded ? builder.andBits(rounded.getIn(), 0xff)
-                         : builder.fromBytes(arith::BitcastOp::create(
-                               b, cloneType(narrow, b.getI8Type()), x));
-  return isExponent ? expansions.fromExponent(bits)
-                    : expansions.fromFloat8(bits, facts);
+  ValueBits bits{&context, {}};
+  if (isRounded) {
+    bits.value = rounded.getIn();
+    bits = bits & 0xff;
+  } else {
+    Value bytes = arith::BitcastOp::create(b, inBytes(narrow), x);
+    bits.value =
+        arith::ExtUIOp::create(b, cloneType(narrow, b.getI32Type()), bytes);
+  }
+  return isExponent ? fromExponent(bits) : fromFloat8(bits, facts);
 }
 
 /// A conversion between float8 and another narrow type goes through float32.
@@ -476,7 +468,8 @@ void ExpandForChip::runOnOperation() {
   if (failed(lowered))
     return signalPassFailure();
   numReductions += *lowered;
-  const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);
+  const HardwareFunctions &hardware =
+      (*info)->backend == Backend::AMDGPU ? amdFunctions : nvidiaFunctions;
   // The kernels of a module are those of one function.
   isPortable = false;
   getOperation()->walk([&](FunctionOpInterface function) {
@@ -509,9 +502,7 @@ void ExpandForChip::runOnOperation() {
   std::reverse(divisions.begin(), divisions.end());
   divisions.append(functions);
   for (Operation *op : divisions)
-    if (Value expanded =
-            isPortable ? expand<PortableBuilder<OperationBuilder>>(op, hardware)
-                       : expand<OperationBuilder>(op, hardware)) {
+    if (Value expanded = expand(op, hardware)) {
       op->replaceAllUsesWith(ValueRange(expanded));
       op->erase();
     }

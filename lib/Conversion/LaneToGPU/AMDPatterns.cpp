@@ -29,9 +29,9 @@ static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
     return failure();
   Value isFirstGroup = emitIsFirstGroup(b, layout);
   int64_t columns = layout.type.getAccessColumns();
-  Value ofLane = b.multiply(layout.lane, layout.type.getWidth());
+  Value ofLane = b(layout.lane) * layout.type.getWidth();
   auto getSlot = [&](size_t access) -> Value {
-    return b.add(ofLane, int64_t(access) * columns);
+    return b(ofLane) + int64_t(access) * columns;
   };
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   SmallVector<Value> shared;
@@ -88,8 +88,8 @@ static Value emitLoadPredicated(IndexBuilder &b, Type type, Value memory,
       OpFoldResult(emitOffsetInAllocation(b, memory, begin)),
       ArrayRef<OpFoldResult>{OpFoldResult(count)},
       ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
-  Value bytes = arith::IndexCastOp::create(b, b.getI64Type(),
-                                           b.multiply(count, elementBytes));
+  Value bytes =
+      arith::IndexCastOp::create(b, b.getI64Type(), b(count) * elementBytes);
   Value bounded = amdgpu::FatRawBufferCastOp::create(
       b, part, bytes, /*cacheSwizzleStride=*/Value(), /*boundsCheck=*/true,
       /*resetOffset=*/true);
@@ -108,7 +108,7 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type,
       !isa<AffineMapAttr>(layout) || (layout.getAffineMap().getResult(0) ==
                                           getAffineDimExpr(0, b.getContext()) &&
                                       !memory.first);
-  Value row = hasRows ? group : b.add(tile, group);
+  Value row = hasRows ? group : b(tile) + group;
   SmallVector<Value> indices{row};
   if (column)
     indices.push_back(column);
@@ -118,16 +118,15 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type,
         if (!hasRows) {
           Value size =
               b.index(cast<MemRefType>(buffer.getType()).getNumElements());
-          Value inBounds = b.below(group, count);
+          Value inBounds = b(group) < count;
           Value offset = b.select(inBounds, place.front(), size);
           return emitLoadPredicated(b, type, buffer, b.index(0), size, offset);
         }
         int64_t stride = getStride(buffer);
-        Value offset = b.multiply(place.front(), stride);
+        Value offset = b(place.front()) * stride;
         if (column)
-          offset = b.add(offset, place.back());
-        Value size = b.multiply(count, stride),
-              begin = b.multiply(tile, stride);
+          offset = b(offset) + place.back();
+        Value size = b(count) * stride, begin = b(tile) * stride;
         return emitLoadPredicated(b, type, buffer, begin, size, offset);
       });
 }
@@ -155,8 +154,8 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
                                          const LaneOperands &layout) {
   Value group = layout.group;
   if (layout.type.hasWavesOfOneRow(layout.converter.chip.waveSize)) {
-    Value laneInWave = b.remainder(layout.lane, layout.converter.chip.waveSize);
-    Value isFirst = b.isZero(laneInWave);
+    Value laneInWave = b(layout.lane) % layout.converter.chip.waveSize;
+    Value isFirst = b(laneInWave) == 0;
     group = b.select(isFirst, group, b.index(layout.type.getGroups()));
   }
   return Values{emitRowLoadPredicated(b, op.getScalar().getType(),

@@ -26,11 +26,11 @@ static Values locateColumns(IndexBuilder &b, lane::LayoutOp op, int64_t access,
     return {column, column, arith::ConstantIntOp::create(b, 1, /*width=*/1)};
   Value end = b.index(type.getCoveredColumns());
   if (type.mayExceedWorkgroup()) {
-    Value behind = b.add(op.getFirst(), type.getColumns());
+    Value behind = b(op.getFirst()) + type.getColumns();
     end = type.mayExceedRow() ? b.atMost(end, behind) : behind;
   }
-  Value inBounds = b.below(column, end);
-  Value last = b.subtract(end, b.index(type.getWidth()));
+  Value inBounds = b(column) < end;
+  Value last = b(end) - type.getWidth();
   return {column, b.atMost(column, last), inBounds};
 }
 
@@ -51,14 +51,13 @@ static Values makeGroup(IndexBuilder &b, lane::LayoutType type, int64_t threads,
   if (type.getGroups() == 1 && !isRepeated)
     return {thread, b.index(0)};
   Value inner = b.index(type.getAcross() ? type.getGroups() : type.getLanes());
-  Value lane = arith::RemUIOp::create(b, thread, inner);
-  Value group = arith::DivUIOp::create(b, thread, inner);
+  Value lane = b(thread) % inner, group = b(thread) / inner;
   if (type.getAcross())
     std::swap(lane, group);
   if (type.hasWavesOfOneRow(chip.waveSize))
     group = makeUniform(b, group, chip);
   if (isRepeated)
-    group = b.remainder(group, type.getGroups());
+    group = b(group) % type.getGroups();
   return {lane, group};
 }
 
@@ -74,14 +73,14 @@ static Lowered lowerLayout(IndexBuilder &b, lane::LayoutOp op,
   Values numbers = makeGroup(b, type, blockSize ? blockSize->front() : 0,
                              operands.converter.chip);
   b.setInsertionPoint(op);
-  Value column = b.multiply(numbers.front(), type.getWidth());
-  numbers.push_back(op.getFirst() ? op.getFirst() : b.index(0));
+  Value column = b(numbers.front()) * type.getWidth();
+  numbers.push_back(op.getFirst() ? Value(op.getFirst()) : b.index(0));
   if (op.getFirst())
-    column = b.add(op.getFirst(), column);
+    column = b(op.getFirst()) + column;
   for (int64_t i = 0; i < type.getAccesses(); ++i)
     llvm::append_range(
         numbers,
-        locateColumns(b, op, i, b.add(column, i * type.getAccessColumns())));
+        locateColumns(b, op, i, b(column) + i * type.getAccessColumns()));
   return numbers;
 }
 
@@ -102,13 +101,13 @@ AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
   if (!type.isAligned())
     return columns;
   int64_t width = type.getWidth();
-  Value shift = b.remainder(b.multiply(row, type.getRowLength()), width);
+  Value shift = b(row) * type.getRowLength() % width;
   if (type.mayExceed(access)) {
-    Value last = b.divide(b.add(shift, type.getRowLength() - 1), width);
-    columns.loadColumn = b.atMost(columns.loadColumn, b.multiply(last, width));
+    Value last = (b(shift) + (type.getRowLength() - 1)) / width;
+    columns.loadColumn = b.atMost(columns.loadColumn, b(last) * width);
   }
-  columns.column = b.subtract(columns.column, shift);
-  columns.loadColumn = b.subtract(columns.loadColumn, shift);
+  columns.column = b(columns.column) - shift;
+  columns.loadColumn = b(columns.loadColumn) - shift;
   return columns;
 }
 

@@ -33,14 +33,14 @@ Value lnbwd::emitAddress(IndexBuilder &b, Value memory, ValueRange indices,
   Value offset = b.index(0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
     if (dim > 0)
-      offset = b.multiply(offset, strides[dim - 1] / strides[dim]);
-    offset = b.add(offset, index);
+      offset = b(offset) * (strides[dim - 1] / strides[dim]);
+    offset = b(offset) + index;
   }
   offset = emitOffsetInAllocation(b, memory, offset);
-  offset = b.multiply(offset, type.getElementTypeBitWidth() / 8);
+  offset = b(offset) * (type.getElementTypeBitWidth() / 8);
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
   Value address =
-      arith::IndexCastOp::create(b, b.getI64Type(), b.add(base, offset));
+      arith::IndexCastOp::create(b, b.getI64Type(), b(base) + offset);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), unsigned(space));
   return LLVM::IntToPtrOp::create(b, pointer, address);
 }
@@ -72,7 +72,7 @@ static void emitAwaitBytes(IndexBuilder &b, Value barriers, Value index,
 }
 
 static Value emitIsFirstThread(IndexBuilder &b) {
-  return b.isZero(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  return b(gpu::ThreadIdOp::create(b, gpu::Dimension::x)) == 0;
 }
 
 static Lowered lowerInitByteBarriers(IndexBuilder &b,
@@ -125,7 +125,7 @@ static void emitSend(IndexBuilder &b, lane::SendToPeersOp op, Value peer) {
   for (int64_t first = 0; first < count; first += width) {
     Value at = op.getSlot();
     if (first)
-      at = b.add(at, first);
+      at = b(at) + first;
     SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
     std::string registers;
     for (int64_t i = 0; i < width; ++i) {
@@ -148,8 +148,8 @@ static Lowered lowerSendToPeers(IndexBuilder &b, lane::SendToPeersOp op,
                                 const LaneOperands &layout) {
   Value peer = layout.lane;
   if (!layout.type.getAcross())
-    peer = b.remainder(peer, layout.converter.chip.waveSize);
-  Value sends = b.below(peer, b.index(layout.type.getPeers()));
+    peer = b(peer) % layout.converter.chip.waveSize;
+  Value sends = b(peer) < layout.type.getPeers();
   b.when(sends, [&] { emitSend(b, op, peer); });
   return Values();
 }
@@ -160,7 +160,7 @@ static Value emitOwnColumns(IndexBuilder &b, lane::LayoutType layout,
                             Value firstColumn) {
   if (!layout.mayExceedRow())
     return {};
-  Value left = b.subtract(b.index(layout.getRowLength()), firstColumn);
+  Value left = b.index(layout.getRowLength()) - firstColumn;
   return b.atMost(left, b.index(layout.getWorkgroupColumns()));
 }
 
@@ -184,8 +184,8 @@ static void emitPrefetch(IndexBuilder &b, const LaneLayout &layout,
   Value column = layout.first ? layout.first : b.index(0);
   Value address =
       emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
-  Value bytes = arith::IndexCastOp::create(b, b.getI64Type(),
-                                           b.multiply(elements, elementBytes));
+  Value bytes =
+      arith::IndexCastOp::create(b, b.getI64Type(), b(elements) * elementBytes);
   if (!fillsUnits(getStride(memory)) ||
       !fillsUnits(layout.type.getWorkgroupColumns()) ||
       !fillsUnits(layout.type.getLastColumns())) {
@@ -193,9 +193,9 @@ static void emitPrefetch(IndexBuilder &b, const LaneLayout &layout,
     Value begin = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
     Value rest = arith::ConstantIntOp::create(b, bulkCopyUnit - 1, 64);
     Value units = arith::ConstantIntOp::create(b, -bulkCopyUnit, 64);
-    Value behind = b.add(b.add(begin, bytes), rest);
+    Value behind = b(begin) + bytes + rest;
     begin = b.both(begin, units);
-    bytes = b.subtract(b.both(behind, units), begin);
+    bytes = b.both(behind, units) - begin;
     address = LLVM::IntToPtrOp::create(b, pointer, begin);
   }
   if (nothing)
@@ -213,16 +213,14 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
   SmallVector<Value> together, apart;
   for (Value memory : op.getMemories())
     (liesTogether(memory, layout.type) ? together : apart).push_back(memory);
-  auto isBelowEnd = [&](Value row) -> Value {
-    return b.below(row, op.getEnd());
-  };
+  auto isBelowEnd = [&](Value row) -> Value { return b(row) < op.getEnd(); };
   if (!together.empty()) {
     Value isFirst = emitIsFirstThread(b);
     b.when(b.both(isFirst, isBelowEnd(op.getTile())), [&] {
       Value rows = b.index(layout.type.getGroups());
       if (layout.type.getGroups() > 1)
-        rows = b.atMost(rows, b.subtract(op.getEnd(), op.getTile()));
-      Value elements = b.multiply(rows, layout.type.getRowLength());
+        rows = b.atMost(rows, b(op.getEnd()) - op.getTile());
+      Value elements = b(rows) * layout.type.getRowLength();
       // ptxas 13.0 loses the high half of an address that is the same for all
       // lanes where another address shares its shift (UR5 of ULEA): what is
       // brought then is nowhere, and takes ten times as long. The number of the
@@ -233,8 +231,8 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
     });
   }
   if (!apart.empty()) {
-    Value row = b.add(op.getTile(), layout.group);
-    Value isFirst = b.isZero(layout.lane);
+    Value row = b(op.getTile()) + layout.group;
+    Value isFirst = b(layout.lane) == 0;
     b.when(b.both(isFirst, isBelowEnd(row)), [&] {
       Value columns = emitOwnColumns(b, layout.type, layout.first);
       if (!columns)
@@ -259,11 +257,11 @@ static Value emitOffset(IndexBuilder &b, const StageLayout &stageLayout,
   if (!stageLayout.needsOffset())
     return {};
   int64_t unit = bulkAlignment / elementBytes;
-  Value first = b.multiply(row, stageLayout.rowLength);
+  Value first = b(row) * stageLayout.rowLength;
   // Most slices are whole units, so that each begins like its row.
   if (stageLayout.isSlice() && stageLayout.columns % unit != 0)
-    first = b.add(first, layout.first);
-  return b.remainder(first, unit);
+    first = b(first) + layout.first;
+  return b(first) % unit;
 }
 
 /// The bytes of one copy of elements of so many bytes, as an i32: fewer where
@@ -272,14 +270,12 @@ static Value emitCopyBytes(IndexBuilder &b, const StageLayout &stageLayout,
                            int64_t elementBytes, Value columns) {
   if (!columns)
     return b.int32(stageLayout.getCopyBytes(elementBytes));
-  Value bytes = b.multiply(columns, b.int32(elementBytes));
+  Value bytes = b(columns) * elementBytes;
   if (!stageLayout.needsShift())
     return bytes;
   // As StageLayout rounds those of a whole slice.
   Value unit = b.int32(bulkCopyUnit);
-  Value units = arith::DivUIOp::create(
-      b, b.add(bytes, b.int32(2 * bulkCopyUnit - 1)), unit);
-  return b.multiply(units, b.int32(bulkCopyUnit));
+  return (b(bytes) + (2 * bulkCopyUnit - 1)) / unit * unit;
 }
 
 /// The bytes of all copies of a tile, as an i32.
@@ -289,13 +285,12 @@ static Value emitTileBytes(IndexBuilder &b, const StageLayout &stageLayout,
   if (!columns)
     return b.int32(bytes);
   if (!stageLayout.needsShift())
-    return b.multiply(columns, b.int32(bytes / stageLayout.columns));
+    return b(columns) * (bytes / stageLayout.columns);
   Value sum;
   for (int64_t elementBytes : stageLayout.elementBytes) {
-    Value blocks = b.int32(stageLayout.getBlocks());
-    Value copies = b.multiply(
-        emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
-    sum = sum ? b.add(sum, copies) : copies;
+    Value bytes = emitCopyBytes(b, stageLayout, elementBytes, columns);
+    Value copies = b(bytes) * stageLayout.getBlocks();
+    sum = sum ? b(sum) + copies : copies;
   }
   return sum;
 }
@@ -345,14 +340,14 @@ static void emitCopies(IndexBuilder &b, lane::StartCopiesOp op,
       Value to = b.index(block * room / elementBytes);
       Value row = op.getTile();
       if (block)
-        row = b.add(row, block);
+        row = b(row) + block;
       Value column = firstColumn ? firstColumn : b.index(0);
       if (Value offset = emitOffset(b, stageLayout, of, elementBytes, row)) {
-        to = b.add(to, offset);
+        to = b(to) + offset;
         if (stageLayout.needsShift()) {
-          Value shift = b.remainder(offset, bulkCopyUnit / elementBytes);
-          to = b.subtract(to, shift);
-          column = b.subtract(column, shift);
+          Value shift = b(offset) % (bulkCopyUnit / elementBytes);
+          to = b(to) - shift;
+          column = b(column) - shift;
         }
       }
       Value size = emitCopyBytes(b, stageLayout, elementBytes, columns);
@@ -369,7 +364,7 @@ static void emitCopies(IndexBuilder &b, lane::StartCopiesOp op,
 
 static Lowered lowerStartCopies(IndexBuilder &b, lane::StartCopiesOp op,
                                 const LaneOperands &layout) {
-  Value isThere = b.below(op.getTile(), op.getEnd());
+  Value isThere = b(op.getTile()) < op.getEnd();
   Value isFirst = emitIsFirstThread(b);
   b.when(b.both(isFirst, isThere), [&] { emitCopies(b, op, layout); });
   return Values();
@@ -388,22 +383,22 @@ static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
   StageLayout stageLayout =
       lane::getStageLayout(layout.type, type.getElements());
   SmallVector<Value> received;
-  Value own = b.add(op.getTile(), layout.group);
+  Value own = b(op.getTile()) + layout.group;
   Value row =
       stageLayout.needsOffset() && stageLayout.isSlice() ? own : op.getTile();
   Value column =
       locateAccess(b, layout, int64_t(*op.getAccess()), own).loadColumn;
   if (layout.first)
-    column = b.subtract(column, layout.first);
+    column = b(column) - layout.first;
   for (auto [i, fragment] : llvm::enumerate(op.getFragments())) {
     int64_t bytes = stageLayout.elementBytes[i];
-    Value begin = b.multiply(layout.group, stageLayout.getRowDistance(bytes));
+    Value begin = b(layout.group) * stageLayout.getRowDistance(bytes);
     if (Value offset = emitOffset(b, stageLayout, layout, bytes, row))
-      begin = b.add(begin, offset);
+      begin = b(begin) + offset;
     Value memory =
         viewStages(b, type, layout.get(op.getStages())[0], stageLayout, i);
     received.push_back(emitLoad(b, fragment.getType(), memory,
-                                {op.getStage(), b.add(begin, column)}));
+                                {op.getStage(), b(begin) + column}));
   }
   return received;
 }
@@ -432,7 +427,7 @@ static void discardRow(IndexBuilder &b, const LaneLayout &layout, Value memory,
   for (int64_t c = 0; c < layout.type.getWorkgroupColumns(); c += columns) {
     Value column = b.index(c);
     if (layout.first)
-      column = b.add(layout.first, column);
+      column = b(layout.first) + column;
     Value address =
         emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
     LLVM::CallIntrinsicOp::create(

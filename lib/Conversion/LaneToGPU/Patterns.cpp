@@ -30,7 +30,7 @@ using namespace lnbwd;
 Value lnbwd::emitIsFirstGroup(IndexBuilder &b, const LaneLayout &layout) {
   if (layout.type.getGroups() == 1)
     return {};
-  return b.isZero(layout.group);
+  return b(layout.group) == 0;
 }
 
 /// `expr` of `indices`, which are not negative.
@@ -45,14 +45,14 @@ static Value emitIndexExpr(IndexBuilder &b, AffineExpr expr,
   Value rhs = emitIndexExpr(b, binary.getRHS(), indices);
   switch (binary.getKind()) {
   case AffineExprKind::Add:
-    return b.add(lhs, rhs);
+    return b(lhs) + rhs;
   case AffineExprKind::Mul:
-    return b.multiply(lhs, rhs);
+    return b(lhs) * rhs;
   case AffineExprKind::FloorDiv:
-    return arith::DivUIOp::create(b, lhs, rhs);
+    return b(lhs) / rhs;
   default:
     assert(binary.getKind() == AffineExprKind::Mod && "no view has others");
-    return arith::RemUIOp::create(b, lhs, rhs);
+    return b(lhs) % rhs;
   }
 }
 
@@ -61,7 +61,7 @@ static SmallVector<Value> emitPlace(IndexBuilder &b, const Buffer &view,
                                     ValueRange indices) {
   SmallVector<Value> at(indices), place;
   if (view.first)
-    at.front() = b.add(at.front(), view.first);
+    at.front() = b(at.front()) + view.first;
   for (AffineExpr expr : view.type.getLayout().getAffineMap().getResults())
     place.push_back(emitIndexExpr(b, expr, at));
   return place;
@@ -139,7 +139,7 @@ Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, const Buffer &memory,
   if (aligned == width)
     return loadAt(type, indices);
   for (int64_t i = 0; i < width; i += aligned) {
-    at.back() = b.add(indices.back(), i);
+    at.back() = b(indices.back()) + i;
     Value part =
         loadAt(aligned == 1 ? element : VectorType::get(aligned, element), at);
     if (aligned == 1)
@@ -201,7 +201,7 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, const Buffer &memory,
       if (i & repeated)
         continue;
       if (vector)
-        at.back() = b.add(indices.back(), i);
+        at.back() = b(indices.back()) + i;
       SmallVector<Value> place = emitPlace(b, memory, at);
       Value stored = value;
       if (vector && (isRepeated || part == 1))
@@ -216,10 +216,9 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, const Buffer &memory,
   // writes it.
   Value isFirst;
   if (isRepeated && width < part)
-    isFirst = b.isZero(b.remainder(indices.back(), part));
+    isFirst = b(indices.back()) % part == 0;
   else if (int64_t others = repeated & -width)
-    isFirst =
-        b.isZero(arith::AndIOp::create(b, indices.back(), b.index(others)));
+    isFirst = (b(indices.back()) & others) == 0;
   b.when(isFirst, store);
 }
 
@@ -230,7 +229,7 @@ Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
   if (!layout || layout.getOffset() == 0)
     return offset;
   auto metadata = memref::ExtractStridedMetadataOp::create(b, memory);
-  return b.add(metadata.getOffset(), offset);
+  return b(metadata.getOffset()) + offset;
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,7 +238,7 @@ Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
 
 static Lowered lowerRow(IndexBuilder &b, lane::RowOp op,
                         const LaneOperands &layout) {
-  return Values{b.add(op.getTile(), layout.group)};
+  return Values{b(op.getTile()) + layout.group};
 }
 
 template <typename Op, Value LaneLayout::*number>
@@ -273,17 +272,9 @@ static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
   auto divisor = int64_t(op.getDivisor().value_or(1));
   auto modulus = int64_t(op.getModulus().value_or(0));
   auto getDigit = [&](Value of) {
-    auto constant = [&](int64_t value) -> Value {
-      TypedAttr attribute = b.getI32IntegerAttr(int32_t(value));
-      if (auto vector = dyn_cast<VectorType>(of.getType()))
-        attribute = DenseElementsAttr::get(vector, Attribute(attribute));
-      return arith::ConstantOp::create(b, attribute);
-    };
     if (divisor != 1)
-      of = arith::DivUIOp::create(b, of, constant(divisor));
-    if (modulus)
-      of = arith::RemUIOp::create(b, of, constant(modulus));
-    return of;
+      of = b(of) / divisor;
+    return modulus ? Value(b(of) % modulus) : of;
   };
   bool isSame = divisor % width == 0, isNext = modulus % width == 0;
   bool isOfFirst =
@@ -294,9 +285,9 @@ static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
   if (!isOfFirst || divisor == 1) {
     SmallVector<int32_t> steps(static_cast<size_t>(width));
     std::iota(steps.begin(), steps.end(), 0);
-    number = b.add(
-        number, arith::ConstantOp::create(
-                    b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps))));
+    number = b(number) +
+             arith::ConstantOp::create(
+                 b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
   }
   return Values{isOfFirst ? number : getDigit(number)};
 }
@@ -311,8 +302,8 @@ static SmallVector<Value> emitIndices(IndexBuilder &b, lane::LayoutType layout,
                                       Value row, Value column) {
   if (!layout.isAligned())
     return {row, column};
-  Value begin = b.multiply(row, layout.getRowLength());
-  return {b.index(0), b.add(begin, column)};
+  Value begin = b(row) * layout.getRowLength();
+  return {b.index(0), b(begin) + column};
 }
 
 /// Whether all of the access to an aligned row that begins with `column` may be
@@ -326,8 +317,8 @@ static Value emitMayLoad(IndexBuilder &b, const LaneLayout &layout,
     return {};
   int64_t length = layout.type.getRowLength(), width = layout.type.getWidth();
   Value rows = memref::DimOp::create(b, memory, b.index(0));
-  Value left = b.multiply(b.subtract(rows, row), length);
-  return b.less(b.add(column, width - 1), left);
+  Value left = (b(rows) - row) * length;
+  return b.less(b(column) + (width - 1), left);
 }
 
 /// What may not be loaded at once is loaded element by element, as far as it is
@@ -347,9 +338,9 @@ Value lnbwd::emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
     Value length = b.index(layout.type.getRowLength());
     Values elements;
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      Value own = b.add(column, i);
+      Value own = b(column) + i;
       elements.append(b.choose(
-          b.below(own, length), [&] { return Values{load(element, own)}; },
+          b(own) < length, [&] { return Values{load(element, own)}; },
           [&] { return Values{b.zero(element)}; }));
     }
     return Values{vector::FromElementsOp::create(b, type, elements)};
@@ -422,7 +413,7 @@ static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
                              function_ref<void(Value, Value)> store) {
   int64_t length = layout.getRowLength(), width = layout.getWidth();
   Value wholeEnd = b.index(std::max<int64_t>(0, length - width + 1));
-  auto branch = scf::IfOp::create(b, b.below(column, wholeEnd),
+  auto branch = scf::IfOp::create(b, b(column) < wholeEnd,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -430,8 +421,8 @@ static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
   b.setInsertionPointToStart(branch.elseBlock());
   for (int64_t i = 0; i < width; ++i) {
     Value element = vector::ExtractOp::create(b, value, i);
-    Value own = b.add(column, i);
-    b.when(b.below(own, b.index(length)), [&] { store(element, own); });
+    Value own = b(column) + i;
+    b.when(b(own) < length, [&] { store(element, own); });
   }
 }
 
@@ -446,7 +437,7 @@ static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
   };
   b.when(b.both(access.inBounds, op.getInBounds()), [&] {
     if (std::optional<uint64_t> element = op.getElement()) {
-      Value column = b.add(access.column, int64_t(*element));
+      Value column = b(access.column) + int64_t(*element);
       storeAt(b, op.getFragment(), memory.memory,
               emitPlace(b, memory, {op.getRow(), column}));
     } else if (layout.type.mayBePartial(number)) {
@@ -461,9 +452,9 @@ static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
 /// The first lane has the first columns, of the row in the first workgroup.
 static Lowered lowerStoreScalar(IndexBuilder &b, lane::StoreScalarOp op,
                                 const LaneOperands &layout) {
-  Value isFirst = b.isZero(layout.lane);
+  Value isFirst = b(layout.lane) == 0;
   if (Value first = layout.first; first && !op.getOwnColumns())
-    isFirst = b.both(isFirst, b.isZero(first));
+    isFirst = b.both(isFirst, b(first) == 0);
   b.when(b.both(isFirst, op.getInBounds()), [&] {
     emitStore(b, op.getScalar(), layout.getBuffer(op.getMemory()), op.getRow());
   });
@@ -534,9 +525,9 @@ static ValueRange lowerEntered(PatternRewriter &rewriter, lane::ForRowsOp op) {
   lane::YieldOp yield = op.getYield();
   moveBody(rewriter, op, iteration, iteration->getArguments());
   IndexBuilder b(yield.getLoc(), rewriter);
-  SmallVector<Value> next{b.add(iteration->getArgument(0), op.getStep())};
+  SmallVector<Value> next{b(iteration->getArgument(0)) + op.getStep()};
   llvm::append_range(next, yield.getValues());
-  Value isNext = b.below(next.front(), op.getEnd());
+  Value isNext = b(next.front()) < op.getEnd();
   scf::ConditionOp::create(b, isNext, next);
   rewriter.eraseOp(yield);
   return loop.getResults().drop_front();

@@ -32,17 +32,17 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
   // Where a group that gives its sums away puts sum `s`.
   auto getSlot = [&](Value number, size_t s) {
     int64_t columns = layout.type.getAccessColumns();
-    Value base = b.multiply(number, int64_t(sums.size()) * columns);
+    Value base = b(number) * (int64_t(sums.size()) * columns);
     Value ofSum = b.index(int64_t(s) * columns);
-    return b.add(b.add(base, column), ofSum);
+    return b(base) + column + ofSum;
   };
   // The sums of the group that lies `first` behind an owner; the last owners
   // may have none there.
   auto takeTerm = [&](size_t s, int64_t first) -> Value {
-    Value number = b.add(layout.group, first - owners);
+    Value number = b(layout.group) + (first - owners);
     Value inBounds;
     if (count - first < owners) {
-      inBounds = b.below(layout.group, b.index(count - first));
+      inBounds = b(layout.group) < count - first;
       number = b.select(inBounds, number, b.index(0));
     }
     Value term = emitLoad(b, type, memory, getSlot(number, s));
@@ -53,8 +53,8 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
         lane::makeNeutralPartial(b, lane::isMaximum(kinds, s), type));
   };
 
-  Value behind = b.subtract(layout.group, b.index(owners));
-  b.when(b.below(behind, b.index(count - owners)), [&] {
+  Value behind = b(layout.group) - owners;
+  b.when(b(behind) < count - owners, [&] {
     for (auto [s, sum] : llvm::enumerate(sums))
       emitStore(b, sum, memory, getSlot(behind, s));
   });
@@ -70,9 +70,9 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, ArrayAttr kinds,
     }
     return added;
   };
-  llvm::copy(b.choose(b.below(layout.group, b.index(owners)), add,
-                      [&] { return Values(sums); }),
-             sums.begin());
+  llvm::copy(
+      b.choose(b(layout.group) < owners, add, [&] { return Values(sums); }),
+      sums.begin());
 }
 
 /// Memory for so many numbers of sums. In the canonical order a kernel adds up
@@ -104,7 +104,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   Value memory = lane::addWorkgroupMemory(
       op->getParentOfType<gpu::GPUFuncOp>(),
       slots * numSums * layout.type.getAccessColumns(), b.getF32Type());
-  Value column = b.multiply(layout.lane, layout.type.getWidth());
+  Value column = b(layout.lane) * layout.type.getWidth();
   bool isWritten = false;
   for (int64_t c = 0; c < accesses; ++c) {
     SmallVector<Value> sums;
@@ -139,9 +139,9 @@ static Lowered lowerShareSums(IndexBuilder &b, lane::ShareSumsOp op,
   auto numSums = int64_t(op.getSums().size()) / accesses;
   int64_t together = countSharedSums(numSums, groups, columns);
   Value memory = getSumMemory(op, "lane.sums", groups * together * columns);
-  Value own = b.add(b.multiply(layout.lane, layout.type.getWidth()),
-                    b.multiply(layout.group, together * columns));
-  Value first = b.multiply(shared.lane, shared.type.getWidth());
+  Value own = b(layout.lane) * layout.type.getWidth() +
+              b(layout.group) * (together * columns);
+  Value first = b(shared.lane) * shared.type.getWidth();
   VectorType type = shared.type.getAccessType(b.getF32Type());
   auto isMaximum = [&](int64_t sum) {
     return lane::isMaximum(op.getKinds(), size_t(sum));
@@ -155,7 +155,7 @@ static Lowered lowerShareSums(IndexBuilder &b, lane::ShareSumsOp op,
     Values terms;
     for (int64_t group = 0; group < groups; ++group)
       terms.push_back(emitLoad(b, type, memory,
-                               b.add(first, (group * together + s) * columns)));
+                               b(first) + (group * together + s) * columns));
     return lane::combineByPairs(b, isMaximum(sum + s), terms);
   };
   auto addNone = [&](int64_t sum, int64_t s) {
@@ -174,7 +174,7 @@ static Lowered lowerShareSums(IndexBuilder &b, lane::ShareSumsOp op,
       forEachSum(sum, [&](int64_t, int64_t s) {
         for (int64_t i = begin; i < end; ++i)
           emitStore(b, op.getSums()[size_t((sum + s) * accesses + i)], memory,
-                    b.add(own, s * columns + (i - begin) * ofAccess));
+                    b(own) + (s * columns + (i - begin) * ofAccess));
         return s;
       });
       lane::BarrierOp::create(b);
@@ -200,23 +200,22 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
   auto levels = int64_t(op.getLevels());
   bool isLast = op.getLast();
   auto getSlot = [&](Value first, size_t sum) {
-    return b.add(first, int64_t(sum) * distance / int64_t(sums.size()));
+    return b(first) + int64_t(sum) * distance / int64_t(sums.size());
   };
-  auto isOne = [&](Value bits) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                 b.remainder(bits, 2), b.index(0));
+  auto isOne = [&](Value bits) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, b(bits) % 2,
+                                 b.index(0));
   };
-  Values initial{isLast ? leaf : b.remainder(leaf, int64_t(1) << levels),
-                 place};
+  Values initial{isLast ? leaf : b(leaf) % (int64_t(1) << levels), place};
   llvm::append_range(initial, sums);
   auto loop = scf::WhileOp::create(
       b, TypeRange(ValueRange(initial)), initial,
       [&](OpBuilder &, Location, ValueRange state) {
-        Value more = isLast ? b.below(b.index(0), state[0]) : isOne(state[0]);
+        Value more = isLast ? b.index(0) < state[0] : isOne(state[0]);
         scf::ConditionOp::create(b, more, state);
       },
       [&](OpBuilder &, Location, ValueRange state) {
-        Values next{b.divide(state[0], 2), b.add(state[1], distance)};
+        Values next{b(state[0]) / 2, b(state[1]) + distance};
         ValueRange before = state.drop_front(2);
         auto add = [&] {
           Values all;
@@ -236,7 +235,7 @@ static Values addWaiting(IndexBuilder &b, lane::AddLeavesOp op, Value memory,
   Values totals(loop.getResults().drop_front(2));
   Value free = loop.getResult(1);
   if (!isLast)
-    b.when(b.below(free, b.add(place, levels * distance)), [&] {
+    b.when(b(free) < b(place) + levels * distance, [&] {
       for (auto [i, total] : llvm::enumerate(totals))
         emitStore(b, total, memory, getSlot(free, i));
     });
@@ -260,9 +259,9 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
                               const LaneOperands &layout) {
   auto levels = int64_t(op.getLevels()), count = int64_t(op.getSums().size());
   int64_t columns = layout.type.getAccessColumns();
-  Value column = b.multiply(layout.lane, layout.type.getWidth());
+  Value column = b(layout.lane) * layout.type.getWidth();
   if (op.getEach()) {
-    column = b.add(column, b.multiply(layout.group, columns));
+    column = b(column) + b(layout.group) * columns;
     columns *= layout.type.getGroups();
   }
   Value memory = getWaitingMemory(b, op, layout.converter.stageBytes,

@@ -28,28 +28,26 @@ void LeafWriter::writeLeaves(Value workgroup) {
   Value zero = b.index(0), one = b.index(1);
   Value leaves = b.atLeast(
       arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows)), one);
-  Value sets = b.atLeast(b.divide(kernel.workgroups, parts), one);
+  Value sets = b.atLeast(b(kernel.workgroups) / parts, one);
   // As few sets as take no longer: on an H100, clusters that begin when others
   // end took up to a fifth longer.
   Value each = arith::CeilDivUIOp::create(b, leaves, sets);
   int64_t together = getLeavesTogether();
   auto roundUp = [&](Value leaf) {
-    Value first = b.add(leaf, together - 1);
-    return b.multiply(b.divide(first, together), together);
+    Value first = b(leaf) + (together - 1);
+    return b(first) / together * together;
   };
   each = roundUp(each);
-  Value part = b.remainder(workgroup, parts);
-  Value firstRow = b.multiply(part, groups);
-  Value first = b.atMost(b.multiply(b.divide(workgroup, parts), each), leaves);
-  Value behind = b.atMost(b.add(first, each), leaves);
-  Value allRows = b.multiply(behind, leafRows);
+  Value part = b(workgroup) % parts;
+  Value firstRow = b(part) * groups;
+  Value first = b.atMost(b(workgroup) / parts * each, leaves);
+  Value behind = b.atMost(b(first) + each, leaves);
+  Value allRows = b(behind) * leafRows;
   Value end = b.atMost(allRows, kernel.rows);
-  Value begin = b.atMost(b.add(b.multiply(first, leafRows), firstRow), end);
+  Value begin = b.atMost(b(first) * leafRows + firstRow, end);
   // Each workgroup handles its own tail rows.
-  Value lastTile = b.divide(b.subtract(b.atLeast(end, one), one), groups);
-  Value hasLast =
-      b.both(b.below(begin, end),
-             b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
+  Value lastTile = (b.atLeast(end, one) - one) / groups;
+  Value hasLast = b.both(b(begin) < end, b(lastTile) % parts - part == 0);
   Value number = b.select(hasLast, zero, one);
   SmallVector<Value> state = columnSums.makeNeutral();
   size_t count = state.size();
@@ -73,15 +71,13 @@ void LeafWriter::writeLeaves(Value workgroup) {
   context.allowNext();
   // The last leaf, if the last tile of these chains does not exist, and those
   // that are not there of the leaves together.
-  Value last = b.add(b.subtract(allRows, b.index(chains)), firstRow);
-  Value isOpen =
-      b.both(b.below(first, behind), b.below(kernel.rows, b.add(last, one)));
+  Value last = b(allRows) - chains + firstRow;
+  Value isOpen = b.both(b(first) < behind, b(kernel.rows) < b(last) + one);
   b.when(isOpen, [&] {
-    storeLeaf(b.subtract(behind, one), part,
-              loop.getResults().take_front(count));
+    storeLeaf(b(behind) - one, part, loop.getResults().take_front(count));
   });
   Value all = together > 1
-                  ? b.select(b.below(first, behind), roundUp(behind), behind)
+                  ? b.select(b(first) < behind, roundUp(behind), behind)
                   : Value();
   storeMissing(workgroup, behind, all, part);
 }
@@ -103,7 +99,7 @@ void LeafWriter::storeMissing(Value workgroup, Value behind, Value all,
     return;
   // Chains without rows, of a batch of less than one row for each, have no
   // workgroup.
-  Value next = b.add(workgroup, kernel.workgroups);
+  Value next = b(workgroup) + kernel.workgroups;
   auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
   b.setInsertionPointToStart(others.getBody());
   columnSums.store(columnSums.makeNeutralTotals(), others.getInductionVar());
@@ -115,7 +111,7 @@ void LeafWriter::storeLeaf(Value leaf, Value part, ValueRange sums) {
   int64_t together = getLeavesTogether();
   int64_t parts = getLeafParts(op.getRowLength(), schedule.rowGroups);
   SmallVector<Value> totals = columnSums.combineGroups(sums);
-  Value row = b.add(b.multiply(b.divide(leaf, together), parts), part);
+  Value row = b(leaf) / together * parts + part;
   if (together == 1) {
     columnSums.store(totals, row);
   } else {
@@ -123,7 +119,7 @@ void LeafWriter::storeLeaf(Value leaf, Value part, ValueRange sums) {
         b, ValueRange(totals).getTypes(), columnSums.getKinds(), totals, leaf,
         context.totalLayout, llvm::Log2_64(uint64_t(together)),
         /*last=*/false, /*each=*/false);
-    Value isLast = b.equal(b.remainder(leaf, together), b.index(together - 1));
+    Value isLast = b(leaf) % together == (together - 1);
     b.when(isLast, [&] {
       columnSums.store(SmallVector<Value>(added.getTotals()), row);
     });
@@ -140,16 +136,16 @@ SmallVector<Value> LeafWriter::endLeaf(Value tile, Value part,
   int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
   Value behind = b.index(leafRows - getLeafChains(length));
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
-                                       b.remainder(tile, leafRows), behind);
+                                       b(tile) % leafRows, behind);
   // Of several tiles in an iteration the last may not exist.
   if (schedule.unroll > 1)
-    isLast = b.both(isLast, b.below(tile, kernel.rows));
+    isLast = b.both(isLast, b(tile) < kernel.rows);
   auto store = [&] {
-    storeLeaf(b.divide(tile, leafRows), part, sums);
+    storeLeaf(b(tile) / leafRows, part, sums);
     // Zeros that come of the branch: constants would be selected in every
     // iteration. There are never so many workgroups. The largest so far may
     // stay: of all leaves it is the same.
-    Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
+    Value none = b(kernel.workgroups) >> 30;
     Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
     SmallVector<Value> zeros;
     for (auto [i, sum] : llvm::enumerate(sums)) {
@@ -170,18 +166,18 @@ SmallVector<Value> LeafWriter::endLeaf(Value tile, Value part,
 
 void LeafWriter::writeTree(MutableArrayRef<Value> sums) {
   int64_t groups = schedule.rowGroups, leavesAtOnce = schedule.unroll;
-  Value last = b.subtract(b.atLeast(kernel.rows, b.index(1)), b.index(1));
+  Value last = b.atLeast(kernel.rows, b.index(1)) - 1;
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
   auto count = scf::WhileOp::create(
       b, b.getIndexType(), b.index(1),
       [&](OpBuilder &, Location, ValueRange state) {
-        Value covered = b.multiply(state[0], groups * leavesAtOnce);
-        scf::ConditionOp::create(b, b.below(covered, kernel.rows), state);
+        Value covered = b(state[0]) * (groups * leavesAtOnce);
+        scf::ConditionOp::create(b, b(covered) < kernel.rows, state);
       },
       [&](OpBuilder &, Location, ValueRange state) {
-        scf::YieldOp::create(b, b.multiply(state[0], 2));
+        scf::YieldOp::create(b, b(state[0]) * 2);
       });
-  Value ofGroup = count.getResult(0), first = b.multiply(group, ofGroup);
+  Value ofGroup = count.getResult(0), first = b(group) * ofGroup;
   SmallVector<Value> zeros(sums);
   auto loop =
       scf::ForOp::create(b, b.index(0), ofGroup, b.index(1), ValueRange(zeros));
@@ -189,11 +185,11 @@ void LeafWriter::writeTree(MutableArrayRef<Value> sums) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value number = loop.getInductionVar();
-    Value firstRow = b.multiply(b.add(first, number), leavesAtOnce);
+    Value firstRow = (b(first) + number) * leavesAtOnce;
     SmallVector<SmallVector<Value>> leaves(zeros.size());
     SmallVector<Type> types(zeros.size(), zeros.front().getType());
     for (int64_t i = 0; i < leavesAtOnce; ++i) {
-      Value row = b.add(firstRow, i);
+      Value row = b(firstRow) + i;
       Value isRow =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
       auto load = lane::LoadOp::create(
@@ -223,7 +219,7 @@ void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
   int64_t levels = countWaitingLevels(length, /*rowsPerWorkgroup=*/0);
   TypedValue<lane::LayoutType> all = layout, ofLeaf = layout;
   Value leafOfGroup =
-      b.divide(lane::GroupOp::create(b, b.getIndexType(), all), chains);
+      b(lane::GroupOp::create(b, b.getIndexType(), all)) / chains;
   if (together > 1)
     ofLeaf = lane::LayoutOp::create(
         b, context.getLayoutType(chains, /*isAcross=*/false),
@@ -237,10 +233,10 @@ void LeafWriter::writeAllLeaves(MutableArrayRef<Value> sums) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(leaves.getBody());
     Value number = leaves.getInductionVar();
-    Value leaf = b.add(b.multiply(number, together), leafOfGroup);
-    Value begin = b.atMost(b.multiply(leaf, leafRows), kernel.rows);
-    Value end = b.atMost(b.add(begin, leafRows), kernel.rows);
-    Value noRows = b.select(b.below(begin, end), b.index(0), one);
+    Value leaf = b(number) * together + leafOfGroup;
+    Value begin = b.atMost(b(leaf) * leafRows, kernel.rows);
+    Value end = b.atMost(b(begin) + leafRows, kernel.rows);
+    Value noRows = b.select(b(begin) < end, b.index(0), one);
     layout = ofLeaf;
     auto loop =
         lane::ForRowsOp::create(b, begin, end, b.index(chains), layout, noRows,

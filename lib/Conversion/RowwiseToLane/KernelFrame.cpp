@@ -131,10 +131,10 @@ Value lnbwd::fromParameter(IndexBuilder &b, Value parameter, OpFoldResult count,
     strides.insert(strides.begin(), stride);
   OpFoldResult offset = part ? part : b.getIndexAttr(0);
   if (firstRow) {
-    Value first = b.multiply(firstRow, b.index(stride));
-    offset = part ? b.add(first,
-                          getValueOrCreateConstantIndexOp(b, b.getLoc(), part))
-                  : first;
+    Value first = b(firstRow) * b.index(stride);
+    offset =
+        part ? b(first) + getValueOrCreateConstantIndexOp(b, b.getLoc(), part)
+             : first;
   }
   MemRefLayoutAttrInterface layout;
   if (part || firstRow || (shape.size() == 2 && stride != shape[1]))
@@ -209,7 +209,8 @@ static void addParts(IndexBuilder &b, RowKernel &frame, unsigned index,
   // All parts are read, and each workgroup writes that of its columns.
   SmallVector<OpFoldResult> accessed;
   if (index >= frame.op.getNumDpsInputs())
-    accessed.push_back(b.blockId(gpu::Dimension::y));
+    accessed.push_back(
+        gpu::BlockIdOp::create(b, gpu::Dimension::y).getResult());
   else
     for (int64_t part = 0; part < parts; ++part)
       accessed.push_back(b.getIndexAttr(part));
@@ -236,9 +237,9 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   Value workgroups = toIndex(kernel.getArgument(numOperands + 1));
   Value group;
   if (op.hasGroups())
-    group = b.blockId(gpu::Dimension::z);
+    group = gpu::BlockIdOp::create(b, gpu::Dimension::z);
   auto firstOfGroup = [&](Value perGroup) {
-    return group ? b.multiply(group, perGroup) : Value();
+    return group ? b(group) * perGroup : Value();
   };
   Value firstRow = firstOfGroup(rows);
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};

@@ -93,12 +93,42 @@ protected:
   mlir::IntegerAttr &slices;
 };
 
+/// Copies the region for one lane on demand, with its parts of rows in place of
+/// rows.
+class RegionWriter : protected KernelWriter {
+protected:
+  explicit RegionWriter(KernelContext &context)
+      : KernelWriter(context), phases(op) {}
+
+  /// A value of the region as this lane has it: a scalar, or its part of a row.
+  mlir::Value get(mlir::Value value);
+  /// Whether a column is loaded where a row first needs it, after a sum.
+  bool isLate(mlir::BlockArgument column);
+  /// The row at work where accesses depend on it; null where they do not.
+  mlir::Value getAlignedRow() {
+    return layout.getType().isAligned() ? currentRow : mlir::Value();
+  }
+
+  RowPhases phases;
+  /// The row at work; null ahead of the loop.
+  mlir::Value currentRow;
+  /// Values of the region, as the row at work has them.
+  llvm::DenseMap<mlir::Value, mlir::Value> known;
+
+private:
+  /// The index of the row at work, or of this lane's columns of it.
+  mlir::Value getIndex(IndexOp index);
+  /// This lane's part of a row of a table.
+  mlir::Value loadGathered(GatherOp gather);
+  /// This lane's part of a sum of rows of a table.
+  mlir::Value sumGathered(GatherSumOp sum);
+};
+
 /// Writes what a lane does with a row: loads, the region phase by phase,
 /// stores.
-class RowWriter : KernelWriter {
+class RowWriter : RegionWriter {
 public:
-  explicit RowWriter(KernelContext &context)
-      : KernelWriter(context), phases(op) {}
+  explicit RowWriter(KernelContext &context) : RegionWriter(context) {}
 
   /// Loads what all rows of the workgroup share, ahead of the loop.
   void loadShared();
@@ -121,26 +151,9 @@ private:
   void writePhase(unsigned phase, mlir::Value row,
                   llvm::MutableArrayRef<mlir::Value> sums,
                   mlir::Value iteration);
-  /// Whether a column is loaded where a row first needs it, after a sum.
-  bool isLate(mlir::BlockArgument column);
-  /// A value of the region as this lane has it: a scalar, or its part of a row.
-  mlir::Value get(mlir::Value value);
-  /// The row at work where accesses depend on it; null where they do not.
-  mlir::Value getAlignedRow() {
-    return layout.getType().isAligned() ? currentRow : mlir::Value();
-  }
-  /// The index of the row at work, or of this lane's columns of it.
-  mlir::Value getIndex(IndexOp index);
-  /// This lane's part of a row of a table.
-  mlir::Value loadGathered(GatherOp gather);
-  /// This lane's part of a sum of rows of a table.
-  mlir::Value sumGathered(GatherSumOp sum);
 
-  RowPhases phases;
-  /// The row at work; null ahead of the loop. The same by `acrossLayout`.
-  mlir::Value currentRow, acrossRow;
-  /// Values of the region, as the row at work has them.
-  llvm::DenseMap<mlir::Value, mlir::Value> known;
+  /// The row at work by `acrossLayout`.
+  mlir::Value acrossRow;
 };
 
 /// Writes what becomes of the column sums that a lane has.

@@ -64,7 +64,7 @@ void lnbwd::prefetchFirstRows(lane::ForRowsOp loop) {
   Value tile = loop.getBegin();
   for (uint64_t i = 0, count = countFirstTiles(loop); i < count; ++i) {
     if (i)
-      tile = b.add(tile, loop.getStep());
+      tile = b(tile) + loop.getStep();
     lane::PrefetchRowsOp::create(b, memories.getArrayRef(), tile, loop.getEnd(),
                                  loop.getLayout());
   }

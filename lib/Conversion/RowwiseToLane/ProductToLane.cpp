@@ -28,6 +28,7 @@
 
 #include "KernelFrame.h"
 
+#include "lnbwd/Analysis/RowAccess.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Transforms/Lane/MatrixTiles.h"
@@ -159,12 +160,10 @@ OperandTile::OperandTile(const Workgroup &group, Value matrix, bool isAlong,
   blockType = VectorType::get({blockElements}, getElement(memory));
   int64_t groups = tileSize / numBlocks;
   Value thread = group.thread;
-  Value row = isAlong ? b.divide(thread, rowBlocks)
-                      : b.multiply(b.remainder(thread, groups), numBlocks);
-  Value block =
-      isAlong ? b.remainder(thread, rowBlocks) : b.divide(thread, groups);
-  firstSide = b.add(first, row);
-  firstDepth = b.multiply(block, blockElements);
+  Value row = isAlong ? b(thread) / rowBlocks : b(thread) % groups * numBlocks;
+  Value block = isAlong ? b(thread) % rowBlocks : b(thread) / groups;
+  firstSide = b(first) + row;
+  firstDepth = b(block) * blockElements;
   place = group.wave.getTilePlace(b, row, block);
 }
 
@@ -174,7 +173,7 @@ Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
   std::optional<int64_t> known = getConstantIntValue(depth);
   bool isWhole = known && *known % (rowBlocks * blockElements) == 0;
   auto clamp = [&](Value at, Value size, int64_t elements) {
-    return b.smaller(at, b.subtract(size, b.index(elements)));
+    return b.make<arith::MinSIOp>(at, b(size) - elements);
   };
   Value read = isWhole ? sum : clamp(sum, depth, isAlong ? width : 1);
   Value kept =
@@ -191,15 +190,15 @@ Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
 }
 
 SmallVector<Value> OperandTile::load(Value depth) {
-  Value begin = b.add(depth, firstDepth);
+  Value begin = b(depth) + firstDepth;
   int64_t count = isAlong ? numBlocks : blockElements;
   int64_t length = isAlong ? blockElements : numBlocks;
   int64_t access = std::gcd(length, columns);
   SmallVector<Value> elements(size_t(numBlocks * blockElements));
   for (int64_t i = 0; i < count; ++i)
     for (int64_t part = 0; part < length; part += access) {
-      Value side = b.add(firstSide, isAlong ? i * blockStep : part);
-      Value piece = loadPiece(side, b.add(begin, isAlong ? part : i), access);
+      Value side = b(firstSide) + (isAlong ? i * blockStep : part);
+      Value piece = loadPiece(side, b(begin) + (isAlong ? part : i), access);
       auto list = vector::ToElementsOp::create(b, piece);
       for (auto [j, element] : llvm::enumerate(list.getResults())) {
         int64_t at = part + int64_t(j);
@@ -231,7 +230,7 @@ void OperandTile::store(ValueRange blocks) {
 
 void OperandTile::setPart(Value row, const FragmentPlaces &places) {
   auto [ofLane, block] = group.wave.locate(b, places);
-  partPlace = group.wave.getTilePlace(b, b.add(row, ofLane), block);
+  partPlace = group.wave.getTilePlace(b, b(row) + ofLane, block);
   partOffsets = places.offsets;
 }
 
@@ -355,7 +354,7 @@ ProductKernel::Pieces ProductKernel::locatePieces(int64_t columns, Value row,
   auto [ofRow, ofColumn] = wave.locate(b, wave.result);
   SmallVector<std::pair<Value, Value>> runs;
   for (auto [rows, columns] : wave.result.offsets)
-    runs.emplace_back(b.add(ofRow, rows), b.add(ofColumn, columns));
+    runs.emplace_back(b(ofRow) + rows, b(ofColumn) + columns);
   int64_t length = wave.getRunLength(), access = accessBytes / sizeof(float);
   Pieces pieces{std::gcd(std::min(length, access), columns), {}};
   for (int64_t i = 0; i < waveSize; i += fragmentSize)
@@ -363,9 +362,9 @@ ProductKernel::Pieces ProductKernel::locatePieces(int64_t columns, Value row,
       auto &ofFragment = pieces.fragments.emplace_back();
       for (auto [ofRow, ofColumn] : runs)
         for (int64_t part = 0; part < length; part += pieces.width) {
-          Value at = b.add(b.add(row, i), ofRow);
-          Value first = b.add(b.add(column, j), ofColumn);
-          ofFragment.emplace_back(at, b.add(first, part));
+          Value at = b(row) + i + ofRow;
+          Value first = b(column) + j + ofColumn;
+          ofFragment.emplace_back(at, b(first) + part);
         }
     }
   return pieces;
@@ -387,13 +386,14 @@ SmallVector<Value> ProductKernel::readPart(unsigned index, AffineMap map,
     for (auto [row, column] : ofFragment) {
       SmallVector<Value> position;
       if (hasRows)
-        position.push_back(b.smaller(row, b.subtract(size, b.index(1))));
+        position.push_back(b.make<arith::MinSIOp>(row, b(size) - 1));
       if (!hasColumns) {
         Value scalar = memref::LoadOp::create(b, source, position);
         vectors.push_back(vector::BroadcastOp::create(b, type, scalar));
         continue;
       }
-      position.push_back(b.smaller(column, b.index(columns - pieces.width)));
+      position.push_back(
+          b.make<arith::MinSIOp>(column, b.index(columns - pieces.width)));
       vectors.push_back(vector::LoadOp::create(b, type, source, position,
                                                /*nontemporal=*/false,
                                                lane::getAccessAlignment(type)));
@@ -462,18 +462,20 @@ void ProductKernel::write(SymbolTable &symbols) {
       b, b.getIndexType(), kernel.getArgument(kernel.getNumArguments() - 1));
   bool isLhsAlong = !product.sumsRows;
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value firstRow = b.multiply(b.blockId(gpu::Dimension::x), tileSize);
-  Value firstColumn = b.multiply(b.blockId(gpu::Dimension::y), tileSize);
+  Value firstRow = b(gpu::BlockIdOp::create(b, gpu::Dimension::x)) * tileSize;
+  Value firstColumn =
+      b(gpu::BlockIdOp::create(b, gpu::Dimension::y)) * tileSize;
   // Of a matrix without rows nothing may be loaded.
   if (isLhsAlong) {
     auto hasRows = scf::IfOp::create(b, b.less(b.index(0), launched),
                                      /*withElseRegion=*/false);
     b.setInsertionPointToStart(hasRows.thenBlock());
   }
-  Value waveId = b.divide(thread, wave.lanes);
-  Value waveRow = b.multiply(b.divide(waveId, 2), waveSize);
-  Value waveColumn = b.multiply(b.remainder(waveId, 2), waveSize);
-  Value part = parts > 1 ? b.blockId(gpu::Dimension::z) : Value(b.index(0));
+  Value waveId = b(thread) / wave.lanes;
+  Value waveRow = b(waveId) / 2 * waveSize;
+  Value waveColumn = b(waveId) % 2 * waveSize;
+  Value part = parts > 1 ? gpu::BlockIdOp::create(b, gpu::Dimension::z)
+                         : Value(b.index(0));
   Workgroup group{b, wave, threads, thread, waveSize};
   auto tile = [&](unsigned index, bool isAlong, int64_t size, Value first,
                   Value memory) {
@@ -486,10 +488,9 @@ void ProductKernel::write(SymbolTable &symbols) {
       tile(1, product.isTransposed, columns, firstColumn, memoryB);
   SmallVector<Value> sums =
       sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(depth), part);
-  Value row = b.add(firstRow, waveRow);
-  Value column = b.add(firstColumn, waveColumn);
-  Value result =
-      getBuffer(2, rows, parts > 1 ? b.multiply(part, rows) : Value());
+  Value row = b(firstRow) + waveRow;
+  Value column = b(firstColumn) + waveColumn;
+  Value result = getBuffer(2, rows, parts > 1 ? b(part) * rows : Value());
   Type element = getElement(result);
   if (!product.sumsRows)
     sums = applyRegion(sums, row, column);
@@ -506,10 +507,9 @@ SmallVector<Value> ProductKernel::sumTiles(OperandTile &tileA,
                                            Value part) {
   // All parts but the last ones have as many tiles.
   int64_t stepOfAll = step * parts;
-  Value size =
-      b.multiply(b.divide(b.add(depth, stepOfAll - 1), stepOfAll), step);
-  Value begin = b.multiply(part, size);
-  Value end = b.smaller(b.add(begin, size), depth);
+  Value size = (b(depth) + (stepOfAll - 1)) / stepOfAll * step;
+  Value begin = b(part) * size;
+  Value end = b.make<arith::MinSIOp>(b(begin) + size, depth);
   auto fragments = size_t(waveSize / fragmentSize);
   SmallVector<Value> zeros(
       fragments * fragments,
@@ -571,7 +571,7 @@ void ProductKernel::addKernel(SymbolTable &symbols) {
   Value rowCount = RowCountOp::create(at, product.lhs);
   Value rowTiles =
       product.sumsRows
-          ? at.index(llvm::divideCeil(rows, tileSize))
+          ? Value(at.index(llvm::divideCeil(rows, tileSize)))
           : WorkgroupCountOp::create(at, rowCount, Value(), schedule);
   addLaunch(at, kernel, buffers, rowCount,
             {rowTiles, at.index(llvm::divideCeil(columns, tileSize)),

@@ -42,7 +42,7 @@ static bool isNumber(RowwiseOp op, size_t operand) {
 /// A workgroup with one tile of rows uses a column once. Loaded ahead, it would
 /// stay in registers while the row's sums are formed, and the compute unit
 /// would have room for fewer workgroups, which keep its memory busy.
-bool RowWriter::isLate(BlockArgument column) {
+bool RegionWriter::isLate(BlockArgument column) {
   return schedule.lateColumns && !schedule.widenColumns && !schedule.reload &&
          op.hasRowSums() && !hasLeaves(op) && !column.use_empty() &&
          !phases.isNeededAtFirst(column);
@@ -299,7 +299,7 @@ void RowWriter::writePhase(unsigned phase, Value row,
   }
 }
 
-Value RowWriter::getIndex(IndexOp index) {
+Value RegionWriter::getIndex(IndexOp index) {
   using Number = IndexOp::Number;
   IndexOp::Formula formula = index.getFormula();
   Type type = index.getType();
@@ -319,17 +319,12 @@ Value RowWriter::getIndex(IndexOp index) {
   else
     number = currentRow;
   number = arith::IndexCastOp::create(b, type, number);
-  auto constant = [&](int64_t size) {
-    return arith::ConstantOp::create(b, b.getIntegerAttr(type, size));
-  };
   if (formula.divisor != 1)
-    number = arith::DivUIOp::create(b, number, constant(formula.divisor));
-  if (formula.modulus)
-    number = arith::RemUIOp::create(b, number, constant(formula.modulus));
-  return number;
+    number = b(number) / formula.divisor;
+  return formula.modulus ? Value(b(number) % formula.modulus) : number;
 }
 
-Value RowWriter::loadGathered(GatherOp gather) {
+Value RegionWriter::loadGathered(GatherOp gather) {
   Value table = gather.getTable(), index = get(gather.getIndex());
   Value memory = kernel.buffers[cast<BlockArgument>(table).getArgNumber()];
   auto tableType = cast<VectorType>(table.getType());
@@ -352,7 +347,7 @@ Value RowWriter::loadGathered(GatherOp gather) {
       .getFragments()[0];
 }
 
-Value RowWriter::sumGathered(GatherSumOp sum) {
+Value RegionWriter::sumGathered(GatherSumOp sum) {
   // Rows whose loads are under way at once.
   constexpr int64_t kRowsAtOnce = 4;
   auto getMemory = [&](Value table) {
@@ -380,7 +375,7 @@ Value RowWriter::sumGathered(GatherSumOp sum) {
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<Value> rows;
     for (int64_t i = 0; i < count; ++i) {
-      Value row = b.add(loop.getInductionVar(), i);
+      Value row = b(loop.getInductionVar()) + i;
       if (list) {
         row = arith::IndexCastUIOp::create(
             b, b.getIndexType(), memref::LoadOp::create(b, list, row));
@@ -399,13 +394,13 @@ Value RowWriter::sumGathered(GatherSumOp sum) {
     scf::YieldOp::create(b, result);
     return loop.getResult(0);
   };
-  Value rest = b.remainder(b.subtract(end, begin), kRowsAtOnce);
-  Value whole = b.subtract(end, rest);
+  Value rest = (b(end) - begin) % kRowsAtOnce;
+  Value whole = b(end) - rest;
   Value result = addRows(begin, whole, kRowsAtOnce, b.zero(sumType));
   return addRows(whole, end, 1, result);
 }
 
-Value RowWriter::get(Value value) {
+Value RegionWriter::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
   Operation *producer = value.getDefiningOp();

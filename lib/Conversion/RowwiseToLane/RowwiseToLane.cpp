@@ -98,8 +98,7 @@ void KernelContext::addLayouts() {
   lane::LayoutType type = getLayoutType(groups, schedule.lanesAcross);
   Value first;
   if (type.getColumns())
-    first = b.multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
-                       type.getColumns());
+    first = b(gpu::BlockIdOp::create(b, gpu::Dimension::y)) * type.getColumns();
   layout = lane::LayoutOp::create(b, type, first);
   if (llvm::any_of(llvm::seq(op->getNumOperands()),
                    [&](unsigned operand) { return isTransposed(operand); }))
@@ -200,8 +199,8 @@ static void writeLoop(KernelContext &context, RowWriter &rows, Value workgroup,
     carried.push_back(lane::FirstIterationOp::create(
         b, lane::IterationType::get(op.getContext())));
 
-  Value begin = b.multiply(workgroup, schedule.rowGroups);
-  Value step = b.multiply(kernel.workgroups, schedule.rowGroups);
+  Value begin = b(workgroup) * schedule.rowGroups;
+  Value step = b(kernel.workgroups) * schedule.rowGroups;
   auto loop =
       lane::ForRowsOp::create(b, begin, kernel.rows, step, context.layout,
                               workgroup, kernel.workgroups, sums, carried);
@@ -255,7 +254,7 @@ static void writeKernel(const RowKernel &frame, const ChipInfo &chip) {
   Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   context.addLayouts();
   if (std::optional<uint64_t> parts = op.getLeaves())
-    kernel.rows = b.multiply(kernel.rows, int64_t(*parts));
+    kernel.rows = b(kernel.rows) * int64_t(*parts);
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.

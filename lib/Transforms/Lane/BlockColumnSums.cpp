@@ -30,14 +30,14 @@ static void block(lane::ForRowsOp loop, int64_t iterations) {
   SmallVector<Value> zeros;
   for (Type type : loop.getSums().getTypes())
     zeros.push_back(b.zero(type));
-  Value end = loop.getEnd(), step = b.multiply(loop.getStep(), iterations);
+  Value end = loop.getEnd(), step = b(loop.getStep()) * iterations;
   lane::ForRowsOp blocks =
       lane::makeLoopLike(b, loop, step, /*sums=*/ValueRange(), loop.getInits());
   blocks.removeSumBlockAttr();
   loop.getResults().replaceAllUsesWith(blocks.getResults());
   b.setInsertionPointToStart(&blocks.getBody().front());
   Value first = blocks.getTile();
-  Value last = b.atMost(b.add(first, step), end);
+  Value last = b.atMost(b(first) + step, end);
   ValueRange before(blocks.getRegionIterArgs());
   loop->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
   loop.getBeginMutable().assign(first);
@@ -67,9 +67,9 @@ static SmallVector<Value> addInLastIteration(IndexBuilder &b, Value iteration,
                                              ValueRange sums,
                                              ValueRange totals) {
   Value one = b.int32(1);
-  Value next = b.add(iteration, one);
+  Value next = b(iteration) + one;
   Value count = b.int32(iterations);
-  Value isLast = b.equal(next, count);
+  Value isLast = b(next) == count;
   SmallVector<Value> kept(sums);
   kept.push_back(next);
   llvm::append_range(kept, totals);

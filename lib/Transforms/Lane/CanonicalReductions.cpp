@@ -80,12 +80,12 @@ static SmallVector<Value> combineWaves(IndexBuilder &b, lane::ReduceOp op,
   Value base = exchange.getSlots(b, op);
   Value mine = lane::makeSlot(b, values);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value laneOfWave = b.remainder(laneOfRow, waveSize);
-  Value place = b.add(base, b.multiply(laneOfRow, count));
+  Value laneOfWave = b(laneOfRow) % waveSize;
+  Value place = b(base) + b(laneOfRow) * count;
   lane::Slots slots{waves, count, waveSize * count,
                     exchange.getAlignment(op.getPhase(), count | ofGroup)};
   lane::exchangeSlot(b, exchange, mine, place, slots);
-  Value first = b.add(base, b.multiply(laneOfWave, count));
+  Value first = b(base) + b(laneOfWave) * count;
   return combineSlotsBy(b, op, exchange, first, slots, int64_t(*op.getSlices()),
                         lane::combineByHalves);
 }

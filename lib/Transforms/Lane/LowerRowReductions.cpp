@@ -46,13 +46,12 @@ static SmallVector<Value> reduceOverWaves(IndexBuilder &b, lane::ReduceOp op,
   Value mine = lane::makeSlot(b, sums);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   lane::LayoutType layout = op.getLayout().getType();
-  Value number =
-      b.divide(laneOfRow, layout.getLanesInWave(exchange.chip.waveSize));
+  Value number = b(laneOfRow) / layout.getLanesInWave(exchange.chip.waveSize);
   int64_t ofPeers = op.isShared() ? op.getPeers() : 0;
   lane::Slots slots{exchange.slots - ofPeers, count,
                     exchange.getSlotDistance(op, count),
                     exchange.getAlignment(op.getPhase(), count)};
-  Value place = b.add(base, b.multiply(number, slots.distance));
+  Value place = b(base) + b(number) * slots.distance;
   lane::exchangeSlot(b, exchange, mine, place, slots);
   return lane::combineSlots(b, op, lane::loadSlots(b, exchange, base, slots));
 }
@@ -97,13 +96,13 @@ struct LowerIterations : ConversionPattern {
                   ConversionPatternRewriter &rewriter) const override {
     IndexBuilder b(op->getLoc(), rewriter);
     if (isa<lane::FirstIterationOp>(op)) {
-      rewriter.replaceOp(op, b.index(0));
+      rewriter.replaceOp(op, b.index(0).value);
     } else if (isa<lane::NextIterationOp>(op)) {
       Value next = operands.front();
       if (exchange.barriers)
-        next = b.add(next, 1);
+        next = b(next) + 1;
       else if (exchange.isNeeded())
-        next = b.subtract(b.index(exchange.half), next);
+        next = b.index(exchange.half) - next;
       rewriter.replaceOp(op, next);
     } else if (auto ofPhase = dyn_cast<lane::ReduceOp>(op)) {
       lane::ExchangeMemory ofRow = exchange;

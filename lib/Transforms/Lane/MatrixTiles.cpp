@@ -60,13 +60,10 @@ lane::MatrixWave lane::MatrixWave::get(Type element, const ChipInfo &chip) {
 
 std::pair<Value, Value>
 lane::MatrixWave::locate(IndexBuilder &b, const FragmentPlaces &places) const {
-  Value lane =
-      b.remainder(gpu::ThreadIdOp::create(b, gpu::Dimension::x), lanes);
-  Value row =
-      places.isRowHigh ? b.divide(lane, digit) : b.remainder(lane, digit);
-  Value column =
-      places.isRowHigh ? b.remainder(lane, digit) : b.divide(lane, digit);
-  return {row, places.stride ? b.multiply(column, places.stride) : b.index(0)};
+  Value lane = b(gpu::ThreadIdOp::create(b, gpu::Dimension::x)) % lanes;
+  Value row = places.isRowHigh ? b(lane) / digit : b(lane) % digit;
+  Value column = places.isRowHigh ? b(lane) % digit : b(lane) / digit;
+  return {row, places.stride ? b(column) * places.stride : b.index(0)};
 }
 
 // Both of these compute the same. With x = row ^ (row >> 3), a block's number
@@ -75,15 +72,15 @@ lane::MatrixWave::locate(IndexBuilder &b, const FragmentPlaces &places) const {
 // its sixth, too, where the rows of an access to these lie 4 apart.
 Value lane::MatrixWave::getTilePlace(IndexBuilder &b, Value row,
                                      Value block) const {
-  Value mixed = b.exclusiveOr(row, b.divide(row, 8));
-  Value lowest = b.multiply(b.remainder(mixed, 2), 4);
-  Value rotated = b.add(b.remainder(b.divide(mixed, 2), 4), lowest);
-  Value high = b.divide(row, 16);
+  Value mixed = b(row) ^ (b(row) / 8);
+  Value lowest = b(mixed) % 2 * 4;
+  Value rotated = b(mixed) / 2 % 4 + lowest;
+  Value high = b(row) / 16;
   if (unit == MatrixUnit::WideWMMA)
-    high = b.exclusiveOr(high, b.divide(row, 32));
-  Value moved = b.exclusiveOr(row, b.remainder(high, 2));
-  Value first = b.multiply(moved, rowBlocks);
-  return b.add(first, b.exclusiveOr(block, rotated));
+    high = b(high) ^ (b(row) / 32);
+  Value moved = b(row) ^ (b(high) % 2);
+  Value first = b(moved) * rowBlocks;
+  return b(first) + (b(block) ^ rotated);
 }
 
 Value lane::MatrixWave::getTileElement(IndexBuilder &b, Value place,
@@ -96,6 +93,6 @@ Value lane::MatrixWave::getTileElement(IndexBuilder &b, Value place,
   int64_t offset = (row ^ (high % 2)) * rowBlocks + (block ^ rotated);
   // What the banks do not see is added: it becomes the offset of an access.
   int64_t low = offset % (2 * rowBlocks);
-  return b.add(b.multiply(b.exclusiveOr(place, b.index(low)), blockElements),
-               (offset - low) * blockElements);
+  return (b(place) ^ b.index(low)) * blockElements +
+         (offset - low) * blockElements;
 }

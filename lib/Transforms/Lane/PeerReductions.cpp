@@ -47,23 +47,21 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   Value base = exchange.getSlots(b, op, first);
   Value sent = makeSlot(b, numbers);
   Value laneOfRow = LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value waveOfRow = b.divide(laneOfRow, waveSize);
-  Value laneOfWave = b.remainder(laneOfRow, waveSize);
+  Value waveOfRow = b(laneOfRow) / waveSize;
+  Value laneOfWave = b(laneOfRow) % waveSize;
   // The workgroups of a row are neighbours in the grid's second dimension.
-  Value slot = b.blockId(gpu::Dimension::y);
+  Value slot = gpu::BlockIdOp::create(b, gpu::Dimension::y);
   if (!layout.getAcross())
-    slot = b.add(b.multiply(slot, waves), waveOfRow);
-  Value place =
-      b.add(base, b.multiply(slot, exchange.getSlotDistance(op, count)));
-  Value ofRow = b.remainder(iteration, 2);
+    slot = b(slot) * waves + waveOfRow;
+  Value place = b(base) + b(slot) * exchange.getSlotDistance(op, count);
+  Value ofRow = b(iteration) % 2;
   Value phaseOfOp = b.index(int64_t(op.getPhase()));
-  Value barrier =
-      b.add(b.multiply(ofRow, exchange.getBarriersOfRow()), phaseOfOp);
+  Value barrier = b(ofRow) * exchange.getBarriersOfRow() + phaseOfOp;
   int64_t bytes = 4 * count * waves * op.getPeers() * layout.getGroups();
   ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
   SendToPeersOp::create(b, sent, exchange.memory, place, exchange.barriers,
                         barrier, op.getLayout());
-  Value phase = b.remainder(b.divide(iteration, 2), 2);
+  Value phase = b(iteration) / 2 % 2;
   AwaitBytesOp::create(b, exchange.barriers, barrier,
                        arith::IndexCastOp::create(b, b.getI32Type(), phase));
   return {base, laneOfWave};
@@ -88,13 +86,13 @@ SmallVector<Value> lane::reduceOverPeers(IndexBuilder &b, ReduceOp op,
       exchangeWithPeers(b, op, exchange, sums, /*first=*/0);
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchange.slots; i += waveSize) {
-    Value number = b.add(laneOfWave, b.index(i));
+    Value number = b(laneOfWave) + i;
     Value last = b.index(exchange.slots - 1);
     bool mayExceed = i + waveSize > exchange.slots;
     Value readable = mayExceed ? b.atMost(number, last) : number;
-    Value slot = vector::LoadOp::create(
-        b, slotType, exchange.memory,
-        ValueRange{b.add(base, b.multiply(readable, count))});
+    Value slot =
+        vector::LoadOp::create(b, slotType, exchange.memory,
+                               ValueRange{b(base) + b(readable) * count});
     if (mayExceed) {
       Value inBounds =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);

@@ -40,7 +40,8 @@ class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
       : loop(loop), chip(chip), loads(std::move(loads)),
-        b(loop.getLoc(), loop) {}
+        groups(loop.getLayout().getType().getGroups()), b(loop.getLoc(), loop) {
+  }
 
   /// So that an iteration takes several tiles.
   void unroll(int64_t tiles);
@@ -49,7 +50,6 @@ public:
   void prefetchPaired();
 
 private:
-  Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }
   SmallVector<Value> loadPredicated(Value tile);
   void awaitBehindLoads();
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
@@ -65,13 +65,11 @@ private:
       return row;
     return lane::RowOp::create(b, tile, of);
   }
-  /// What is loaded as it goes from iteration to iteration, and back.
-  SmallVector<Value> pack(ValueRange loaded);
-  SmallVector<Value> unpack(ValueRange packed);
 
   lane::ForRowsOp loop;
   const ChipInfo &chip;
   lane::RowLoads loads;
+  int64_t groups;
   IndexBuilder b;
 };
 } // namespace
@@ -83,6 +81,28 @@ static NVVM::GriddepcontrolOp findAwait(lane::ForRowsOp loop) {
     if (op.getKind() == NVVM::GridDepActionKind::wait)
       return op;
   return {};
+}
+
+/// A part of bytes as whole registers, where it fills such: the code generators
+/// would give each byte that goes from iteration to iteration a register of its
+/// own.
+static VectorType getPackedType(Type type) {
+  auto part = dyn_cast<VectorType>(type);
+  if (!part || part.getElementTypeBitWidth() != 8 ||
+      part.getShape().back() % 4 != 0)
+    return {};
+  SmallVector<int64_t> shape(part.getShape());
+  shape.back() /= 4;
+  return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
+}
+
+/// What is loaded, as it goes from iteration to iteration.
+static SmallVector<Value> pack(IndexBuilder &b, ValueRange loaded) {
+  SmallVector<Value> packed(loaded);
+  for (Value &value : packed)
+    if (VectorType type = getPackedType(value.getType()))
+      value = vector::BitCastOp::create(b, type, value);
+  return packed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,23 +117,23 @@ void Pipeliner::unroll(int64_t tiles) {
     Value inBounds;
   };
   Value end = loop.getEnd(), step = loop.getStep();
-  Value stride = b.multiply(step, b.index(tiles));
+  Value stride = b(step) * b.index(tiles);
   // No row is worked on out of bounds: all tiles are whole.
   lane::ForRowsOp unrolled =
       lane::makeLoopLike(b, loop, stride, loop.getSums(), loop.getCarried());
   unrolled.setLastRowApart(false);
 
   b.setInsertionPointToStart(&unrolled.getBody().front());
-  Value last = b.subtract(end, b.index(1));
+  Value last = b(end) - 1;
   Value first = unrolled.getTile();
   Value row = lane::RowOp::create(b, first, loop.getLayout());
   SmallVector<Tile> iteration(static_cast<size_t>(tiles));
   for (auto [i, tile] : llvm::enumerate(iteration)) {
     if (i) {
-      first = b.add(first, step);
-      row = b.add(row, step);
+      first = b(first) + step;
+      row = b(row) + step;
     }
-    tile.inBounds = b.below(row, end);
+    tile.inBounds = b(row) < end;
     tile.mapping.map(loop.getTile(), first);
     auto getOwn = [&](TypedValue<lane::LayoutType> of) {
       return getRow(first, row, of);
@@ -160,10 +180,10 @@ void Pipeliner::awaitBehindLoads() {
 
 /// Loads the rows of a tile as far as they are in bounds.
 SmallVector<Value> Pipeliner::loadPredicated(Value tile) {
-  Value left = b.subtract(loop.getEnd(), tile);
-  Value atMost = b.atMost(left, getGroups());
+  Value left = b(loop.getEnd()) - tile;
+  Value atMost = b.atMost(left, b.index(groups));
   Value none = b.index(0);
-  Value count = b.select(b.below(tile, loop.getEnd()), atMost, none);
+  Value count = b.select(b(tile) < loop.getEnd(), atMost, none);
   SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
   loads.share(b, loaded);
   return loaded;
@@ -194,12 +214,12 @@ void Pipeliner::prefetch() {
   Value row = lane::RowOp::create(b, pipelined.getTile(), loop.getLayout());
   SmallVector<Value> next;
   if (chip.dropsLoads) {
-    next = loadTile(b.add(pipelined.getTile(), step));
+    next = loadTile(b(pipelined.getTile()) + step);
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
-    next = pack(loads.load(b, [&](TypedValue<lane::LayoutType> of) -> Value {
-      Value nextRow = b.add(getRow(pipelined.getTile(), row, of), step);
-      Value last = b.subtract(rows, b.index(1));
+    next = pack(b, loads.load(b, [&](TypedValue<lane::LayoutType> of) -> Value {
+      Value nextRow = b(getRow(pipelined.getTile(), row, of)) + step;
+      Value last = b(rows) - 1;
       return b.atMost(nextRow, last);
     }));
   }
@@ -225,15 +245,15 @@ void Pipeliner::prefetchPaired() {
   // loads from before a condition after it, and does not keep their order.
   auto enter = [&] {
     SmallVector<Value> first = loadInOrder(begin);
-    SmallVector<Value> second = loadInOrder(b.add(begin, step));
-    Value stride = b.multiply(step, b.index(2));
+    SmallVector<Value> second = loadInOrder(b(begin) + step);
+    Value stride = b(step) * b.index(2);
     lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
     pipelined.setEntered(true);
     writePair(pipelined);
     return SmallVector<Value>(
         pipelined.getResults().take_front(loop.getNumResults()));
   };
-  loop->replaceAllUsesWith(b.choose(b.below(begin, loop.getEnd()), enter, [&] {
+  loop->replaceAllUsesWith(b.choose(b(begin) < loop.getEnd(), enter, [&] {
     return SmallVector<Value>(loop.getInits());
   }));
   loop.erase();
@@ -248,7 +268,7 @@ void Pipeliner::writePair(lane::ForRowsOp pipelined) {
   b.setInsertionPointToStart(&pipelined.getBody().front());
   Value step = loop.getStep(), stride = pipelined.getStep();
   Value first = pipelined.getTile();
-  Value second = b.add(first, step), third = b.add(first, stride);
+  Value second = b(first) + step, third = b(first) + stride;
   ValueRange state(pipelined.getRegionIterArgs());
   size_t numState = loop.getNumResults();
   ValueRange loaded = state.drop_front(numState);
@@ -258,14 +278,14 @@ void Pipeliner::writePair(lane::ForRowsOp pipelined) {
       workOn(first, row, state.take_front(numState), loaded.take_front(count));
   SmallVector<Value> nextFirst = loadInOrder(third);
   SmallVector<Value> results = b.choose(
-      b.below(second, loop.getEnd()),
+      b(second) < loop.getEnd(),
       [&] {
         Value row = lane::RowOp::create(b, second, loop.getLayout());
         return workOn(second, row, behindFirst, loaded.drop_front(count));
       },
       [&] { return behindFirst; });
   llvm::append_range(results, nextFirst);
-  llvm::append_range(results, loadInOrder(b.add(second, stride)));
+  llvm::append_range(results, loadInOrder(b(second) + stride));
   lane::YieldOp::create(b, results);
 }
 
@@ -282,19 +302,20 @@ SmallVector<Value> Pipeliner::loadInOrder(Value tile) {
 /// Loads the tile of rows that begins with row `tile`, if there is such a tile;
 /// else what comes of it may not be used.
 SmallVector<Value> Pipeliner::loadTile(Value tile) {
-  Value inBounds = b.below(tile, loop.getEnd());
+  Value inBounds = b(tile) < loop.getEnd();
   if (chip.dropsLoads) {
     Value none = b.index(0);
-    Value count = b.select(inBounds, getGroups(), none);
-    return pack(loads.loadPredicated(b, tile, count));
+    Value count = b.select(inBounds, b.index(groups), none);
+    return pack(b, loads.loadPredicated(b, tile, count));
   }
   Value row = lane::RowOp::create(b, tile, loop.getLayout());
   SmallVector<Value> loaded;
   return b.choose(
       inBounds,
       [&] {
-        return loaded = pack(loads.load(
-                   b, [&](auto of) { return getRow(tile, row, of); }));
+        return loaded = pack(b, loads.load(b, [&](auto of) {
+                 return getRow(tile, row, of);
+               }));
       },
       [&] {
         return llvm::map_to_vector<0>(loaded, [&](Value there) -> Value {
@@ -313,41 +334,15 @@ SmallVector<Value> Pipeliner::workOn(Value tile, Value row, ValueRange state,
   lane::mapRow(loop, mapping, [&](TypedValue<lane::LayoutType> of) {
     return getRow(tile, row, of);
   });
-  SmallVector<Value> loaded = unpack(loadedAhead);
-  if (chip.dropsLoads)
-    loads.share(b, loaded);
-  mapping.map(loads.getLoaded(), loaded);
-  return lane::writeBody(b, loop, mapping);
-}
-
-/// A part of bytes as whole registers, where it fills such: the code generators
-/// would give each byte that goes from iteration to iteration a register of its
-/// own.
-static VectorType getPackedType(Type type) {
-  auto part = dyn_cast<VectorType>(type);
-  if (!part || part.getElementTypeBitWidth() != 8 ||
-      part.getShape().back() % 4 != 0)
-    return {};
-  SmallVector<int64_t> shape(part.getShape());
-  shape.back() /= 4;
-  return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
-}
-
-SmallVector<Value> Pipeliner::pack(ValueRange loaded) {
-  SmallVector<Value> packed(loaded);
-  for (Value &value : packed)
-    if (VectorType type = getPackedType(value.getType()))
-      value = vector::BitCastOp::create(b, type, value);
-  return packed;
-}
-
-SmallVector<Value> Pipeliner::unpack(ValueRange packed) {
-  SmallVector<Value> loaded(packed);
+  SmallVector<Value> loaded(loadedAhead);
   for (auto [value, own] : llvm::zip_equal(loaded, loads.getLoaded()))
     if (value.getType() != own.getType())
       value =
           vector::BitCastOp::create(b, cast<VectorType>(own.getType()), value);
-  return loaded;
+  if (chip.dropsLoads)
+    loads.share(b, loaded);
+  mapping.map(loads.getLoaded(), loaded);
+  return lane::writeBody(b, loop, mapping);
 }
 
 namespace {

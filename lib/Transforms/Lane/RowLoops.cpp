@@ -97,7 +97,7 @@ SmallVector<Value> lane::writeBody(IndexBuilder &b, ForRowsOp loop,
     b.setInsertionPoint(store);
     Value row = RowOp::create(b, mapping.lookupOrDefault(loop.getTile()),
                               store.getLayout());
-    return b.below(row, end);
+    return b(row) < end;
   };
   for (Operation &op : loop.getBody().front().without_terminator()) {
     if (op.getNumResults() && mapping.contains(op.getResult(0)))
@@ -152,22 +152,23 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
                                         Value tile, Value rows,
                                         const ChipInfo &chip) {
   Value own = lane::RowOp::create(b, tile, loop.getLayout());
-  Value last = b.subtract(rows, b.index(1));
-  Value inBounds = b.below(own, rows);
+  Value last = b(rows) - 1;
+  Value inBounds = b(own) < rows;
   Value row = b.atMost(own, last);
 
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getRegionIterArgs()), loop.getResults());
-  lane::mapRow(loop, mapping, [&](TypedValue<lane::LayoutType> layout) {
-    if (layout == loop.getLayout())
-      return row;
-    Value other = lane::RowOp::create(b, tile, layout);
-    return b.atMost(other, last);
-  });
+  lane::mapRow(loop, mapping,
+               [&](TypedValue<lane::LayoutType> layout) -> Value {
+                 if (layout == loop.getLayout())
+                   return row;
+                 Value other = lane::RowOp::create(b, tile, layout);
+                 return b.atMost(other, last);
+               });
   if (chip.dropsLoads) {
     lane::RowLoads loads(loop);
-    Value count = b.subtract(rows, tile);
+    Value count = b(rows) - tile;
     SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
     loads.share(b, loaded);
     mapping.map(loads.getLoaded(), loaded);
@@ -185,16 +186,16 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
     if (loop.getLastRowApart()) {
       Value one = b.index(1);
       Value any = b.atLeast(rows, one);
-      fullRows = b.subtract(any, one);
+      fullRows = b(any) - one;
     }
     if (numGroups > 1)
-      fullRows = b.multiply(b.divide(fullRows, numGroups), numGroups);
+      fullRows = b(fullRows) / numGroups * numGroups;
     loop.getEndMutable().assign(fullRows);
 
     b.setInsertionPointAfter(loop);
-    Value behind = b.add(loop.getWorkgroup(), 1);
-    Value isLast = b.equal(behind, loop.getWorkgroups());
-    Value isLeft = b.below(fullRows, rows);
+    Value behind = b(loop.getWorkgroup()) + 1;
+    Value isLast = b(behind) == loop.getWorkgroups();
+    Value isLeft = b(fullRows) < rows;
     Value hasRows = b.both(isLeft, isLast);
     auto tail = scf::IfOp::create(b, loop.getResultTypes(), hasRows,
                                   /*withElseRegion=*/loop.getNumResults() != 0);

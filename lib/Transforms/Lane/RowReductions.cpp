@@ -49,7 +49,7 @@ Value lane::loadSlot(IndexBuilder &b, const ExchangeMemory &exchange,
                      Value first, const Slots &slots, int64_t i) {
   auto type = VectorType::get({slots.numbers}, b.getF32Type());
   return vector::LoadOp::create(b, type, exchange.memory,
-                                ValueRange{b.add(first, i * slots.distance)},
+                                ValueRange{b(first) + i * slots.distance},
                                 /*nontemporal=*/false, slots.aligned);
 }
 
@@ -105,12 +105,12 @@ Value lane::ExchangeMemory::getSlots(IndexBuilder &b, ReduceOp op,
                                      int64_t first) const {
   Value begin = iteration;
   if (op.isShared())
-    begin = b.multiply(b.remainder(begin, 2), half);
+    begin = b(begin) % 2 * half;
   Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
   auto count = int64_t(op.getSums().size());
   bool isAcross = op.getLayout().getType().getAcross();
-  Value ofGroup = b.multiply(group, isAcross ? count : slots * count);
-  return b.add(b.add(begin, getOffset(op.getPhase()) + first), ofGroup);
+  Value ofGroup = b(group) * (isAcross ? count : slots * count);
+  return b(begin) + (getOffset(op.getPhase()) + first) + ofGroup;
 }
 
 int64_t lane::ExchangeMemory::getSlotDistance(ReduceOp op,

@@ -149,20 +149,58 @@ static bool isElementwise(Operation *op) {
 }
 
 namespace {
-class Splitter {
+/// The accesses of fragments: makes those of elementwise operations when they
+/// are first needed.
+class KnownAccesses {
 public:
-  Splitter(MLIRContext *context) : b(context) {}
+  KnownAccesses(MLIRContext *context) : b(context) {}
 
-  /// Splits all fragments of `block` and of the blocks within. What was split
-  /// stays behind without users, in `done`.
-  void splitBlock(Block &block);
+  /// Access `access` of a fragment.
+  Value get(Value fragment, int64_t access);
+  /// All accesses of those of `values` that are fragments, and the other
+  /// values, in the order of getPieces().
+  SmallVector<Value> getAll(ValueRange values, ArrayRef<size_t> runs = {});
+  /// Element `element` of several accesses.
+  Value getAcross(Value fragment, ArrayRef<int64_t> accesses, int64_t element);
+  /// A copy of `op` for this access, with the same of each fragment among its
+  /// operands.
+  Operation *cloneForAccess(Operation *op, int64_t access);
+  /// Notes the next access of a fragment.
+  void add(Value fragment, Value access) { known[fragment].push_back(access); }
+  /// Notes `accesses` as those of the fragments among `values`, in that order,
+  /// and puts the others instead of the values that are no fragments.
+  void setAll(ValueRange values, ValueRange accesses,
+              ArrayRef<size_t> runs = {});
   /// Erases what was split; something that still uses it is an error, as is
   /// what could not be split, which was reported.
   LogicalResult eraseSplit();
 
-  unsigned numSplit = 0;
+  OpBuilder b;
+  /// Whether something could not be split; the first such thing was reported.
+  bool hasFailed = false;
   /// Whether blocks of neighbouring columns were met.
   bool hasBlocks = false;
+  /// What was split, without users.
+  llvm::SetVector<Operation *> done;
+
+private:
+  /// Notes the largest elements of the blocks that access `access` has some of,
+  /// for all accesses that have.
+  void splitBlocks(BlockMaxOp op, int64_t access);
+
+  /// Accesses of fragments as far as they are known.
+  DenseMap<Value, SmallVector<Value>> known;
+};
+
+/// Splits the operations that demand accesses, or that fragments go through.
+class Splitter {
+public:
+  Splitter(KnownAccesses &known) : known(known), b(known.b) {}
+
+  /// Splits all fragments of `block` and of the blocks within.
+  void splitBlock(Block &block);
+
+  unsigned numSplit = 0;
 
 private:
   void split(Operation *op);
@@ -173,38 +211,15 @@ private:
   Operation *splitTogether(Operation *op, ArrayRef<size_t> runs = {});
   void splitRegions(Operation *op);
 
-  /// Access `access` of a fragment.
-  Value get(Value fragment, int64_t access);
-  /// The same of each fragment among the operands of `op`.
-  IRMapping mapOperands(Operation *op, int64_t access);
-  /// A copy of `op` for this access, of operands that are mapped.
-  Operation *cloneForAccess(Operation *op, IRMapping &mapping, int64_t access);
-  /// Notes the largest elements of the blocks that access `access` has some of,
-  /// for all accesses that have.
-  void splitBlocks(BlockMaxOp op, int64_t access);
-  /// Element `element` of several accesses.
-  Value getAcross(Value fragment, ArrayRef<int64_t> accesses, int64_t element);
-  /// All accesses of those of `values` that are fragments, and the other
-  /// values, in the order of getPieces().
-  SmallVector<Value> getAll(ValueRange values, ArrayRef<size_t> runs = {});
-  /// Notes `accesses` as those of the fragments among `values`, in that order,
-  /// and puts the others instead of the values that are no fragments.
-  void setAll(ValueRange values, ValueRange accesses,
-              ArrayRef<size_t> runs = {});
-
-  OpBuilder b;
-  /// Whether something could not be split; the first such thing was reported.
-  bool hasFailed = false;
-  /// Accesses of fragments as far as they are known.
-  DenseMap<Value, SmallVector<Value>> known;
-  llvm::SetVector<Operation *> done;
+  KnownAccesses &known;
+  OpBuilder &b;
   /// The runs of what the loops that were split carry.
   DenseMap<Operation *, SmallVector<size_t>> runsOf;
 };
 } // namespace
 
-void Splitter::setAll(ValueRange values, ValueRange accesses,
-                      ArrayRef<size_t> runs) {
+void KnownAccesses::setAll(ValueRange values, ValueRange accesses,
+                           ArrayRef<size_t> runs) {
   for (auto [piece, access] :
        llvm::zip_equal(getPieces(values.getTypes(), runs), accesses)) {
     Value value = values[piece.value];
@@ -215,7 +230,8 @@ void Splitter::setAll(ValueRange values, ValueRange accesses,
   }
 }
 
-SmallVector<Value> Splitter::getAll(ValueRange values, ArrayRef<size_t> runs) {
+SmallVector<Value> KnownAccesses::getAll(ValueRange values,
+                                         ArrayRef<size_t> runs) {
   SmallVector<Value> accesses;
   for (const Piece &piece : getPieces(values.getTypes(), runs)) {
     Value value = values[piece.value];
@@ -224,7 +240,7 @@ SmallVector<Value> Splitter::getAll(ValueRange values, ArrayRef<size_t> runs) {
   return accesses;
 }
 
-Value Splitter::get(Value fragment, int64_t access) {
+Value KnownAccesses::get(Value fragment, int64_t access) {
   auto &accesses = known[fragment];
   accesses.resize(size_t(lane::asFragment(fragment.getType()).getDimSize(0)));
   if (accesses[size_t(access)])
@@ -250,21 +266,15 @@ Value Splitter::get(Value fragment, int64_t access) {
     splitBlocks(blocks, access);
     return known[fragment][size_t(access)];
   }
-  IRMapping mapping = mapOperands(producer, access);
-  Value result = cloneForAccess(producer, mapping, access)->getResult(0);
+  Value result = cloneForAccess(producer, access)->getResult(0);
   return known[fragment][size_t(access)] = result;
 }
 
-IRMapping Splitter::mapOperands(Operation *op, int64_t access) {
+Operation *KnownAccesses::cloneForAccess(Operation *op, int64_t access) {
   IRMapping mapping;
   for (Value operand : op->getOperands())
     if (lane::asFragment(operand.getType()))
       mapping.map(operand, get(operand, access));
-  return mapping;
-}
-
-Operation *Splitter::cloneForAccess(Operation *op, IRMapping &mapping,
-                                    int64_t access) {
   Operation *copy = lane::cloneForPart(b, op, mapping, [](Type type) -> Type {
     VectorType fragment = lane::asFragment(type);
     return fragment ? getAccessType(fragment) : type;
@@ -274,7 +284,7 @@ Operation *Splitter::cloneForAccess(Operation *op, IRMapping &mapping,
   return copy;
 }
 
-void Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
+void KnownAccesses::splitBlocks(BlockMaxOp op, int64_t access) {
   // All layouts of a kernel have the same lanes.
   int64_t columns = 0;
   op->getParentOfType<gpu::GPUFuncOp>().walk([&](lane::LayoutOp layout) {
@@ -293,8 +303,8 @@ void Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
   hasBlocks = true;
 }
 
-Value Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
-                          int64_t element) {
+Value KnownAccesses::getAcross(Value fragment, ArrayRef<int64_t> accesses,
+                               int64_t element) {
   auto type = VectorType::get({int64_t(accesses.size())},
                               getElementTypeOrSelf(fragment.getType()));
   // Narrow elements are packed when they are made.
@@ -310,6 +320,23 @@ Value Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
   return vector::FromElementsOp::create(b, fragment.getLoc(), type, elements);
 }
 
+LogicalResult KnownAccesses::eraseSplit() {
+  if (hasFailed)
+    return failure();
+  for (Operation *op : done)
+    for (Operation *user : op->getUsers())
+      if (!done.contains(user))
+        return user->emitOpError(
+            "needs a fragment whole, which cannot be split");
+  for (Operation *op : done)
+    op->dropAllReferences();
+  for (Operation *op : done) {
+    op->dropAllUses();
+    op->erase();
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // What demands accesses
 //===----------------------------------------------------------------------===//
@@ -317,11 +344,10 @@ Value Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
 /// One operation for each access.
 void Splitter::splitAccesses(lane::AccessOpInterface op) {
   for (int64_t i = 0, accesses = countAccesses(op); i < accesses; ++i) {
-    IRMapping mapping = mapOperands(op, i);
-    Operation *access = cloneForAccess(op, mapping, i);
+    Operation *access = known.cloneForAccess(op, i);
     for (auto [fragment, part] :
          llvm::zip_equal(op->getResults(), access->getResults()))
-      known[fragment].push_back(part);
+      known.add(fragment, part);
     ++numSplit;
   }
 }
@@ -329,7 +355,7 @@ void Splitter::splitAccesses(lane::AccessOpInterface op) {
 /// One operation for all accesses of all fragments.
 Operation *Splitter::splitTogether(Operation *op, ArrayRef<size_t> runs) {
   OperationState state(op->getLoc(), op->getName(),
-                       getAll(op->getOperands(), runs),
+                       known.getAll(op->getOperands(), runs),
                        splitTypes(op->getResultTypes(), runs), op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
@@ -362,7 +388,7 @@ void Splitter::splitAccesses(lane::StoreOp op) {
     }
     SmallVector<int64_t> accesses = llvm::to_vector(llvm::map_range(
         aside, [&](int64_t access) { return access + column / columns; }));
-    return getAcross(op.getFragment(), accesses, column % columns);
+    return known.getAcross(op.getFragment(), accesses, column % columns);
   };
   for (int64_t i = 0; i < layout.getAccesses(); ++i)
     // Elements of one access lie apart where those of several lie together.
@@ -389,7 +415,7 @@ void Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
   SmallVector<SmallVector<Value>> sliced(op.getPartials().size());
   for (int64_t i = 0; i < accesses; ++i)
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
-      Value found = get(fragment, i);
+      Value found = known.get(fragment, i);
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
       if (auto product = found.getDefiningOp<arith::MulFOp>();
           product && !isMaximum)
@@ -411,7 +437,7 @@ void Splitter::splitAccesses(lane::FoldOp op) {
   SmallVector<Value> partials(op.getFragments().size());
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i)
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
-      Value found = get(fragment, i);
+      Value found = known.get(fragment, i);
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
       Value term =
           lane::makeTerm(at, op.getLayout(), op.getRow(), i, isMaximum, found);
@@ -452,11 +478,11 @@ void Splitter::splitRegions(Operation *op) {
       moved->addArguments(types,
                           SmallVector<Location>(types.size(), op->getLoc()));
       moved->getOperations().splice(moved->end(), block.getOperations());
-      setAll(ValueRange(block.getArguments()),
-             ValueRange(moved->getArguments()), runs);
+      known.setAll(ValueRange(block.getArguments()),
+                   ValueRange(moved->getArguments()), runs);
       splitBlock(*moved);
     }
-  setAll(op->getResults(), split->getResults(), runs);
+  known.setAll(op->getResults(), split->getResults(), runs);
 }
 
 void Splitter::split(Operation *op) {
@@ -469,37 +495,37 @@ void Splitter::split(Operation *op) {
       return;
     }
     if (!isa<RegionBranchOpInterface>(op)) {
-      if (!hasFailed)
+      if (!known.hasFailed)
         op->emitOpError("cannot be split: expected an operation with "
                         "RegionBranchOpInterface where fragments go into or "
                         "out of regions");
-      hasFailed = true;
+      known.hasFailed = true;
       return;
     }
-    done.insert(op);
+    known.done.insert(op);
     return splitRegions(op);
   }
   if (!hasFragments)
     return;
   if (isa<RegionBranchTerminatorOpInterface>(op)) {
     op->setOperands(
-        getAll(op->getOperands(), runsOf.lookup(op->getParentOp())));
+        known.getAll(op->getOperands(), runsOf.lookup(op->getParentOp())));
     return;
   }
   // Elementwise operations are split where their result is first needed.
   if (isElementwise(op)) {
-    done.insert(op);
+    known.done.insert(op);
     return;
   }
   llvm::TypeSwitch<Operation *>(op)
       .Case<lane::StoreOp, lane::FoldOp, lane::AccessOpInterface>([&](auto op) {
-        done.insert(op);
+        known.done.insert(op);
         splitAccesses(op);
       })
       .Case<lane::LoadColumnsOp, lane::CombineGroupsOp, lane::ShareSumsOp,
             lane::AddLeavesOp>([&](auto op) {
-        done.insert(op);
-        setAll(op->getResults(), splitTogether(op)->getResults());
+        known.done.insert(op);
+        known.setAll(op->getResults(), splitTogether(op)->getResults());
       });
 }
 
@@ -509,23 +535,6 @@ void Splitter::splitBlock(Block &block) {
     b.setInsertionPoint(&op);
     split(&op);
   }
-}
-
-LogicalResult Splitter::eraseSplit() {
-  if (hasFailed)
-    return failure();
-  for (Operation *op : done)
-    for (Operation *user : op->getUsers())
-      if (!done.contains(user))
-        return user->emitOpError(
-            "needs a fragment whole, which cannot be split");
-  for (Operation *op : done)
-    op->dropAllReferences();
-  for (Operation *op : done) {
-    op->dropAllUses();
-    op->erase();
-  }
-  return success();
 }
 
 /// Does elementwise operations on what is the same in all elements of an access
@@ -542,13 +551,14 @@ static LogicalResult sinkBroadcasts(gpu::GPUFuncOp kernel) {
 namespace {
 struct SplitFragments : lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
   void runOnOperation() override {
-    Splitter splitter(&getContext());
+    KnownAccesses known(&getContext());
+    Splitter splitter(known);
     splitter.splitBlock(getOperation().getBody().front());
-    if (failed(splitter.eraseSplit()))
+    if (failed(known.eraseSplit()))
       return signalPassFailure();
     numSplit += splitter.numSplit;
     // What follows from a block's largest element is one for a lane.
-    if (splitter.hasBlocks && failed(sinkBroadcasts(getOperation())))
+    if (known.hasBlocks && failed(sinkBroadcasts(getOperation())))
       return signalPassFailure();
   }
 };

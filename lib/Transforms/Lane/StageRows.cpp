@@ -92,11 +92,11 @@ void Stager::run() {
   b.setInsertionPoint(yield);
   if (hasSums)
     refill();
-  Value following = b.add(stage, 1);
-  Value wraps = b.equal(following, b.index(count));
+  Value following = b(stage) + 1;
+  Value wraps = b(following) == count;
   Value next = b.select(wraps, b.index(0), following);
   Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
-  Value nextPhase = b.exclusiveOr(phase, flip);
+  Value nextPhase = b(phase) ^ flip;
   unsigned number = cast<BlockArgument>(stage).getArgNumber() - 1;
   yield.getValuesMutable().slice(number, 2).assign(
       ArrayRef<Value>{next, nextPhase});
@@ -120,8 +120,8 @@ void Stager::startFirstCopies() {
   Value tile = loop.getBegin();
   for (int64_t i = 0; i < count; ++i) {
     if (i) {
-      Value distance = b.multiply(loop.getStep(), i);
-      tile = b.add(loop.getBegin(), distance);
+      Value distance = b(loop.getStep()) * i;
+      tile = b(loop.getBegin()) + distance;
     }
     stage = b.index(i);
     startCopies(tile);
@@ -154,8 +154,8 @@ void Stager::startCopies(Value tile) {
 /// one, from which all lanes have loaded their fragments.
 void Stager::refill() {
   lane::BarrierOp::create(b);
-  Value ahead = b.multiply(loop.getStep(), count);
-  startCopies(b.add(loop.getTile(), ahead));
+  Value ahead = b(loop.getStep()) * count;
+  startCopies(b(loop.getTile()) + ahead);
 }
 
 /// The loads of the rows of `loop`; a failure where they cannot be staged.

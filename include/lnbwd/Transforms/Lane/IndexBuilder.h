@@ -14,82 +14,61 @@
 #ifndef LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 #define LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "lnbwd/Support/BuiltValue.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace lnbwd {
 
-/// All values are of the type index and not negative, but for conditions.
+class IndexBuilder;
+
+/// An index, or an integer of another type or a vector of such, that is not
+/// negative.
+struct IndexValue : BuiltValue<IndexBuilder> {
+  using Number = int64_t;
+  using BuiltValue::BuiltValue;
+  operator mlir::ValueRange() const { return value; }
+  IndexValue like(int64_t number) const;
+};
+
 class IndexBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  mlir::Value index(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(*this, value);
+  IndexValue operator()(mlir::Value value) { return {this, value}; }
+  IndexValue index(int64_t value) {
+    return make<mlir::arith::ConstantIndexOp>(value);
   }
-  mlir::Value int32(int64_t value) {
-    return mlir::arith::ConstantIntOp::create(*this, value, 32);
+  IndexValue int32(int64_t value) {
+    return make<mlir::arith::ConstantIntOp>(value, 32);
   }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(*this, x, y);
+  IndexValue zero(mlir::Type type) {
+    return make<mlir::arith::ConstantOp>(getZeroAttr(type));
   }
-  mlir::Value add(mlir::Value x, int64_t y) { return add(x, index(y)); }
-  mlir::Value subtract(mlir::Value x, mlir::Value y) {
-    return mlir::arith::SubIOp::create(*this, x, y);
+  IndexValue atMost(mlir::Value x, mlir::Value bound) {
+    return make<mlir::arith::MinUIOp>(x, bound);
   }
-  mlir::Value multiply(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MulIOp::create(*this, x, y);
+  IndexValue atLeast(mlir::Value x, mlir::Value bound) {
+    return make<mlir::arith::MaxUIOp>(x, bound);
   }
-  mlir::Value multiply(mlir::Value x, int64_t y) {
-    return y == 1 ? x : multiply(x, index(y));
+  /// Of numbers that may be negative.
+  IndexValue less(mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt, x, y);
   }
-  mlir::Value divide(mlir::Value x, int64_t y) {
-    return mlir::arith::DivUIOp::create(*this, x, index(y));
-  }
-  mlir::Value remainder(mlir::Value x, int64_t y) {
-    return mlir::arith::RemUIOp::create(*this, x, index(y));
-  }
-  mlir::Value exclusiveOr(mlir::Value x, mlir::Value y) {
-    return mlir::arith::XOrIOp::create(*this, x, y);
-  }
-  mlir::Value smaller(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MinSIOp::create(*this, x, y);
-  }
-  mlir::Value atMost(mlir::Value x, mlir::Value bound) {
-    return mlir::arith::MinUIOp::create(*this, x, bound);
-  }
-  mlir::Value atLeast(mlir::Value x, mlir::Value bound) {
-    return mlir::arith::MaxUIOp::create(*this, x, bound);
-  }
-  mlir::Value less(mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::slt,
-                                       x, y);
-  }
-  mlir::Value below(mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::ult,
-                                       x, y);
-  }
-  mlir::Value equal(mlir::Value x, mlir::Value y) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::eq, x,
-                                       y);
-  }
-  mlir::Value isZero(mlir::Value x) { return equal(x, index(0)); }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return mlir::arith::SelectOp::create(*this, condition, x, y);
+  IndexValue select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::SelectOp>(condition, x, y);
   }
   /// The conjunction of two conditions, each of which may be null for true.
-  mlir::Value both(mlir::Value x, mlir::Value y) {
+  IndexValue both(mlir::Value x, mlir::Value y) {
     if (!x || !y)
-      return x ? x : y;
-    return mlir::arith::AndIOp::create(*this, x, y);
+      return {this, x ? x : y};
+    return make<mlir::arith::AndIOp>(x, y);
   }
-  mlir::Value zero(mlir::Type type) {
-    return mlir::arith::ConstantOp::create(*this, getZeroAttr(type));
-  }
-  mlir::Value blockId(mlir::gpu::Dimension dimension) {
-    return mlir::gpu::BlockIdOp::create(*this, dimension);
+  template <typename Op, typename... Args> IndexValue make(Args... args) {
+    return {this, Op::create(*this, args...)};
   }
   /// Writes `body` under `condition`, or plainly where that is null for true.
   void when(mlir::Value condition, llvm::function_ref<void()> body) {
@@ -115,6 +94,17 @@ public:
             .getResults());
   }
 };
+
+inline IndexValue IndexValue::like(int64_t number) const {
+  mlir::TypedAttr attr =
+      b->getIntegerAttr(mlir::getElementTypeOrSelf(value), number);
+  if (auto vector = llvm::dyn_cast<mlir::VectorType>(value.getType()))
+    attr = mlir::DenseElementsAttr::get(vector, mlir::Attribute(attr));
+  return {b, mlir::arith::ConstantOp::create(*b, attr)};
+}
+inline IndexValue operator*(IndexValue x, int64_t y) {
+  return y == 1 ? x : x * x.like(y);
+}
 
 } // namespace lnbwd
 

@@ -33,8 +33,7 @@ namespace {
 /// known of x.
 struct Statistics {
   Value mean;
-  Value xhat;
-  Value rstd;
+  RowValue xhat, rstd;
 };
 
 /// Those of the row `x` of float32: saved if they are there, or else computed.
@@ -47,79 +46,80 @@ class StatisticsBuilder {
 public:
   StatisticsBuilder(RowBuilder &b, RowBody &body)
       : b(b), body(body), length(body.getRowLength()),
-        overN(b.constant(1.0 / double(length))),
-        epsilon(b.constant(body.getEpsilon())), textbook(body.isTextbook()) {}
+        overN(constant(b, 1.0 / double(length))),
+        epsilon(constant(b, body.getEpsilon())) {}
 
-  Statistics get(Value x) {
-    Value mean = body.get(Role::Mean), rstd = body.get(Role::Rstd);
-    if (!rstd)
+  Statistics get(RowValue x) {
+    Value mean = body.get(Role::Mean);
+    if (!body.has(Role::Rstd))
       return body.hasMean() ? compute(x) : computeAroundZero(x);
+    RowValue rstd{&b, body.get(Role::Rstd)};
     // The negated mean is added: packed float32 has additions only.
-    Value centred = mean ? b.add(x, b.spread(b.negate(mean))) : x;
-    return {mean, b.mul(centred, b.spread(rstd)), rstd};
+    RowValue centred = mean ? x + spread(-RowValue{&b, mean}, length) : x;
+    return {mean, centred * spread(rstd, length), rstd};
   }
 
 private:
-  Statistics compute(Value x) {
-    Value sum = b.rowSum(x);
-    Value mean = b.mul(sum, overN);
-    Value centred = b.add(x, b.spread(b.negate(mean)));
-    if (textbook) {
-      Value rstd = rstdOf(b.mul(b.rowSum(b.mul(centred, centred)), overN));
-      return {mean, b.mul(centred, b.spread(rstd)), rstd};
+  Statistics compute(RowValue x) {
+    RowValue sum = rowSum(x);
+    RowValue mean = sum * overN;
+    RowValue centred = x + spread(-mean, length);
+    if (body.isTextbook()) {
+      RowValue rstd = rstdOf(rowSum(centred * centred) * overN);
+      return {mean, centred * spread(rstd, length), rstd};
     }
-    Value left = b.mul(b.rowSum(centred), overN);
-    Value squares = b.rowSum(b.mul(centred, centred));
-    Value square = b.mul(squares, overN);
+    RowValue left = rowSum(centred) * overN;
+    RowValue squares = rowSum(centred * centred);
+    RowValue square = squares * overN;
     // Not below 0 by rounding.
-    Value zero = b.constant(0.0);
-    Value less = b.negate(b.mul(left, left));
-    Value difference = b.add(divide(squares, square), less);
-    Value variance = b.select(b.less(zero, difference), difference, zero);
+    RowValue zero = constant(b, 0.0);
+    RowValue less = -(left * left);
+    RowValue difference = divide(squares, square) + less;
+    RowValue variance = select(zero < difference, difference, zero);
     // (centred - left) * rstd, rounded once.
-    Value rstd = rstdOf(markOverflow(square, variance));
-    Value scale = b.spread(rstd);
-    Value shift = b.spread(b.mul(b.negate(left), rstd));
-    return {chooseMean(sum, mean, left, rstd), b.fma(centred, scale, shift),
-            rstd};
+    RowValue rstd = rstdOf(markOverflow(square, variance));
+    RowValue scale = spread(rstd, length);
+    RowValue shift = spread(-left * rstd, length);
+    RowValue saved = chooseMean(sum, mean, left, rstd);
+    return {saved, fma(centred, scale, shift), rstd};
   }
-  Statistics computeAroundZero(Value x) {
-    Value square = b.mul(b.rowSum(b.mul(x, x)), overN);
-    Value rstd = rstdOf(textbook ? square : markOverflow(square, square));
-    return {Value(), b.mul(x, b.spread(rstd)), rstd};
+  Statistics computeAroundZero(RowValue x) {
+    RowValue square = rowSum(x * x) * overN;
+    RowValue rstd =
+        rstdOf(body.isTextbook() ? square : markOverflow(square, square));
+    return {Value(), x * spread(rstd, length), rstd};
   }
 
   /// `sum` / N, of which `estimate` is the product with 1/N: without the
   /// rounding of 1/N. Both finite.
-  Value divide(Value sum, Value estimate) {
+  RowValue divide(RowValue sum, RowValue estimate) {
     if (llvm::isPowerOf2_64(uint64_t(length)))
       return estimate;
-    Value remainder = b.fma(estimate, b.constant(-double(length)), sum);
-    return b.fma(remainder, overN, estimate);
+    RowValue remainder = fma(estimate, constant(b, -double(length)), sum);
+    return fma(remainder, overN, estimate);
   }
   /// `variance`, but NaN where `square` is infinite: its reciprocal root would
   /// make numbers of a row that nobody can tell from right ones.
-  Value markOverflow(Value square, Value variance) {
-    return b.fma(square, b.constant(0.0), variance);
+  RowValue markOverflow(RowValue square, RowValue variance) {
+    return fma(square, constant(b, 0.0), variance);
   }
   /// The mean to save. Where it is small beside the deviations, the elements of
   /// x are much coarser than it is, x - mean is rounded alike in all that are
   /// of a size, and `left` is mostly the sum of those roundings: the first sum
   /// is better then. One lane of a row computes this: few operations, lest
   /// NVIDIA's assembler makes them a branch, which all of the row wait for.
-  Value chooseMean(Value sum, Value mean, Value left, Value rstd) {
-    Value size = b.abs(b.mul(sum, rstd));
-    Value isSmall = b.less(size, b.constant(0.25 * double(length)));
-    return b.add(mean, b.select(isSmall, b.constant(0.0), left));
+  RowValue chooseMean(RowValue sum, RowValue mean, RowValue left,
+                      RowValue rstd) {
+    RowValue size = abs(sum * rstd);
+    Value isSmall = size < constant(b, 0.25 * double(length));
+    return mean + select(isSmall, constant(b, 0.0), left);
   }
-  Value rstdOf(Value variance) { return b.rsqrt(b.add(variance, epsilon)); }
+  RowValue rstdOf(RowValue variance) { return rsqrt(variance + epsilon); }
 
   RowBuilder &b;
   RowBody &body;
   int64_t length;
-  Value overN;
-  Value epsilon;
-  bool textbook;
+  RowValue overN, epsilon;
 };
 
 } // namespace
@@ -128,29 +128,20 @@ private:
 // Forward passes
 //===----------------------------------------------------------------------===//
 
-/// x, with the residual where there is one.
-static Value addResidual(RowBuilder &b, RowBody &body) {
-  Value x = b.widen(body.get(Role::X));
-  if (Value residual = body.get(Role::Residual))
-    return b.add(x, b.widen(residual));
-  return x;
-}
-
 /// gamma * row + beta, of what there is of gamma and beta.
-static Value applyColumns(RowBuilder &b, RowBody &body, Value row) {
-  Value gamma = body.get(Role::Gamma);
-  Value beta = body.get(Role::Beta);
-  if (gamma) {
-    gamma = b.widen(gamma);
-    row = body.isGammaZeroCentred() ? b.add(b.mul(gamma, row), row)
-                                    : b.mul(gamma, row);
+static RowValue applyColumns(RowBuilder &b, RowBody &body, RowValue row) {
+  if (body.has(Role::Gamma)) {
+    RowValue gamma = body.widened(b, Role::Gamma);
+    row = body.isGammaZeroCentred() ? gamma * row + row : gamma * row;
   }
-  return beta ? b.add(row, b.widen(beta)) : row;
+  return body.has(Role::Beta) ? row + body.widened(b, Role::Beta) : row;
 }
 
-/// The normalised rows and their statistics.
-static void setNormalised(RowBuilder &b, RowBody &body, Value sum,
-                          const Statistics &statistics) {
+void bodies::norm(RowBuilder &b, RowBody &body) {
+  RowValue sum = body.widened(b, Role::X);
+  if (body.has(Role::Residual))
+    sum = sum + body.widened(b, Role::Residual);
+  Statistics statistics = StatisticsBuilder(b, body).get(sum);
   if (body.wants(Role::Y))
     body.set(Role::Y, applyColumns(b, body, statistics.xhat));
   body.set(Role::Sum, sum);
@@ -158,35 +149,36 @@ static void setNormalised(RowBuilder &b, RowBody &body, Value sum,
   body.set(Role::Rstd, statistics.rstd);
 }
 
-void bodies::norm(RowBuilder &b, RowBody &body) {
-  Value sum = addResidual(b, body);
-  setNormalised(b, body, sum, StatisticsBuilder(b, body).get(sum));
-}
-
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//
 
 /// xhat from the output: (y - beta) / gamma, clamped to the sqrt(N) that no
-/// xhat exceeds, and 0 where gamma is.
-static Value invertColumns(RowBuilder &b, RowBody &body) {
-  Value xhat = b.widen(body.get(Role::Y));
-  if (Value beta = body.get(Role::Beta))
-    xhat = b.add(xhat, b.negate(b.widen(beta)));
-  Value gamma = body.get(Role::Gamma);
-  if (!gamma)
+/// xhat exceeds, and 0 where gamma is. A NaN stays one.
+static RowValue invertColumns(RowBuilder &b, RowBody &body) {
+  RowValue xhat = body.widened(b, Role::Y);
+  if (body.has(Role::Beta))
+    xhat = xhat + -body.widened(b, Role::Beta);
+  if (!body.has(Role::Gamma))
     return xhat;
-  gamma = b.widen(gamma);
+  auto inRow = [&](double number) {
+    return spread(constant(b, number), body.getRowLength());
+  };
+  RowValue gamma = body.widened(b, Role::Gamma);
   if (body.isGammaZeroCentred())
-    gamma = b.add(gamma, b.spread(b.constant(1.0)));
+    gamma = gamma + inRow(1.0);
   // Of all but subnormal numbers the reciprocal is finite.
-  Value least = b.spread(b.constant(std::numeric_limits<float>::min()));
-  Value isLost = b.less(b.abs(gamma), least);
-  Value zero = b.spread(b.constant(0.0));
-  Value one = b.spread(b.constant(1.0));
-  Value inverse = b.div(one, b.select(isLost, one, gamma));
-  Value bound = b.spread(b.constant(std::sqrt(double(body.getRowLength()))));
-  return b.select(isLost, zero, b.clamp(b.mul(xhat, inverse), bound));
+  RowValue least = inRow(std::numeric_limits<float>::min());
+  Value isLost = abs(gamma) < least;
+  RowValue zero = inRow(0.0), one = inRow(1.0);
+  RowValue divisor = select(isLost, one, gamma);
+  RowValue inverse{&b, arith::DivFOp::create(b, one, divisor)};
+  RowValue bound = inRow(std::sqrt(double(body.getRowLength())));
+  xhat = xhat * inverse;
+  RowValue low = -bound;
+  xhat = select(bound < xhat, bound, xhat);
+  xhat = select(xhat < low, low, xhat);
+  return select(isLost, zero, xhat);
 }
 
 /// The gradient of what was normalised. With wdy = gamma * dy:
@@ -194,45 +186,39 @@ static Value invertColumns(RowBuilder &b, RowBody &body) {
 /// written as fused multiply-adds; the second sum belongs to the mean. The mean
 /// is subtracted before the scaling: folded into the multiply-add it would lose
 /// what a large mean leaves.
-static Value differentiateNorm(RowBuilder &b, RowBody &body, Value dy,
-                               const Statistics &statistics) {
+static RowValue differentiateNorm(RowBuilder &b, RowBody &body, RowValue dy,
+                                  const Statistics &statistics) {
   auto [mean, xhat, rstd] = statistics;
-  bool hasMean = body.hasMean();
-  Value wdy = dy;
-  if (Value gamma = body.get(Role::Gamma)) {
-    gamma = b.widen(gamma);
-    wdy = body.isGammaZeroCentred() ? b.fma(gamma, dy, dy) : b.mul(gamma, dy);
+  int64_t length = body.getRowLength();
+  RowValue wdy = dy;
+  if (body.has(Role::Gamma)) {
+    RowValue gamma = body.widened(b, Role::Gamma);
+    wdy = body.isGammaZeroCentred() ? fma(gamma, dy, dy) : gamma * dy;
   }
-  Value weightedSum = b.rowSum(b.mul(wdy, xhat));
-  Value sum = hasMean ? b.rowSum(wdy) : Value();
-  Value scale = b.mul(rstd, b.constant(-1.0 / double(body.getRowLength())));
-  Value c1 = b.spread(b.mul(weightedSum, scale));
-  Value dx =
-      hasMean ? b.fma(xhat, c1, b.spread(b.mul(sum, scale))) : b.mul(xhat, c1);
-  return b.fma(wdy, b.spread(rstd), dx);
-}
-
-/// The outputs of a gradient, from the normalised rows and the gradient of what
-/// the norm puts out.
-static void setGradients(RowBuilder &b, RowBody &body, Value dy,
-                         const Statistics &statistics) {
-  if (body.wants(Role::Dx) || body.wants(Role::Dresidual)) {
-    Value dx = differentiateNorm(b, body, dy, statistics);
-    if (Value dsum = body.get(Role::Dsum))
-      dx = b.add(dx, b.widen(dsum));
-    body.set(Role::Dx, dx);
-    body.set(Role::Dresidual, dx);
-  }
-  if (body.wants(Role::Dgamma))
-    body.set(Role::Dgamma, b.mul(dy, statistics.xhat));
-  body.set(Role::Dbeta, dy);
+  RowValue weightedSum = rowSum(wdy * xhat);
+  RowValue sum = body.hasMean() ? rowSum(wdy) : weightedSum;
+  RowValue scale = rstd * (-1.0 / double(length));
+  RowValue c1 = spread(weightedSum * scale, length);
+  RowValue dx =
+      body.hasMean() ? fma(xhat, c1, spread(sum * scale, length)) : xhat * c1;
+  return fma(wdy, spread(rstd, length), dx);
 }
 
 void bodies::normGradient(RowBuilder &b, RowBody &body) {
   Statistics statistics;
-  if (body.get(Role::Y))
-    statistics = {Value(), invertColumns(b, body), body.get(Role::Rstd)};
+  if (body.has(Role::Y))
+    statistics = {Value(), invertColumns(b, body), {&b, body.get(Role::Rstd)}};
   else
-    statistics = StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
-  setGradients(b, body, b.widen(body.get(Role::Dy)), statistics);
+    statistics = StatisticsBuilder(b, body).get(body.widened(b, Role::X));
+  RowValue dy = body.widened(b, Role::Dy);
+  if (body.wants(Role::Dx) || body.wants(Role::Dresidual)) {
+    RowValue dx = differentiateNorm(b, body, dy, statistics);
+    if (body.has(Role::Dsum))
+      dx = dx + body.widened(b, Role::Dsum);
+    body.set(Role::Dx, dx);
+    body.set(Role::Dresidual, dx);
+  }
+  if (body.wants(Role::Dgamma))
+    body.set(Role::Dgamma, dy * statistics.xhat);
+  body.set(Role::Dbeta, dy);
 }

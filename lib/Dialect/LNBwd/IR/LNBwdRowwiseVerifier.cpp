@@ -216,7 +216,6 @@ private:
     return std::move(diag << ", got " << type << " with "
                           << AffineMapAttr::get(map));
   }
-  bool isSum() const { return isAdded && form.getAccess() != Access::Matrix; }
   LogicalResult verifyRows();
   LogicalResult verifyStrided();
   LogicalResult verifyKnownSizes();
@@ -389,7 +388,8 @@ LogicalResult OperandVerifier::verifyPartial() {
 
 LogicalResult OperandVerifier::verifyElements() {
   bool isMaximum = op.getReduction(index) == Reduction::Maximum;
-  if (isMaximum && (!isSum() || hasContractions || op.getAccumulate()))
+  if (isMaximum &&
+      (access == Access::Matrix || hasContractions || op.getAccumulate()))
     return addFound(emitError()
                     << "'max' of a column or a group column, in a program "
                        "without matrices that does not accumulate");

@@ -67,34 +67,36 @@ static bool isMoved(AffineMap map) {
   });
 }
 
-bool OperandForms::isReduced(unsigned index) const {
-  size_t numInputs = maps.size() - reductions.size();
+static bool isReduced(const OperandForms &operands, unsigned index) {
+  size_t numInputs = operands.maps.size() - operands.reductions.size();
   return index >= numInputs &&
-         cast<ReductionAttr>(reductions[index - numInputs]).getValue() !=
-             Reduction::None;
+         cast<ReductionAttr>(operands.reductions[index - numInputs])
+                 .getValue() != Reduction::None;
 }
 
-bool OperandForms::doMapsFit() const {
-  if (maps.empty() || maps.size() != types.size() ||
-      reductions.size() > maps.size())
+static bool doMapsFit(const OperandForms &operands) {
+  if (operands.maps.empty() || operands.maps.size() != operands.types.size() ||
+      operands.reductions.size() > operands.maps.size())
     return false;
-  unsigned numDims = getMap(0).getNumDims();
-  return numRowDims >= 0 && numRowDims < int64_t(numDims) &&
+  unsigned numDims = operands.getMap(0).getNumDims();
+  return operands.numRowDims >= 0 && operands.numRowDims < int64_t(numDims) &&
          llvm::all_of(
-             llvm::seq<unsigned>(0, maps.size()),
+             llvm::seq<unsigned>(0, operands.maps.size()),
              [&](unsigned i) {
-               auto type = dyn_cast<ShapedType>(types[i]);
+               auto type = dyn_cast<ShapedType>(operands.types[i]);
                return type && type.hasRank() &&
-                      getMap(i).getNumDims() == numDims &&
-                      type.getRank() == int64_t(getMap(i).getNumResults());
+                      operands.getMap(i).getNumDims() == numDims &&
+                      type.getRank() ==
+                          int64_t(operands.getMap(i).getNumResults());
              });
 }
 
 /// Whether a row block has all dimensions that `map`, of columns, has.
-bool OperandForms::isOfRows(AffineMap map) const {
-  return llvm::any_of(maps, [&](Attribute other) {
+static bool isOfRows(const OperandForms &operands, AffineMap map) {
+  return llvm::any_of(operands.maps, [&](Attribute other) {
     AffineMap rows = cast<AffineMapAttr>(other).getValue();
-    return rows != map && countDims(rows, 0, numRowDims) == numRowDims &&
+    return rows != map &&
+           countDims(rows, 0, operands.numRowDims) == operands.numRowDims &&
            llvm::all_of(map.getResults(), [&](AffineExpr result) {
              std::optional<MappedDim> mapped = getMappedDim(result);
              return !mapped || rows.isFunctionOfDim(mapped->dim);
@@ -104,11 +106,11 @@ bool OperandForms::isOfRows(AffineMap map) const {
 
 /// Whether an operand lies in memory in another way than its dimensions in the
 /// domain's order, dense but for the distance between rows.
-bool OperandForms::isStrided(unsigned index) const {
-  AffineMap map = getMap(index);
+static bool isStrided(const OperandForms &operands, unsigned index) {
+  AffineMap map = operands.getMap(index);
   if (isMoved(map))
     return true;
-  ShapedType type = getType(index);
+  ShapedType type = operands.getType(index);
   auto memref = dyn_cast<MemRefType>(type);
   bool isDense = !memref || memref.getLayout().isIdentity();
   bool isInOrder =
@@ -119,25 +121,25 @@ bool OperandForms::isStrided(unsigned index) const {
       });
   if (isInOrder && isDense)
     return false;
-  int64_t numRows = countRows(index);
-  unsigned numColumns = countColumns(index);
+  int64_t numRows = operands.countRows(index);
+  unsigned numColumns = operands.countColumns(index);
   // A matrix may have its dimensions in any order.
   if (!isInOrder)
-    return !isDense || numRows > 0 || numColumns < 2 || isOfRows(map);
+    return !isDense || numRows > 0 || numColumns < 2 || isOfRows(operands, map);
   // Rows may lie apart.
-  bool hasRows = numRows == numRowDims ||
+  bool hasRows = numRows == operands.numRowDims ||
                  (!type.hasStaticShape() && !hasDims(map, 0, numRows));
   return !hasRows || numColumns == 0 || map.getNumSymbols() ||
          !getRowLayout(type, numColumns).stride;
 }
 
 /// How many row dimensions all those operands have that have the first alone.
-int64_t OperandForms::getLeadingDims() const {
+static int64_t getLeadingDims(const OperandForms &operands) {
   // Sums are taken group by group; what is read can be found in any case.
-  for (unsigned i = unsigned(maps.size()); i-- > 0;) {
-    int64_t count = countRows(i);
-    if (count > 0 && count < numRowDims && hasDims(getMap(i), 0, count) &&
-        !isStrided(i))
+  for (unsigned i = unsigned(operands.maps.size()); i-- > 0;) {
+    int64_t count = operands.countRows(i);
+    if (count > 0 && count < operands.numRowDims &&
+        hasDims(operands.getMap(i), 0, count) && !isStrided(operands, i))
       return count;
   }
   return 0;
@@ -146,7 +148,7 @@ int64_t OperandForms::getLeadingDims() const {
 int64_t OperandForms::getNumGroupDims() const {
   if (numRowDims < 2)
     return 0;
-  if (int64_t count = getLeadingDims())
+  if (int64_t count = getLeadingDims(*this))
     return count;
   // What all groups share is found by the row's number if the rows of a group
   // are known.
@@ -180,37 +182,41 @@ SmallVector<int64_t> OperandForms::getDimSizes() const {
 Access OperandForms::getAccess(unsigned index) const {
   AffineMap map = getMap(index);
   unsigned numRows = countRows(index), numColumns = countColumns(index);
-  bool isTable = map.getNumSymbols() > 0 && numRows == 0 && !isReduced(index);
+  bool isTable =
+      map.getNumSymbols() > 0 && numRows == 0 && !isReduced(*this, index);
   if (isTable && (numColumns > 0 || numRowDims > 0))
     return Access::Table;
   if (numColumns == 0)
     return Access::Scalar;
   if (numRows > 0)
-    return numRows < numRowDims && numRows == getLeadingDims() &&
-                   hasDims(map, 0, numRows) && !isStrided(index)
+    return numRows < numRowDims && numRows == getLeadingDims(*this) &&
+                   hasDims(map, 0, numRows) && !isStrided(*this, index)
                ? Access::GroupColumn
                : Access::Row;
   // Of a domain of one row, columns are rows.
-  if (numRowDims == 0 && !isReduced(index))
+  if (numRowDims == 0 && !isReduced(*this, index))
     return Access::Row;
-  return numColumns < 2 || isOfRows(map) ? Access::Column : Access::Matrix;
+  return numColumns < 2 || isOfRows(*this, map) ? Access::Column
+                                                : Access::Matrix;
 }
 
-RowDims OperandForms::getRowDims(unsigned index) const {
-  AffineMap map = getMap(index);
-  int64_t count = countRows(index);
+static RowDims getRowDims(const OperandForms &operands, unsigned index) {
+  AffineMap map = operands.getMap(index);
+  int64_t count = operands.countRows(index);
   // Of a domain of one row, columns are rows.
-  if (numRowDims == 0 ? getAccess(index) != Access::Row : count == 0)
+  if (operands.numRowDims == 0 ? operands.getAccess(index) != Access::Row
+                               : count == 0)
     return RowDims::None;
-  if (isStrided(index))
+  if (isStrided(operands, index))
     return RowDims::Some;
-  if (count == numRowDims)
+  if (count == operands.numRowDims)
     return RowDims::All;
-  int64_t groups = getNumGroupDims();
+  int64_t groups = operands.getNumGroupDims();
   if (count == groups && hasDims(map, 0, groups))
     return RowDims::OfGroup;
-  return count == numRowDims - groups && hasDims(map, groups, numRowDims) &&
-                 !isReduced(index)
+  return count == operands.numRowDims - groups &&
+                 hasDims(map, groups, operands.numRowDims) &&
+                 !isReduced(operands, index)
              ? RowDims::WithinGroup
              : RowDims::Some;
 }
@@ -295,11 +301,12 @@ static SmallVector<IndexTerm> fromAttr(DenseI64ArrayAttr numbers) {
 
 /// Whether a sum with the map of an operand, which has `form`, takes programs
 /// of its own.
-bool OperandForms::isSplit(unsigned index, OperandFormAttr form) const {
-  AffineMap map = getMap(index);
+static bool isSplit(const OperandForms &operands, unsigned index,
+                    OperandFormAttr form) {
+  AffineMap map = operands.getMap(index);
   bool isScalar = form.getAccess() == Access::Scalar;
   if (int64_t(map.getNumResults()) ==
-      (isScalar ? numRowDims : int64_t(map.getNumDims())))
+      (isScalar ? operands.numRowDims : int64_t(map.getNumDims())))
     return false;
   return form.getRows() == RowDims::WithinGroup ||
          form.getRows() == RowDims::Some || !form.isPlain();
@@ -307,37 +314,38 @@ bool OperandForms::isSplit(unsigned index, OperandFormAttr form) const {
 
 /// The dimensions that this sum keeps: neighbours without the first, all static
 /// from these on. Null if it has others.
-DenseI64ArrayAttr OperandForms::getKept(unsigned index,
-                                        OperandFormAttr form) const {
-  AffineMap map = getMap(index);
+static DenseI64ArrayAttr getKept(const OperandForms &operands, unsigned index,
+                                 OperandFormAttr form) {
+  AffineMap map = operands.getMap(index);
   if (map.getNumResults() == 0 || map.getNumSymbols() || form.getStrided())
     return {};
   int64_t first = map.getDimPosition(0);
   int64_t last = map.getDimPosition(map.getNumResults() - 1) + 1;
   bool areNeighbours = last - first == int64_t(map.getNumResults());
   if (first == 0 || !areNeighbours ||
-      llvm::is_contained(ArrayRef(getDimSizes()).drop_front(size_t(first)),
-                         ShapedType::kDynamic))
+      llvm::is_contained(
+          ArrayRef(operands.getDimSizes()).drop_front(size_t(first)),
+          ShapedType::kDynamic))
     return {};
   return DenseI64ArrayAttr::get(
       form.getContext(),
       {first, last,
-       form.getColumnDims() ? int64_t(map.getNumDims()) : numRowDims});
+       form.getColumnDims() ? int64_t(map.getNumDims()) : operands.numRowDims});
 }
 
-OperandFormAttr OperandForms::getForm(unsigned index,
-                                      bool hasContractions) const {
-  AffineMap map = getMap(index);
-  ShapedType type = getType(index);
-  Access access = getAccess(index);
-  RowDims rows = getRowDims(index);
-  unsigned numColumns = countColumns(index);
-  SmallVector<int64_t> own, sizes = getDimSizes();
+static OperandFormAttr getForm(const OperandForms &operands, unsigned index,
+                               bool hasContractions) {
+  AffineMap map = operands.getMap(index);
+  ShapedType type = operands.getType(index);
+  Access access = operands.getAccess(index);
+  RowDims rows = getRowDims(operands, index);
+  unsigned numColumns = operands.countColumns(index);
+  SmallVector<int64_t> own, sizes = operands.getDimSizes();
   for (auto [result, size] : llvm::zip_equal(map.getResults(), type.getShape()))
     if (std::optional<MappedDim> mapped = getMappedDim(result);
-        mapped && int64_t(mapped->dim) >= numRowDims)
+        mapped && int64_t(mapped->dim) >= operands.numRowDims)
       own.push_back(size);
-  auto columnSizes = ArrayRef(sizes).drop_front(size_t(numRowDims));
+  auto columnSizes = ArrayRef(sizes).drop_front(size_t(operands.numRowDims));
   int64_t length = multiplySizes(own).value_or(0), stride = length;
   if (rows != RowDims::Some && numColumns > 0)
     stride = getRowLayout(type, numColumns).stride.value_or(length);
@@ -345,16 +353,17 @@ OperandFormAttr OperandForms::getForm(unsigned index,
   SmallVector<IndexTerm> rowTerms, columnTerms;
   SmallVector<DimLayout> layouts = getDimLayouts(map, type);
   if (rows == RowDims::Some) {
-    rowTerms = locate(ArrayRef(sizes).take_front(size_t(numRowDims)),
-                      ArrayRef(layouts).take_front(size_t(numRowDims)));
+    rowTerms =
+        locate(ArrayRef(sizes).take_front(size_t(operands.numRowDims)),
+               ArrayRef(layouts).take_front(size_t(operands.numRowDims)));
     // The only row of a domain without row dimensions.
     if (rowTerms.empty())
       rowTerms.push_back({1, 1, 0});
   }
   if (numColumns > 0 && !hasContractions &&
-      (multiplySizes(columnSizes) != length || isStrided(index)))
-    columnTerms =
-        locate(columnSizes, ArrayRef(layouts).drop_front(size_t(numRowDims)));
+      (multiplySizes(columnSizes) != length || isStrided(operands, index)))
+    columnTerms = locate(
+        columnSizes, ArrayRef(layouts).drop_front(size_t(operands.numRowDims)));
   if (columnTerms.size() == 1 && columnTerms[0].divisor == 1 &&
       columnTerms[0].modulus == 0 && columnTerms[0].factor == 1 &&
       columnTerms[0].wrap == 0)
@@ -367,25 +376,26 @@ OperandFormAttr OperandForms::getForm(unsigned index,
   MLIRContext *context = type.getContext();
   auto make = [&](bool isSplit, DenseI64ArrayAttr kept) {
     return OperandFormAttr::get(context, access, rows, numColumns, length,
-                                stride, parts, isStrided(index), isSplit, kept,
-                                toAttr(context, rowTerms),
+                                stride, parts, isStrided(operands, index),
+                                isSplit, kept, toAttr(context, rowTerms),
                                 toAttr(context, columnTerms));
   };
   OperandFormAttr form = make(/*isSplit=*/false, {});
-  if (!isSplit(index, form))
+  if (!isSplit(operands, index, form))
     return form;
-  return make(/*isSplit=*/true,
-              hasContractions ? DenseI64ArrayAttr() : getKept(index, form));
+  return make(/*isSplit=*/true, hasContractions
+                                    ? DenseI64ArrayAttr()
+                                    : getKept(operands, index, form));
 }
 
 ArrayAttr OperandForms::get(MLIRContext *context) const {
   SmallVector<Attribute> forms;
-  if (doMapsFit()) {
+  if (doMapsFit(*this)) {
     auto operands = llvm::seq<unsigned>(0, maps.size());
     bool hasContractions = llvm::any_of(
         operands, [&](unsigned i) { return getAccess(i) == Access::Matrix; });
     for (unsigned i : operands)
-      forms.push_back(getForm(i, hasContractions));
+      forms.push_back(getForm(*this, i, hasContractions));
   }
   return ArrayAttr::get(context, forms);
 }

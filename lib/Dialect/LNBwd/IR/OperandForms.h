@@ -37,8 +37,7 @@ int getAccessOrder(Access access, bool isOutput);
 
 /// The maps, reductions and types of a program's operands, and what follows
 /// from them.
-class OperandForms {
-public:
+struct OperandForms {
   OperandForms(int64_t numRowDims, llvm::ArrayRef<mlir::Attribute> maps,
                llvm::ArrayRef<mlir::Attribute> reductions,
                mlir::TypeRange types)
@@ -49,14 +48,6 @@ public:
                      op.getIndexingMaps().getValue(),
                      op.getReductions().getValue(), op->getOperandTypes()) {}
 
-  Access getAccess(unsigned index) const;
-  int64_t getNumGroupDims() const;
-  llvm::SmallVector<int64_t> getDimSizes() const;
-  /// The form of each operand; empty where maps do not fit the operands, which
-  /// the verifier reports.
-  mlir::ArrayAttr get(mlir::MLIRContext *context) const;
-
-private:
   mlir::AffineMap getMap(unsigned index) const {
     return mlir::cast<mlir::AffineMapAttr>(maps[index]).getValue();
   }
@@ -69,15 +60,12 @@ private:
   unsigned countColumns(unsigned index) const {
     return countDims(getMap(index), numRowDims, getMap(index).getNumDims());
   }
-  bool isReduced(unsigned index) const;
-  bool doMapsFit() const;
-  bool isOfRows(mlir::AffineMap map) const;
-  bool isStrided(unsigned index) const;
-  int64_t getLeadingDims() const;
-  RowDims getRowDims(unsigned index) const;
-  bool isSplit(unsigned index, OperandFormAttr form) const;
-  mlir::DenseI64ArrayAttr getKept(unsigned index, OperandFormAttr form) const;
-  OperandFormAttr getForm(unsigned index, bool hasContractions) const;
+  Access getAccess(unsigned index) const;
+  int64_t getNumGroupDims() const;
+  llvm::SmallVector<int64_t> getDimSizes() const;
+  /// The form of each operand; empty where maps do not fit the operands, which
+  /// the verifier reports.
+  mlir::ArrayAttr get(mlir::MLIRContext *context) const;
 
   int64_t numRowDims;
   llvm::ArrayRef<mlir::Attribute> maps, reductions;

@@ -39,22 +39,10 @@ P::Place P::add(bool isOutput, Type type, AffineMap map, StringRef name,
   return {isOutput, unsigned(operands.size()) - 1};
 }
 
-P::Place P::addInput(Value buffer, bool hasRows, StringRef name) {
-  AffineMap map = makeMap(buffer, hasRows);
-  auto *known = llvm::find_if(inputs, [&](const Operand &input) {
-    return input.buffer == buffer && input.map.getResults() == map.getResults();
-  });
-  if (known != inputs.end())
-    return {false, unsigned(known - inputs.begin())};
-  return addInput(buffer, map, name);
-}
-
-P::Place P::addOutput(Value buffer, bool hasRows, StringRef name) {
-  return addOutput(buffer, makeMap(buffer, hasRows), name,
-                   hasRows ? Reduction::None : Reduction::Add);
-}
-
-AffineMap P::makeMap(Value buffer, bool hasRows) {
+/// The map of a buffer with a column dimension for each of `lengths`, to which
+/// it adds its own.
+static AffineMap makeMap(SmallVectorImpl<int64_t> &lengths, Value buffer,
+                         bool hasRows) {
   SmallVector<unsigned> dims;
   if (hasRows)
     dims.push_back(0);
@@ -71,6 +59,21 @@ AffineMap P::makeMap(Value buffer, bool hasRows) {
   }
   return AffineMap::getMultiDimMapWithTargets(unsigned(lengths.size()) + 1,
                                               dims, buffer.getContext());
+}
+
+P::Place P::addInput(Value buffer, bool hasRows, StringRef name) {
+  AffineMap map = makeMap(lengths, buffer, hasRows);
+  auto *known = llvm::find_if(inputs, [&](const Operand &input) {
+    return input.buffer == buffer && input.map.getResults() == map.getResults();
+  });
+  if (known != inputs.end())
+    return {false, unsigned(known - inputs.begin())};
+  return addInput(buffer, map, name);
+}
+
+P::Place P::addOutput(Value buffer, bool hasRows, StringRef name) {
+  return addOutput(buffer, makeMap(lengths, buffer, hasRows), name,
+                   hasRows ? Reduction::None : Reduction::Add);
 }
 
 /// Operands are known by their names, so that those of different buffers

@@ -10,7 +10,6 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -18,78 +17,53 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
-
-RowBuilder::RowBuilder(OpBuilder &builder, Location loc, int64_t rowLength)
-    : b(loc, builder), rowType(VectorType::get({rowLength}, b.getF32Type())) {}
-
-Value RowBuilder::widen(Value value) {
+RowValue lnbwd::widen(RowBuilder &b, Value value) {
   if (getElementTypeOrSelf(value.getType()).isF32())
-    return value;
+    return {&b, value};
   Type wide = b.getF32Type();
   if (auto row = dyn_cast<VectorType>(value.getType()))
     wide = row.clone(wide);
-  return arith::ExtFOp::create(b, wide, value);
+  return {&b, arith::ExtFOp::create(b, wide, value)};
 }
 
-Value RowBuilder::narrow(Value value, Value output) {
+Value lnbwd::narrow(RowValue row, Value output) {
   Type element = getElementTypeOrSelf(output.getType());
   if (element.isF32())
-    return value;
+    return row;
   return arith::TruncFOp::create(
-      b, cast<VectorType>(value.getType()).clone(element), value);
+      *row.b, cast<VectorType>(row.value.getType()).clone(element), row);
 }
 
-Value RowBuilder::constant(double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value)));
+RowValue lnbwd::constant(RowBuilder &b, double number) {
+  return {&b, arith::ConstantOp::create(b, b.getF32FloatAttr(float(number)))};
 }
 
-Value RowBuilder::spread(Value scalar) {
-  return vector::BroadcastOp::create(b, rowType, scalar);
+RowValue RowValue::like(double number) const {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector)
+    return constant(*b, number);
+  auto attr = DenseElementsAttr::get(vector, float(number));
+  return {b, arith::ConstantOp::create(*b, attr)};
 }
 
-Value RowBuilder::rowSum(Value row) {
-  return vector::ReductionOp::create(b, vector::CombiningKind::ADD, row);
+RowValue lnbwd::spread(RowValue scalar, int64_t length) {
+  auto type = VectorType::get({length}, scalar.b->getF32Type());
+  return {scalar.b, vector::BroadcastOp::create(*scalar.b, type, scalar.value)};
 }
 
-Value RowBuilder::add(Value lhs, Value rhs) {
-  return arith::AddFOp::create(b, lhs, rhs, contract);
+RowValue lnbwd::rowSum(RowValue row) {
+  return {row.b, vector::ReductionOp::create(*row.b, vector::CombiningKind::ADD,
+                                             row.value)};
 }
 
-Value RowBuilder::mul(Value lhs, Value rhs) {
-  return arith::MulFOp::create(b, lhs, rhs, contract);
-}
+RowValue lnbwd::abs(RowValue x) { return applyOp<math::AbsFOp>(x); }
 
-Value RowBuilder::div(Value lhs, Value rhs) {
-  return arith::DivFOp::create(b, lhs, rhs);
-}
+RowValue lnbwd::rsqrt(RowValue x) { return applyOp<math::RsqrtOp>(x); }
 
-Value RowBuilder::negate(Value value) {
-  return arith::NegFOp::create(b, value);
-}
-
-Value RowBuilder::abs(Value value) { return math::AbsFOp::create(b, value); }
-
-Value RowBuilder::rsqrt(Value value) { return math::RsqrtOp::create(b, value); }
-
-Value RowBuilder::fma(Value x, Value y, Value z) {
-  if (!isa<VectorType>(x.getType()))
-    return math::FmaOp::create(b, x, y, z);
-  return vector::FMAOp::create(b, x, y, z);
-}
-
-Value RowBuilder::less(Value lhs, Value rhs) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
-}
-
-Value RowBuilder::select(Value condition, Value lhs, Value rhs) {
-  return arith::SelectOp::create(b, condition, lhs, rhs);
-}
-
-Value RowBuilder::clamp(Value row, Value bound) {
-  Value low = negate(bound);
-  row = select(less(bound, row), bound, row);
-  return select(less(row, low), low, row);
+RowValue lnbwd::fma(RowValue x, RowValue y, RowValue z) {
+  if (!isa<VectorType>(x.value.getType()))
+    return applyOp<math::FmaOp>(x, y.value, z.value);
+  return applyOp<vector::FMAOp>(x, y.value, z.value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -103,7 +77,7 @@ void RowBody::set(Role output, Value value) {
   if (!destination)
     return;
   if (lnbwd::getInfo(output).dims == kRowBlock)
-    value = builder->narrow(value, destination);
+    value = narrow({builder, value}, destination);
   outputs[static_cast<size_t>(output)] = value;
 }
 
@@ -158,7 +132,7 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
       body.arguments[static_cast<size_t>(role)] = operands.getArgument(place);
     Value row = body.get(op.getInput(Role::X) ? Role::X : Role::Y);
     body.rowLength = cast<VectorType>(row.getType()).getDimSize(0);
-    RowBuilder builder(rewriter, loc, body.rowLength);
+    RowBuilder builder(loc, rewriter);
     body.builder = &builder;
     op.buildBody(builder, body);
     for (auto [role, place] : outputs) {

@@ -73,7 +73,6 @@ private:
     std::string name;
     Reduction reduction;
   };
-  mlir::AffineMap makeMap(mlir::Value buffer, bool hasRows);
   llvm::SmallVector<std::string> makeNames() const;
 
   unsigned numRowDims;

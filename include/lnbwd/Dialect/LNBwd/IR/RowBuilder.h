@@ -15,6 +15,7 @@
 #define LNBWD_DIALECT_LNBWD_IR_ROWBUILDER_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Support/BuiltValue.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -23,43 +24,33 @@
 
 namespace lnbwd {
 
-/// Writes the region of a row program: the operations that formulas are made
-/// of, on `vector<N x f32>`, on rows of another length where no scalar is
-/// spread, and on float32 scalars. Multiplications and
-/// additions may be contracted to fused ones, which round once instead of
-/// twice.
-class RowBuilder {
+/// Writes the region of a row program.
+class RowBuilder : public mlir::ImplicitLocOpBuilder {
 public:
-  RowBuilder(mlir::OpBuilder &builder, mlir::Location loc, int64_t rowLength);
-
-  /// Widens a row or a scalar to float32.
-  mlir::Value widen(mlir::Value value);
-  /// Rounds a float32 row to the element of `output`, a tensor, memref or row.
-  mlir::Value narrow(mlir::Value value, mlir::Value output);
-  mlir::Value constant(double value);
-  /// A scalar as a row.
-  mlir::Value spread(mlir::Value scalar);
-  mlir::Value rowSum(mlir::Value row);
-
-  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
-  mlir::Value mul(mlir::Value lhs, mlir::Value rhs);
-  mlir::Value div(mlir::Value lhs, mlir::Value rhs);
-  mlir::Value negate(mlir::Value value);
-  mlir::Value abs(mlir::Value value);
-  mlir::Value rsqrt(mlir::Value value);
-  /// x * y + z of rows.
-  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
-  mlir::Value less(mlir::Value lhs, mlir::Value rhs);
-  mlir::Value select(mlir::Value condition, mlir::Value lhs, mlir::Value rhs);
-  /// The row, no element beyond `bound` to either side; a NaN stays one.
-  mlir::Value clamp(mlir::Value row, mlir::Value bound);
-
-protected:
-  mlir::ImplicitLocOpBuilder b;
-
-private:
-  mlir::VectorType rowType;
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 };
+
+/// A float32 row or scalar. Multiplications, additions and quotients may be
+/// contracted to fused ones, which round once instead of twice.
+struct RowValue : BuiltValue<RowBuilder> {
+  using Number = double;
+  static constexpr auto flags = mlir::arith::FastMathFlags::contract;
+  using BuiltValue::BuiltValue;
+  RowValue like(double number) const;
+};
+
+/// Widens a row or a scalar to float32.
+RowValue widen(RowBuilder &b, mlir::Value value);
+/// Rounds to the element of `output`, a tensor, memref or row.
+mlir::Value narrow(RowValue row, mlir::Value output);
+RowValue constant(RowBuilder &b, double number);
+/// A scalar as a row.
+RowValue spread(RowValue scalar, int64_t length);
+RowValue rowSum(RowValue row);
+RowValue abs(RowValue x);
+RowValue rsqrt(RowValue x);
+/// x * y + z.
+RowValue fma(RowValue x, RowValue y, RowValue z);
 
 /// A named operation while its formula becomes the region of a row program: the
 /// block arguments that its inputs are, and the values that its outputs get.
@@ -74,6 +65,11 @@ public:
   /// An input of the region, in its own element; null if it is absent.
   mlir::Value get(Role input) const {
     return arguments[static_cast<size_t>(input)];
+  }
+  bool has(Role input) const { return bool(get(input)); }
+  /// An input that is there, as float32.
+  RowValue widened(RowBuilder &b, Role input) const {
+    return widen(b, get(input));
   }
   /// Whether the output is wanted.
   bool wants(Role output) { return bool(op.getOutput(output)); }
