@@ -103,11 +103,13 @@ template <typename T> IfInteger<T> operator>>(T x, mlir::Value y) {
 }
 template <typename T, IfInteger<T> * = nullptr>
 mlir::Value operator<(T x, mlir::Value y) {
-  return mlir::arith::CmpIOp::create(*x.b, mlir::arith::CmpIPredicate::ult, x, y);
+  return mlir::arith::CmpIOp::create(*x.b, mlir::arith::CmpIPredicate::ult, x,
+                                     y);
 }
 template <typename T, IfInteger<T> * = nullptr>
 mlir::Value operator==(T x, mlir::Value y) {
-  return mlir::arith::CmpIOp::create(*x.b, mlir::arith::CmpIPredicate::eq, x, y);
+  return mlir::arith::CmpIOp::create(*x.b, mlir::arith::CmpIPredicate::eq, x,
+                                     y);
 }
 
 } // namespace lnbwd
