@@ -102,6 +102,12 @@ int64_t RowwiseOp::getRowLength() {
   return llvm::product_of(ArrayRef(shape).take_back(size_t(getRowRank())));
 }
 
+bool RowwiseOp::isOfNumbers() {
+  return llvm::all_of(llvm::seq(getNumOperands()), [&](unsigned i) {
+    return getForm(i).getAccess() == Access::Scalar;
+  });
+}
+
 bool RowwiseOp::hasContractions() {
   return !getMatrices().empty() || !getOuterSums().empty();
 }
@@ -345,6 +351,15 @@ LogicalResult RowwiseOp::verifyRegions() {
       return op.emitOpError("expected rows of a multiple of ")
              << op.getSpan() << " elements, in a program without matrices, got "
              << op.getType();
+  // No operand would say how long such a row is.
+  if (isOfNumbers())
+    for (Operation &op : block)
+      for (Type type : op.getResultTypes())
+        if (auto row = dyn_cast<VectorType>(type);
+            row && row.getNumElements() != 1)
+          return op.emitOpError("expected numbers in a program without row "
+                                "blocks and columns, got ")
+                 << row << "; add an operand that has the columns";
   unsigned numInputs = getNumDpsInputs();
   if (block.getNumArguments() != numInputs)
     return emitOpError("expected the region to have ")

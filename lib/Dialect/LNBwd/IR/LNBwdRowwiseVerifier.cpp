@@ -140,11 +140,7 @@ static LogicalResult verifyDomain(RowwiseOp op) {
     }
   }
   // Of a program of numbers alone, one for each row, the columns are one.
-  bool hasColumns =
-      llvm::any_of(llvm::seq(op->getNumOperands()), [&](unsigned i) {
-        return op.getForm(i).getAccess() != Access::Scalar;
-      });
-  for (unsigned dim = 0; dim < (hasColumns ? numDims : numRows); ++dim)
+  for (unsigned dim = 0; dim < (op.isOfNumbers() ? numRows : numDims); ++dim)
     if (llvm::none_of(op.getIndexingMaps(), [&](Attribute map) {
           return llvm::is_contained(
               cast<AffineMapAttr>(map).getValue().getResults(),

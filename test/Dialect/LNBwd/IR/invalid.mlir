@@ -280,6 +280,19 @@ func.func @f(%dy: memref<?x8xf32>, %x: memref<*xf32>, %mean: memref<?xf32>, %rst
 
 // -----
 
+func.func @f(%a0: memref<?xf32>, %a1: memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m] : memref<?xf32>) outs(%a1[m] : memref<?xf32>) {
+  ^bb0(%r0: f32):
+    // expected-error@+1 {{expected numbers in a program without row blocks and columns, got 'vector<8xf32>'; add an operand that has the columns}}
+    %row = vector.broadcast %r0 : f32 to vector<8xf32>
+    %sum = vector.reduction <add>, %row : vector<8xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
 func.func @f(%a0: memref<?xf32>, %a1: memref<f32>) {
   // expected-error@+1 {{expected at least one row block, read or written, or a row scalar where no rows are combined: it gives the number of rows}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m] : memref<?xf32>) outs(%a1[] add : memref<f32>) {

@@ -198,6 +198,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Whether it has matrices or outer sums: a program that multiplies
     /// matrices, whose operands have row lengths of their own.
     bool hasContractions();
+    /// Whether it has numbers for each row alone: a row has one element.
+    bool isOfNumbers();
     /// A product of two buffers: the value that it is in the region, of rows that
     /// it sums up or of a row and a matrix, which may be transposed.
     struct Product {
