@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import threading
+import types
 import warnings
 
 import loaded_python
@@ -18,8 +19,10 @@ import torch
 import torch.nn.functional as F
 from compiled import DEVICE, Case, assert_near, check, leaf, normal, on_device, run, simulated
 from torch._dynamo import compiled_autograd
+from torch._inductor import ir
 from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch._inductor.utils import fresh_cache, run_and_get_code
+from torch._inductor.virtualized import V
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 import lnbwd
@@ -291,6 +294,30 @@ def test_what_does_not_compile():
     found = run(function, normal(2, 150_000))
     assert_near(found.results, Case(function, (normal(2, 150_000),)))
     assert all(reason.startswith("no kernel: ") for reason in found.reasons)
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda:0"])
+def test_a_number_on_the_cpu_has_no_address_for_a_gpu(where):
+    layout = ir.FixedLayout(torch.device(where), torch.float32, [], [])
+    graph = types.SimpleNamespace(
+        try_get_buffer=lambda name: ir.InputBuffer(name=name, layout=layout),
+        scheduler=types.SimpleNamespace(mutation_real_name={}))
+    node = types.SimpleNamespace(
+        get_device=lambda: torch.device("cuda:0"),
+        read_writes=types.SimpleNamespace(reads=[types.SimpleNamespace(name="number")]))
+    with V.set_graph_handler(graph):
+        assert internals.is_elsewhere([node]) == (where == "cpu")
+
+
+@pytest.mark.gpu
+def test_a_number_on_the_cpu():
+    """Inductor's own kernels get its value."""
+    def function(x, number):
+        return (x * number).softmax(-1)
+
+    x, number = normal(5, 64).cuda(), torch.tensor(2.0)
+    got = torch.compile(function, backend="lnbwd")(x, number)
+    torch.testing.assert_close(got, function(x, number))
 
 
 def test_types_that_no_row_has():

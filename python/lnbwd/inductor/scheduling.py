@@ -45,6 +45,8 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
     bodies: list[Any] = [getattr(node, "_body", None) for node in nodes]
     if not all(isinstance(body, internals.LoopBody) for body in bodies):
         raise NotConvertible("is no loop")
+    if internals.is_elsewhere(nodes):
+        raise NotConvertible("reads a number on the CPU")
     symbols = sorted({symbol for body in bodies for sizes in body.sizes for size in sizes
                       for symbol in getattr(size, "free_symbols", ())}, key=str)
     if not symbols:

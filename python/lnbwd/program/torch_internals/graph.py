@@ -37,6 +37,17 @@ def dtype_of(name: str) -> torch.dtype:
     return dtype
 
 
+def is_elsewhere(nodes: Sequence[Any]) -> bool:
+    """Whether nodes read a tensor of another device: a GPU's that of a number on the CPU, of which
+    Inductor's own kernels get the value."""
+    devices = {node.get_device() for node in nodes}
+    buffers = (V.graph.try_get_buffer(memory_name(dep.name))
+               for node in nodes for dep in node.read_writes.reads)
+    return len(devices) > 1 or any(
+        isinstance(buffer, ir.TensorBox | ir.Buffer) and buffer.get_device() not in devices
+        for buffer in buffers)
+
+
 def layout_of(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
     """A buffer's sizes, strides and offset, numbers or symbols; None if not known."""
     buffer = V.graph.try_get_buffer(memory_name(name))
