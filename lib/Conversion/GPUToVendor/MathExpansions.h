@@ -22,7 +22,7 @@
 #ifndef LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 #define LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 
-#include "lnbwd/Support/NumberOperators.h"
+#include "lnbwd/Dialect/LNBwd/IR/NumberOperators.h"
 
 #include <array>
 #include <cmath>

@@ -16,7 +16,7 @@
 
 #include "MathExpansions.h"
 
-#include "lnbwd/Support/BuiltValue.h"
+#include "lnbwd/Dialect/LNBwd/IR/BuiltValue.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"

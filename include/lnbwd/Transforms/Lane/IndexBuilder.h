@@ -14,7 +14,7 @@
 #ifndef LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 #define LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 
-#include "lnbwd/Support/BuiltValue.h"
+#include "lnbwd/Dialect/LNBwd/IR/BuiltValue.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

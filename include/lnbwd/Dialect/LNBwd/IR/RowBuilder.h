@@ -14,8 +14,8 @@
 #ifndef LNBWD_DIALECT_LNBWD_IR_ROWBUILDER_H
 #define LNBWD_DIALECT_LNBWD_IR_ROWBUILDER_H
 
+#include "lnbwd/Dialect/LNBwd/IR/BuiltValue.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Support/BuiltValue.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"

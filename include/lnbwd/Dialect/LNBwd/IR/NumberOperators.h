@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_SUPPORT_NUMBEROPERATORS_H
-#define LNBWD_SUPPORT_NUMBEROPERATORS_H
+#ifndef LNBWD_DIALECT_LNBWD_IR_NUMBEROPERATORS_H
+#define LNBWD_DIALECT_LNBWD_IR_NUMBEROPERATORS_H
 
 namespace lnbwd {
 
@@ -61,4 +61,4 @@ template <typename T> auto operator<(typename T::Number x, T y) {
 
 } // namespace lnbwd
 
-#endif // LNBWD_SUPPORT_NUMBEROPERATORS_H
+#endif // LNBWD_DIALECT_LNBWD_IR_NUMBEROPERATORS_H

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_SUPPORT_BUILTVALUE_H
-#define LNBWD_SUPPORT_BUILTVALUE_H
+#ifndef LNBWD_DIALECT_LNBWD_IR_BUILTVALUE_H
+#define LNBWD_DIALECT_LNBWD_IR_BUILTVALUE_H
 
-#include "lnbwd/Support/NumberOperators.h"
+#include "lnbwd/Dialect/LNBwd/IR/NumberOperators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -114,4 +114,4 @@ mlir::Value operator==(T x, mlir::Value y) {
 
 } // namespace lnbwd
 
-#endif // LNBWD_SUPPORT_BUILTVALUE_H
+#endif // LNBWD_DIALECT_LNBWD_IR_BUILTVALUE_H
