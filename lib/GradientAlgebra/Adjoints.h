@@ -105,7 +105,7 @@ public:
 
   RowBuilder b;
   mlir::Operation *op;
-  /// Of the operation's result.
+  /// The adjoint of the operation's result.
   RowValue adjoint;
 
 private:

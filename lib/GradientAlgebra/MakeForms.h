@@ -87,7 +87,7 @@ Monomial multiply(const Monomial &lhs, const Monomial &rhs, int exponent = 1);
 Polynomial multiply(RowForms &forms, const Polynomial &lhs,
                     const Polynomial &rhs);
 Polynomial add(RowForms &forms, const Polynomial &lhs, const Polynomial &rhs);
-/// Of monomials in any order.
+/// The sum of monomials in any order.
 Polynomial add(RowForms &forms, llvm::ArrayRef<Monomial> monomials);
 
 } // namespace lnbwd

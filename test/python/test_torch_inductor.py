@@ -375,7 +375,7 @@ def test_the_log(log, says):
 
 @pytest.mark.parametrize("offset", [0, 1])
 def test_updates_in_place(offset):
-    """Of whole tensors, or of parts of one that holds all parameters."""
+    """The tensors may be parts of one that holds all parameters."""
     def step(p, g, m, v):
         m.lerp_(g, 0.1)
         v.mul_(0.999).addcmul_(g, g, value=0.001)

@@ -637,7 +637,7 @@ def largest_and_sums(x: Rows, s: Scalars):
 @pytest.mark.parametrize("n", [1, 24])
 @pytest.mark.parametrize("function", [of_numbers, numbers_alone, largest_and_sums])
 def test_each_result_has_the_gradients_that_it_has(device, function, n):
-    """Of any inputs: results that follow from none of these need no gradient."""
+    """A result that follows from no input with a gradient needs none."""
     for needs in itertools.product([True, False], repeat=2):
         tensors = [t.to(device).requires_grad_(need)
                    for t, need in zip(tensors_of(function, (5,), n=n), needs, strict=True)]

@@ -156,8 +156,8 @@ constexpr double log2EHigh = 0x1.715476p+0;
 constexpr double log2ELow = 0x1.4ae0c0p-26;
 constexpr double ln2 = 0x1.62e430p-1;
 
-/// 2^(sum + error), of which the error is small beside the sum. Where the
-/// sum is infinite, the error, which may be NaN then, only must not be.
+/// 2^(sum + error), of which the error is small beside the sum. The
+/// power of an infinite sum is no NaN, though the error may be one.
 template <typename Real> Real exp2OfSum(Real sum, Real error) {
   error = clamp(error, -0x1p-8, 0x1p-8);
   Real one = sum.like(1);
@@ -331,7 +331,7 @@ template <typename Real> Angle<Real> reduceModerate(Real magnitude) {
 }
 
 /// Payne and Hanek's reduction, of 1 and more: of x / (2 pi) 58 bits after
-/// the binary point, without the whole turns. That of a float32 is never
+/// the binary point, without the whole turns. A float32's is never
 /// below 2^-32 turns, of which 2^-57 is a small part.
 template <typename Real> Angle<Real> reduceLarge(Real magnitude) {
   using Bits = typename Real::Bits;
@@ -379,7 +379,7 @@ template <typename Real> Angle<Real> reduceLarge(Real magnitude) {
   return {radians, quarters};
 }
 
-/// What sin and cos of x share. Of any size: no error grows with x. `afn`
+/// The angle that sin and cos of x share. No error grows with x. `afn`
 /// changes nothing.
 template <typename Real> Angle<Real> reduceAngle(Real x) {
   Real magnitude = abs(x);
@@ -456,7 +456,7 @@ template <typename Real> Real roundedQuotient(Real x, Real y) {
   Real inverse = fma(near, fma(minus, near, one), near);
   Real rough = x * inverse;
   Real result = fma(inverse, fma(minus, rough, x), rough);
-  // Of 0, infinity and NaN the approximation is right, and what it leaves NaN.
+  // For 0, infinity and NaN the approximation is right, and the rest is NaN.
   auto isSpecial = isNaN(result);
   return select(isSpecial, x * near, result);
 }
@@ -489,7 +489,7 @@ constexpr double mostMultiplied = 8;
 /// `mostMultiplied`, else 2^(exponent log2 x), where the product is kept in
 /// two parts.
 template <typename Real> Real pow(Real x, float exponent) {
-  // Of a larger exponent all powers are 0, 1 or infinite.
+  // All powers with a larger exponent are 0, 1 or infinite.
   constexpr double bound = 0x1p62;
   double number = std::fmax(-bound, std::fmin(double(exponent), bound));
   if (number == std::nearbyint(number))
@@ -585,7 +585,7 @@ template <typename Real> typename Real::Bits toFloat8(Real x, Float8 format) {
 
 /// The power of two whose exponent is `code` less 127; NaN of 255.
 template <typename Bits> typename Bits::Real fromExponent(Bits code) {
-  // Of 0 it is subnormal.
+  // The code 0 is a subnormal number.
   auto isOrdinary = code - 1 < 254;
   Bits none = code.like(0);
   Bits fraction = select(isOrdinary, none, code.like(0x400000));

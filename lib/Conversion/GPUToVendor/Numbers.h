@@ -70,8 +70,8 @@ inline mlir::Type cloneType(mlir::Type type, mlir::Type element) {
 
 namespace expansions {
 
-/// What numbers of one expansion share. No operation may be fused or reordered:
-/// an expansion says itself where it rounds.
+/// The state that numbers of one expansion share. No operation may be fused or
+/// reordered: an expansion says itself where it rounds.
 struct Context : mlir::ImplicitLocOpBuilder {
   Context(mlir::Operation *op, const HardwareFunctions &functions,
           bool isApproximate = false, bool isPortable = false)
@@ -208,7 +208,7 @@ inline ValueReal approximate(Function function, ValueReal x) {
   return callForEach(x.b->functions.names[size_t(function)], x);
 }
 
-/// What `compute` gives if the condition holds, else `otherwise`.
+/// The result of `compute` if the condition holds, else `otherwise`.
 inline Angle<ValueReal>
 branchRarely(mlir::Value condition,
              llvm::function_ref<Angle<ValueReal>()> compute,

@@ -96,7 +96,7 @@ static VectorType getPackedType(Type type) {
   return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
 }
 
-/// What is loaded, as it goes from iteration to iteration.
+/// The loaded values, as they go from iteration to iteration.
 static SmallVector<Value> pack(IndexBuilder &b, ValueRange loaded) {
   SmallVector<Value> packed(loaded);
   for (Value &value : packed)

@@ -180,7 +180,7 @@ public:
   bool hasFailed = false;
   /// Whether blocks of neighbouring columns were met.
   bool hasBlocks = false;
-  /// What was split, without users.
+  /// Operations that were split, without users.
   llvm::SetVector<Operation *> done;
 
 private:

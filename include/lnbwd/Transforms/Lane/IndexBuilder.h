@@ -54,7 +54,7 @@ public:
   IndexValue atLeast(mlir::Value x, mlir::Value bound) {
     return make<mlir::arith::MaxUIOp>(x, bound);
   }
-  /// Of numbers that may be negative.
+  /// Whether x < y; both may be negative.
   IndexValue less(mlir::Value x, mlir::Value y) {
     return make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt, x, y);
   }

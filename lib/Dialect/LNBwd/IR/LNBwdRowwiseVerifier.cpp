@@ -139,7 +139,7 @@ static LogicalResult verifyDomain(RowwiseOp op) {
       }
     }
   }
-  // Of a program of numbers alone, one for each row, the columns are one.
+  // A program of numbers for each row has one column, which no operand has.
   for (unsigned dim = 0; dim < (op.isOfNumbers() ? numRows : numDims); ++dim)
     if (llvm::none_of(op.getIndexingMaps(), [&](Attribute map) {
           return llvm::is_contained(

@@ -181,7 +181,7 @@ def write_call(nodes: Sequence[Any], removed: Sequence[str],
     wrapper = V.graph.wrapper_code
     V.graph.removed_buffers.update(removed)
     reuse: Any = _Reuse()
-    # What was saved for this backward pass alone.
+    # Tensors that were saved for this backward pass alone.
     donated = getattr(V.graph.scheduler, "donated", {})
     buffers = donated or V.graph.scheduler.name_to_donated_buffer
     with V.set_kernel_handler(reuse), mock.patch.object(
