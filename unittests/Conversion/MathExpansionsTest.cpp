@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../lib/Conversion/GPUToVendor/MathExpansions.h"
+#include "../../lib/Conversion/GPUToVendor/BitExpansions.h"
 
 #include "gtest/gtest.h"
 

@@ -14,7 +14,7 @@
 #ifndef LNBWD_LIB_CONVERSION_GPUTOVENDOR_NUMBERS_H
 #define LNBWD_LIB_CONVERSION_GPUTOVENDOR_NUMBERS_H
 
-#include "MathExpansions.h"
+#include "BitExpansions.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/BuiltValue.h"
 
